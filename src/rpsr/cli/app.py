@@ -1,0 +1,78 @@
+"""The `rpsr` command: verbs, exit codes, and errors in one line.
+
+Exit codes: 0 done; 1 an input is at fault; 2 usage; 3 a limit was reached before the goal;
+130 interrupted. Numerical libraries are imported inside the verbs, so that help is quick.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from cyclopts import App, CycloptsError
+
+from rpsr._version import __version__
+from rpsr.cli import domains
+from rpsr.cli.accuracy import accuracy
+from rpsr.cli.convert import convert
+from rpsr.cli.core import core
+from rpsr.cli.info import info
+from rpsr.cli.options import STANDARD_STREAM
+from rpsr.cli.output import note
+from rpsr.errors import RpsrError
+
+app = App(
+    name="rpsr",
+    help="Predictive state representations that get rewards right.",
+    version=__version__,
+    help_epilogue="Every verb takes --debug, which shows the traceback of an error.",
+    help_format="plaintext",
+    suppress_keyboard_interrupt=False,
+)
+app.command(info)
+app.command(core)
+app.command(accuracy)
+app.command(convert)
+app.command(domains.app)
+app.register_install_completion_command()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; the exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in words
+    words = [STANDARD_STREAM if word == "-" else word for word in words if word != "--debug"]
+    try:
+        code = app(words, exit_on_error=False, print_error=False, result_action="return_value")
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except CycloptsError as error:
+        note(f"{_one_line(error)} ('rpsr --help' shows what there is)")
+        return 2
+    except RpsrError as error:
+        if debug:
+            raise
+        note(_one_line(error))
+        return 1
+    except KeyboardInterrupt:
+        if debug:
+            raise
+        note("interrupted")
+        return 130
+    except (BrokenPipeError, SystemExit):
+        # The reader of our output has gone, as in `rpsr ... | head`; rich makes that an exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if debug:
+            raise
+        note(f"unexpected {type(error).__name__}: {_one_line(error)} (--debug shows where)")
+        return 1
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

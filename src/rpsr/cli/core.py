@@ -1,0 +1,143 @@
+"""`rpsr core`: core tests and intents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from rpsr.cli.options import Discount, Json, Normalize, Source
+from rpsr.cli.output import note, print_json, print_lines, print_table, show
+
+if TYPE_CHECKING:
+    from rpsr.models import POMDP
+    from rpsr.predictive.core import Core
+
+Model = Literal["psr", "rpsr", "ra-psr"]
+_WIDEST = 24  # states whose outcomes fit beside a member on a line
+
+
+def core(
+    source: Source,
+    /,
+    *,
+    model: Annotated[
+        Model,
+        Parameter(
+            help="Core tests of the PSR, core intents of the R-PSR, or core tests of the PSR "
+            "whose observations show rewards."
+        ),
+    ] = "psr",
+    search: Annotated[
+        Literal["bfs", "dfs"],
+        Parameter(help="Breadth-first, which finds short members, or depth-first."),
+    ] = "bfs",
+    exact: Annotated[
+        bool, Parameter(negative="", help="Insist on exact arithmetic (the default if it can be).")
+    ] = False,
+    float_: Annotated[
+        bool, Parameter(name="--float", negative="", help="Decide in floats, with a margin.")
+    ] = False,
+    matrix: Annotated[
+        bool, Parameter(negative="", help="Show every outcome vector, however many states.")
+    ] = False,
+    normalize: Normalize = False,
+    discount: Discount = None,
+    json: Json = False,
+) -> None:
+    """Find the core tests of a PSR or the core intents of an R-PSR, with their outcomes."""
+    from rpsr.errors import InputError
+    from rpsr.predictive import find_core, reward_aware
+    from rpsr.sources import load_pomdp
+
+    if exact and float_:
+        raise InputError("--exact and --float exclude each other")
+    pomdp = load_pomdp(source, normalize=normalize, discount=discount)
+    if model == "ra-psr":
+        pomdp = reward_aware(pomdp)
+    kind = "rpsr" if model == "rpsr" else "psr"
+    found = find_core(
+        pomdp, kind, search=search, exact=True if exact else False if float_ else None
+    )
+    if json:
+        print_json("core", source, core_document(pomdp, found, model, matrix))
+        return
+    for warning in pomdp.warnings:
+        note(f"{source}: {warning}")
+    _show(pomdp, found, model, matrix)
+
+
+def core_document(pomdp: POMDP, found: Core, model: str, matrix: bool) -> dict[str, Any]:
+    """A core set, by JSON key."""
+    from rpsr.predictive.survey import margin_document
+
+    return {
+        "model": model,
+        "search": found.search,
+        "states": len(pomdp.states),
+        "rank": found.rank,
+        "core": [member_document(member) for member in found.members],
+        "condition_number": found.condition_number,
+        "margin": margin_document(found.margin),
+        "certified": found.certified,
+        "error_probability": found.error_probability,
+        "accurate": found.accurate,
+        "seconds": found.seconds,
+    } | ({"outcomes": found.outcomes.T} if matrix else {})
+
+
+def member_document(member: Any) -> dict[str, Any]:
+    """A test or an intent, by JSON key."""
+    from rpsr.predictive import ZETA, Intent
+
+    test = member.test if isinstance(member, Intent) else member
+    action = member.action if isinstance(member, Intent) else None
+    return {
+        "text": str(member),
+        "interactions": [[step.action, step.observation] for step in test.interactions],
+        "action": None if action is ZETA else action,
+        "token": action is ZETA,
+    }
+
+
+def _show(pomdp: POMDP, found: Core, model: str, matrix: bool) -> None:
+    name = {"psr": "PSR", "rpsr": "R-PSR", "ra-psr": "reward-aware PSR"}[model]
+    kind = "intent" if model == "rpsr" else "test"
+    wide = matrix or len(pomdp.states) <= _WIDEST
+    columns = ["", f"core {kind}", *([f"outcome in states 0 to {len(pomdp.states) - 1}"] * wide)]
+    rows = [
+        [i + 1, str(member), *([_vector(found.outcomes[:, i])] * wide)]
+        for i, member in enumerate(found.members)
+    ]
+    print_lines([f"The {name} of {pomdp.name}: rank {found.rank}, {len(pomdp.states)} states"])
+    print_table(columns, rows)
+    outside = [
+        a for a, inside in zip(pomdp.actions, found.rewards_inside, strict=True) if not inside
+    ]
+    lines = [sureness(found), f"condition number of U: {found.condition_number:.3g}"]
+    if model == "rpsr":
+        lines.append("rewards: all of them are linear in this state, as in every R-PSR")
+    elif outside:
+        lines.append(
+            f"rewards: not accurate; no linear function of this state gives the rewards of "
+            f"{', '.join(outside)}"
+        )
+    else:
+        lines.append("rewards: accurate; all of them are linear in this state")
+    print_lines(lines)
+
+
+def sureness(found: Core) -> str:
+    """How sure a rank is, in words."""
+    accepted, rejected = found.margin
+    margin = f"smallest residual accepted {accepted:.2g}, largest rejected {rejected:.2g}"
+    if not found.certified:
+        return f"rank: decided in floats ({margin})"
+    if found.error_probability == 0:
+        return f"rank: certain, by exact arithmetic (in floats: {margin})"
+    odds = f"wrong with probability at most {found.error_probability:.2g}"
+    return f"rank: by exact arithmetic modulo random primes, {odds} (in floats: {margin})"
+
+
+def _vector(column: Any) -> str:
+    return " ".join(show(float(value)) for value in column)

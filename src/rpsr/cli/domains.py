@@ -1,0 +1,112 @@
+"""`rpsr domains`: the built-in problems, and the classic repository."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from rpsr.cli.options import Discount, Json, Output
+from rpsr.cli.output import note, print_json, print_table
+from rpsr.cli.progress import download_progress
+
+app = App(name="domains", help="List, export and fetch problems.")
+
+
+@app.command(name="list")
+def list_domains(*, json: Json = False) -> None:
+    """List the built-in domains: sizes, discount and the first line of each story."""
+    from rpsr.domains import NAMES, build, story
+
+    models = {name: build(name) for name in NAMES}
+    if json:
+        rows = [
+            {
+                "name": name,
+                "states": len(pomdp.states),
+                "actions": len(pomdp.actions),
+                "observations": len(pomdp.observations),
+                "discount": pomdp.discount,
+                "story": story(name),
+            }
+            for name, pomdp in models.items()
+        ]
+        print_json("domains", None, {"rows": rows})
+        return
+    print_table(
+        ["domain", "S", "A", "O", "discount", "story"],
+        [
+            [
+                name,
+                len(pomdp.states),
+                len(pomdp.actions),
+                len(pomdp.observations),
+                pomdp.discount,
+                story(name),
+            ]
+            for name, pomdp in models.items()
+        ],
+        caption="S, A, O: numbers of states, actions and observations. `rpsr domains export NAME`\n"
+        "writes one to a file; `rpsr info NAME` says more.",
+    )
+
+
+@app.command
+def export(
+    name: Annotated[str, Parameter(help="A built-in domain, such as loadunload:cells=20.")],
+    /,
+    *,
+    output: Output,
+    discount: Discount = None,
+) -> None:
+    """Write a built-in domain to a .pomdp or .rpsr file."""
+    from rpsr.domains import build
+    from rpsr.sources import write
+
+    pomdp = build(name)
+    if discount is not None:
+        pomdp = pomdp.with_discount(discount)
+    for remark in write(pomdp, output):
+        note(f"{output}: {remark}")
+
+
+@app.command
+def fetch(
+    names: Annotated[
+        tuple[str, ...], Parameter(help="Files of the repository; all of them if none is named.")
+    ] = (),
+    /,
+    *,
+    mirror: Annotated[
+        str | None, Parameter(help="Download from here instead (also: variable RPSR_MIRROR).")
+    ] = None,
+    folder: Annotated[
+        Path | None, Parameter(help="Where to keep the files (also: variable RPSR_CACHE).")
+    ] = None,
+    keep_unverified: Annotated[
+        bool, Parameter(negative="", help="Keep files whose checksum is wrong, with a warning.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Download the classic repository: checked, resumable, into a folder you can see and move."""
+    from rpsr.io.fetch import NOT_CHECKED
+    from rpsr.io.fetch import fetch as download
+
+    if mirror is None and "RPSR_MIRROR" not in os.environ:
+        note(NOT_CHECKED)
+    with download_progress() as progress:
+        paths = download(
+            list(names) or None,
+            mirror=mirror,
+            folder=folder,
+            progress=progress,
+            checksums="report" if keep_unverified else "require",
+            warn=note,
+        )
+    if json:
+        print_json("fetch", mirror, {"files": [str(path) for path in paths]})
+    else:
+        for path in paths:
+            print(path)

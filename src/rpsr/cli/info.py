@@ -1,0 +1,93 @@
+"""`rpsr info`: what a model is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rpsr.cli.options import Discount, Json, Normalize, Source
+from rpsr.cli.output import note, print_facts, print_json
+
+if TYPE_CHECKING:
+    from rpsr.models import POMDP, LinearModel
+
+
+def info(
+    source: Source,
+    /,
+    *,
+    normalize: Normalize = False,
+    discount: Discount = None,
+    json: Json = False,
+) -> None:
+    """Show what a model is: sizes, discount, rewards, and what its reader noticed."""
+    from rpsr.models import POMDP
+    from rpsr.sources import load
+
+    model = load(source, normalize=normalize, discount=discount)
+    facts = pomdp_facts(model) if isinstance(model, POMDP) else linear_facts(model)
+    if json:
+        print_json("info", source, facts)
+        return
+    for warning in facts["warnings"]:
+        note(f"{source}: {warning}")
+    print_facts(_for_people(facts))
+
+
+def pomdp_facts(pomdp: POMDP) -> dict[str, Any]:
+    """The facts of a POMDP, by JSON key."""
+    values = pomdp.outcomes.reward
+    return {
+        "model": "pomdp",
+        "name": pomdp.name,
+        "states": len(pomdp.states),
+        "actions": len(pomdp.actions),
+        "observations": len(pomdp.observations),
+        "discount": pomdp.discount,
+        "nonzeros": {
+            "transition": len(pomdp.record.transition.indices),
+            "observation": len(pomdp.record.emission.indices),
+        },
+        "reward_range": [float(values.min()), float(values.max())],
+        "start_states": len(pomdp.record.start.indices),
+        "absorbing_states": int(pomdp.absorbing.sum()),
+        "reset_rows": int(pomdp.resets.sum()),
+        "observations_depend_on": "(s, a, s')" if pomdp.record.emission_by_edge else "(a, s')",
+        "exact": pomdp.exact,
+        "digest": pomdp.digest,
+        "warnings": list(pomdp.warnings),
+    }
+
+
+def linear_facts(model: LinearModel) -> dict[str, Any]:
+    """The facts of a linear model, by JSON key; it has no states to count."""
+    return {
+        "model": model.kind,
+        "name": model.name,
+        "states": None,
+        "dimension": model.dimension,
+        "actions": len(model.actions),
+        "observations": len(model.observations),
+        "discount": model.discount,
+        "nonzeros": {"transition": None, "observation": None},
+        "reward_range": None,
+        "domain": type(model.domain).__name__.lower(),
+        "core": list(model.core),
+        "provenance": model.provenance,
+        "warnings": [],
+    }
+
+
+def _for_people(facts: dict[str, Any]) -> list[tuple[str, Any]]:
+    shown: list[tuple[str, Any]] = []
+    for key, value in facts.items():
+        if key in ("warnings", "digest") or value in (None, [], {}):
+            continue
+        if key == "nonzeros":
+            if value["transition"] is not None:
+                text = f"{value['transition']} transition, {value['observation']} observation"
+                shown.append(("nonzeros", text))
+        elif key == "reward_range":
+            shown.append(("rewards", f"{value[0]:g} to {value[1]:g}"))
+        else:
+            shown.append((key.replace("_", " "), value))
+    return shown

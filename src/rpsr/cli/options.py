@@ -1,0 +1,41 @@
+"""Options that several verbs share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from cyclopts import Parameter, Token
+
+STANDARD_STREAM = "<->"  # stands for "-", which the parser would take for an option
+
+
+def standard_stream(_type: Any, tokens: Sequence[Token]) -> str:
+    """A path as the user wrote it: `-` is standard input or output."""
+    return "-" if tokens[0].value == STANDARD_STREAM else tokens[0].value
+
+
+Source = Annotated[
+    str,
+    Parameter(
+        converter=standard_stream,
+        help="A .pomdp file (plain, gzipped, or - for standard input), a native .rpsr file, or a "
+        "built-in domain's name such as tiger or loadunload:cells=20.",
+    ),
+]
+Normalize = Annotated[
+    bool,
+    Parameter(negative="", help="Accept rows of probabilities of any sum and rescale them."),
+]
+Discount = Annotated[str | None, Parameter(help="Use this discount instead of the source's own.")]
+Json = Annotated[
+    bool, Parameter(name="--json", negative="", help="Print one JSON document on standard output.")
+]
+Output = Annotated[
+    str,
+    Parameter(
+        name=["--output", "-o"],
+        converter=standard_stream,
+        help="The file to write, or - for standard output.",
+    ),
+]

@@ -1,0 +1,96 @@
+"""What a verb prints: tables for people, or one JSON document and nothing else on stdout."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rpsr._version import __version__
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+PIPE_WIDTH = 200
+
+
+def print_json(schema: str, source: Any, document: dict[str, Any]) -> None:
+    """One JSON document on standard output; a number that does not exist is null."""
+    head = {"schema": f"rpsr.{schema}/1", "version": __version__, "source": source}
+    json.dump(_plain(head | document), sys.stdout, indent=2, allow_nan=False)
+    sys.stdout.write("\n")
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "") -> None:
+    """A table; numbers are right-aligned, what does not exist is left blank."""
+    from rich import box
+    from rich.table import Table
+
+    cells = [list(row) for row in rows]
+    table = Table(caption=caption, caption_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for i, column in enumerate(columns):
+        numeric = all(isinstance(row[i], int | float | None) for row in cells)
+        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+    for row in cells:
+        table.add_row(*(show(cell) for cell in row))
+    _console().print(table)
+
+
+def print_facts(facts: Iterable[tuple[str, Any]]) -> None:
+    """Names and values, one a line."""
+    from rich.table import Table
+
+    table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in facts:
+        table.add_row(name, show(value))
+    _console().print(table)
+
+
+def _console() -> Console:
+    """A console as wide as the terminal; piped output need not be folded to 80 columns."""
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
+    return Console(highlight=False, markup=False, width=width)
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Sentences for people, one a line."""
+    for line in lines:
+        print(line)
+
+
+def note(text: str) -> None:
+    """A line for people on standard error."""
+    print(f"rpsr: {text}", file=sys.stderr)
+
+
+def show(value: Any) -> str:
+    """A value as people read it."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value)
+
+
+def _plain(value: Any) -> Any:
+    """Only what JSON has; NaN and infinities become null."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, str | int) or value is None:
+        return value
+    return str(value)

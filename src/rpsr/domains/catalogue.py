@@ -1,0 +1,101 @@
+"""The built-in domains by name, built on demand.
+
+A name may carry parameters of the domain's generator: `loadunload:cells=20` or
+`rock-sample:n=5,k=3`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from difflib import get_close_matches
+from fractions import Fraction
+from importlib import import_module
+from typing import get_args, get_type_hints
+
+from rpsr.errors import InputError
+from rpsr.models.numbers import parse_fraction
+from rpsr.models.pomdp import POMDP
+
+_WHERE = {
+    "1d": "corridors:corridor",
+    "4x3": "mazes:four_by_three",
+    "4x4": "grids:grid",
+    "cheese": "grids:cheese",
+    "floatreset": "drift:float_reset",
+    "hallway": "hallways:hallway",
+    "hallway2": "hallways:hallway2",
+    "heavenhell": "mazes:heaven_hell",
+    "iff": "radar:iff",
+    "line4-2goals": "corridors:line_two_goals",
+    "loadunload": "corridors:load_unload",
+    "network": "networks:network",
+    "paint": "factory:paint",
+    "parr": "choices:parr",
+    "rock-sample": "rocks:rock_sample",
+    "shuttle": "shuttles:shuttle",
+    "stand-tiger": "choices:stand_tiger",
+    "t-maze": "tmaze:t_maze",
+    "tag": "tag:tag",
+    "tiger": "choices:tiger",
+    "tiger-grid": "hallways:tiger_grid",
+}
+NAMES = tuple(_WHERE)
+
+
+def generator(name: str) -> Callable[..., POMDP]:
+    """The function behind a name."""
+    if name not in _WHERE:
+        close = get_close_matches(name, NAMES, n=3)
+        hint = f"; did you mean {' or '.join(close)}?" if close else "; see 'rpsr domains list'"
+        raise InputError(f"no built-in domain is called {name!r}{hint}")
+    module, function = _WHERE[name].split(":")
+    return getattr(import_module(f"rpsr.domains.{module}"), function)
+
+
+def story(name: str) -> str:
+    """The first line of a domain's story."""
+    return (generator(name).__doc__ or "").strip().splitlines()[0]
+
+
+def build(specification: str) -> POMDP:
+    """A built-in domain from `name` or `name:parameter=value,...`."""
+    name, colon, rest = specification.partition(":")
+    make = generator(name)
+    known = _parameters(make)
+    given: dict[str, Fraction | int | bool] = {}
+    for part in rest.split(",") if colon else ():
+        key, equals, text = part.partition("=")
+        if not equals or key not in known:
+            raise InputError(
+                f"{name}: read {part!r}, expected one of {', '.join(known)}, as key=value"
+            )
+        if key in given:
+            raise InputError(f"{name}: {key} was given twice")
+        given[key] = _value(name, key, text, known[key])
+    try:
+        pomdp = make(**given)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise InputError(f"{name}: {error}") from None
+    return pomdp.with_name(specification)
+
+
+def _parameters(make: Callable[..., POMDP]) -> dict[str, object]:
+    """The generator's parameters that a number or a truth value can set, and their defaults."""
+    types = get_type_hints(make)
+    return {
+        key: parameter.default
+        for key, parameter in inspect.signature(make).parameters.items()
+        if {int, bool} & {types[key], *get_args(types[key])}
+    }
+
+
+def _value(name: str, key: str, text: str, default: object) -> Fraction | int | bool:
+    if isinstance(default, bool):
+        if text.lower() in ("true", "false"):
+            return text.lower() == "true"
+        raise InputError(f"{name}: {key}: read {text!r}, expected true or false")
+    value = parse_fraction(text)
+    if value is None:
+        raise InputError(f"{name}: {key}: read {text!r}, expected a number")
+    return int(value) if value.denominator == 1 else value

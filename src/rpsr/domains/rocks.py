@@ -1,0 +1,203 @@
+"""A rover that may look at rocks from afar before it drives there to sample them."""
+
+from collections.abc import Sequence
+from decimal import ROUND_HALF_EVEN, Decimal, localcontext
+from fractions import Fraction
+from math import gcd
+from typing import NamedTuple
+
+from rpsr.domains.chances import Number, at_least, evenly, exact, lottery, probability
+from rpsr.domains.rules import tabulate
+from rpsr.models import POMDP
+
+Cell = tuple[int, int]  # steps east of the western edge, and north of the southern one
+
+
+class _Rover(NamedTuple):
+    cell: Cell
+    good: tuple[bool, ...]  # which rocks are worth sampling
+
+
+class _Map(NamedTuple):
+    rocks: tuple[Cell, ...]
+    half_distance: Decimal
+
+
+_GONE = _Rover((-1, -1), ())
+_MOVES = {"north": (0, 1), "east": (1, 0), "south": (0, -1), "west": (-1, 0)}
+_LN_2 = Decimal("0.69314718055994530941723212145818")  # efficiency e^-d halves over this distance
+_USUAL_HALF_DISTANCE = Decimal(20)
+
+# The maps that the problem's authors distribute, by n and k.
+_PUBLISHED = {
+    (4, 4): _Map(((3, 1), (2, 1), (1, 3), (1, 0)), _LN_2),
+    (5, 5): _Map(((2, 4), (0, 4), (3, 3), (2, 2), (4, 1)), Decimal(4)),
+    (5, 7): _Map(((1, 0), (2, 1), (1, 2), (2, 2), (4, 2), (0, 3), (3, 4)), Decimal(20)),
+    (7, 8): _Map(((2, 0), (0, 1), (3, 1), (6, 3), (2, 4), (3, 4), (5, 5), (1, 6)), Decimal(20)),
+}
+
+
+def rock_sample(
+    *,
+    n: int = 4,
+    k: int = 4,
+    rocks: Sequence[Cell] | None = None,
+    half_distance: Number | None = None,
+    discount: Number = Fraction(19, 20),
+) -> POMDP:
+    """A rover collects the good ones among rocks whose places it knows and whose worth it does not.
+
+    ::
+
+        +---+---+---+---+
+        |   | 2 |   |   |
+        +---+---+---+---+           N
+        | S |   |   |   | exit    W + E
+        +---+---+---+---+           S
+        |   |   | 1 | 0 |
+        +---+---+---+---+
+        |   | 3 |   |   |
+        +---+---+---+---+
+
+    Each rock is good or bad, each half of the time. Checking a rock reads a sensor that is right
+    with probability (1 + e) / 2, where the efficiency e is 1 at the rock and halves with every
+    `half_distance` of straight line to it. Sampling pays 10 on a good rock, which is bad from then
+    on, and costs 10 on a bad one. Driving off the eastern edge pays 10 and ends the run. Driving
+    off another edge, or sampling where no rock is, costs 100 and ends the run as well. The rover
+    starts at the middle of the western edge; what is not a check reads `good` always.
+
+    The map shown, n = k = 4, is that of the authors' distribution, as are those of (5, 5), (5, 7)
+    and (7, 8), sensors included. On any other, rock i lies on the cell that is number
+    i * stride mod n * n, counted northwards from the south-western corner, column by column; the
+    stride is the least integer that exceeds 0.618 * n * n and is coprime to n * n. This spreads the
+    rocks, and gives no cell two.
+
+    Powers of 2 are mostly irrational, and this library's domains are exact: the probability
+    that the sensor is right is rounded to 6 decimals, as it is in the published files. There are
+    n * n * 2^k + 1 states.
+
+    Args:
+        n: the number of cells along each side of the square.
+        k: the number of rocks.
+        rocks: where the k rocks are, as (east, north) pairs counted from 0; a published map or
+            the placement above by default.
+        half_distance: the distance at which the sensor's efficiency is one half; that of the
+            published map by default (ln 2 for n = k = 4), and 20 where there is none.
+        discount: the discount factor.
+
+    References:
+        T. Smith and R. Simmons, "Heuristic search value iteration for POMDPs", UAI 2004.
+
+    """
+    size = at_least("n", n, 1, "the rover needs ground to stand on")
+    count = at_least("k", k, 1, "there must be a rock to sample")
+    known = _PUBLISHED.get((size, count))
+    if rocks is not None:
+        places = _checked(rocks, size, count)
+    else:
+        places = known.rocks if known else _spread(size, count)
+    halving = known.half_distance if known else _USUAL_HALF_DISTANCE
+    if half_distance is not None:
+        halving = _decimal(exact("half_distance", half_distance))
+    if halving <= 0:
+        raise ValueError(f"half_distance is {half_distance!r}, but must be positive")
+
+    rock_at = {place: rock for rock, place in enumerate(places)}
+    checks = {f"check{rock}": rock for rock in range(count)}
+    worths = [tuple(bool(i >> b & 1) for b in reversed(range(count))) for i in range(1 << count)]
+    ground = [(east, north) for east in range(size) for north in range(size)]
+    accuracy = {
+        (cell, rock): _accuracy(cell, place, halving)
+        for cell in ground
+        for rock, place in enumerate(places)
+    }
+
+    def drive(rover: _Rover, action: str) -> _Rover:
+        east, north = _MOVES[action]
+        cell = rover.cell[0] + east, rover.cell[1] + north
+        return _Rover(cell, rover.good) if max(cell) < size and min(cell) >= 0 else _GONE
+
+    def act(rover: _Rover, action: str) -> dict[_Rover, int]:
+        if rover == _GONE or action in checks:
+            return {rover: 1}
+        if action in _MOVES:
+            return {drive(rover, action): 1}
+        if rover.cell not in rock_at:
+            return {_GONE: 1}
+        rock = rock_at[rover.cell]
+        return {_Rover(rover.cell, (*rover.good[:rock], False, *rover.good[rock + 1 :])): 1}
+
+    def read(action: str, rover: _Rover) -> dict[str, Fraction]:
+        if rover == _GONE or action not in checks:
+            return {"good": Fraction(1)}
+        rock = checks[action]
+        right = accuracy[rover.cell, rock]
+        says_good = right if rover.good[rock] else 1 - right
+        return lottery([("good", says_good), ("bad", 1 - says_good)])
+
+    def reward(rover: _Rover, action: str, end: _Rover, _seen: str) -> int:
+        if rover == _GONE or action in checks:
+            return 0
+        if end == _GONE:
+            return 10 if action == "east" else -100
+        if action == "sample":
+            return 10 if rover.good[rock_at[rover.cell]] else -10
+        return 0
+
+    return tabulate(
+        name="rock-sample" if (size, count) == (4, 4) else f"rock-sample-{size}-{count}",
+        states=(*(_Rover(cell, good) for cell in ground for good in worths), _GONE),
+        actions=(*_MOVES, *checks, "sample"),
+        observations=("good", "bad"),
+        start=evenly(_Rover((0, size // 2), good) for good in worths),
+        transition=act,
+        emission=read,
+        reward=reward,
+        discount=probability("discount", discount),
+        state_name=_name,
+    )
+
+
+def _checked(rocks: Sequence[Cell], size: int, count: int) -> tuple[Cell, ...]:
+    places = tuple((int(east), int(north)) for east, north in rocks)
+    if len(set(places)) != count or len(places) != count:
+        raise ValueError(
+            f"rocks has {len(places)} places, but must have k = {count} different ones"
+        )
+    outside = [place for place in places if min(place) < 0 or max(place) >= size]
+    if outside:
+        raise ValueError(f"rocks has {outside[0]}, which is off the grid of n = {size}")
+    return places
+
+
+def _spread(size: int, count: int) -> tuple[Cell, ...]:
+    cells = size * size
+    if count > cells:
+        raise ValueError(f"k is {count}, but a grid of n = {size} has cells for {cells} rocks only")
+    stride = 618 * cells // 1000 + 1
+    while gcd(stride, cells) != 1:
+        stride += 1
+    return tuple(divmod(rock * stride % cells, size) for rock in range(count))
+
+
+def _accuracy(cell: Cell, rock: Cell, half_distance: Decimal) -> Fraction:
+    """The chance that the sensor is right, to 6 decimals.
+
+    In decimal arithmetic, which gives the same digits on every machine.
+    """
+    with localcontext(prec=40):
+        squared = (cell[0] - rock[0]) ** 2 + (cell[1] - rock[1]) ** 2
+        efficiency = Decimal(2) ** -(Decimal(squared).sqrt() / half_distance)
+        return Fraction(((1 + efficiency) / 2).quantize(Decimal("1e-6"), ROUND_HALF_EVEN))
+
+
+def _decimal(value: Fraction) -> Decimal:
+    with localcontext(prec=40):
+        return Decimal(value.numerator) / Decimal(value.denominator)
+
+
+def _name(rover: _Rover) -> str:
+    if rover == _GONE:
+        return "gone"
+    worth = "".join("g" if good else "b" for good in rover.good)
+    return f"x{rover.cell[0]}y{rover.cell[1]}-{worth}"

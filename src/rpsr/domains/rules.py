@@ -1,0 +1,125 @@
+"""From a story told as rules to a POMDP in exact arithmetic.
+
+A domain says, in functions over its own kind of states, where an action leads, what is then seen
+and what is earned. `tabulate` asks those functions about every state and action once and writes
+the answers down as integers over common denominators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from fractions import Fraction
+from math import lcm
+from typing import TypeVar
+
+import numpy as np
+
+from rpsr.io.records import Record, Rewards, Rows, integers, ratios
+from rpsr.models.numbers import parse_discount
+from rpsr.models.pomdp import POMDP
+
+S = TypeVar("S", bound=Hashable)
+Number = Fraction | int
+
+
+def tabulate(
+    *,
+    name: str,
+    states: Sequence[S],
+    actions: Sequence[str],
+    observations: Sequence[str],
+    start: Mapping[S, Number],
+    transition: Callable[[S, str], Mapping[S, Number]],
+    emission: Callable[[str, S], Mapping[str, Number]] | None = None,
+    edge_emission: Callable[[S, str, S], Mapping[str, Number]] | None = None,
+    reward: Callable[[S, str, S, str], Number],
+    discount: Number | None,
+    state_name: Callable[[S], str] = str,
+    resets: Callable[[S, str], bool] | None = None,
+) -> POMDP:
+    """A POMDP from rules.
+
+    transition(state, action) gives a distribution over states; emission(action, next_state), or
+    edge_emission(state, action, next_state), one over observations; reward(state, action,
+    next_state, observation) is asked only for possible outcomes. `resets(state, action)` marks
+    transitions that end an episode and start the next.
+    """
+    if (emission is None) == (edge_emission is None):
+        raise TypeError("give exactly one of emission and edge_emission")
+    names = tuple(state_name(s) for s in states)
+    for kind, labels in (("state", names), ("action", actions), ("observation", observations)):
+        if len(set(labels)) != len(labels):
+            raise ValueError(f"two {kind}s have the same name: {list(labels)}")
+    state_index = {s: i for i, s in enumerate(states)}
+    observation_index = {o: i for i, o in enumerate(observations)}
+
+    pairs = [(a, s) for a in actions for s in states]
+    moves = [_indexed(transition(s, a), state_index) for a, s in pairs]
+    edges = [(s, a, states[t]) for (a, s), row in zip(pairs, moves, strict=True) for t in row]
+    if edge_emission is not None:
+        sights = [_indexed(edge_emission(*edge), observation_index) for edge in edges]
+        sight_of_edge = sights
+    else:
+        assert emission is not None
+        sights = [_indexed(emission(a, s), observation_index) for a, s in pairs]
+        width = len(states)
+        row_of = {a: i * width for i, a in enumerate(actions)}
+        sight_of_edge = [sights[row_of[a] + state_index[t]] for _, a, t in edges]
+
+    earned = [
+        Fraction(reward(*edge, observations[o]))
+        for edge, seen in zip(edges, sight_of_edge, strict=True)
+        for o in seen
+    ]
+    table = {value: i for i, value in enumerate(sorted(set(earned)))}
+    ends = [resets is not None and resets(s, a) for a, s in pairs]
+    return POMDP(
+        Record(
+            name=name,
+            states=names,
+            actions=tuple(actions),
+            observations=tuple(observations),
+            discount=parse_discount(discount),
+            start=_rows([_indexed(start, state_index)], len(states)),
+            transition=_rows(moves, len(states)),
+            emission=_rows(sights, len(observations)),
+            emission_by_edge=edge_emission is not None,
+            rewards=Rewards(
+                values=np.array([float(v) for v in table]),
+                index=np.array([table[v] for v in earned], dtype=np.int64),
+                exact=tuple(table),
+            ),
+            resets=np.array(ends, dtype=np.bool_).reshape(len(actions), len(states)),
+        )
+    )
+
+
+def _indexed(distribution: Mapping[S, Number], index: Mapping[S, int]) -> dict[int, Fraction]:
+    """A distribution by index, ascending, without its zeros."""
+    # A rule that does not sum to one is a bug in the domain, not an input to be rescaled.
+    for key in distribution:
+        if key not in index:
+            raise ValueError(f"a rule gave {key!r}, which is not one of {list(index)}")
+    row = sorted((index[key], Fraction(p)) for key, p in distribution.items() if p != 0)
+    if sum(p for _, p in row) != 1 or any(p < 0 for _, p in row):
+        raise ValueError(f"a rule gave {dict(distribution)}, which is not a distribution")
+    return dict(row)
+
+
+def _rows(rows: Sequence[Mapping[int, Fraction]], width: int) -> Rows:
+    weights: list[int] = []
+    for row in rows:
+        denominator = lcm(*(p.denominator for p in row.values()))
+        weights += [int(p * denominator) for p in row.values()]
+    indptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
+    exact = integers(weights)
+    counts = np.diff(indptr)
+    totals = np.repeat(np.add.reduceat(exact, indptr[:-1]), counts)
+    return Rows(
+        width=width,
+        indptr=indptr,
+        indices=np.array([column for row in rows for column in row], dtype=np.int64),
+        values=ratios(exact, totals),
+        weights=exact,
+        digits=np.full(len(rows), -1, dtype=np.int64),
+    )

@@ -1,0 +1,84 @@
+"""Rationals as decimals that a reader turns back into the same floats and, where it can, the same
+rationals.
+
+A row of probabilities is divided by its sum when it is read, so a row of any rationals w_i / W can
+be written exactly: print w_i * c for a decimal c close to 1 / W. The reader leaves a row alone that
+sums to one within 1e-12, so c must also make every w_i * c round to the float that it came from:
+each float allows an interval of c, and the shortest decimal in all of them is taken.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import gcd, inf, nextafter
+
+from rpsr.errors import InputError
+from rpsr.io.tokens import MOST_DIGITS
+from rpsr.io.weights import LEFT_ALONE, PRINTED_ROUNDING
+
+
+def decimal(numerator: int, digits: int) -> str:
+    """numerator / 10**digits in plain notation, without idle zeros."""
+    sign = "-" if numerator < 0 else ""
+    text = str(abs(numerator)).rjust(digits + 1, "0")
+    whole, part = text[: len(text) - digits], text[len(text) - digits :].rstrip("0")
+    return f"{sign}{whole}.{part}" if part else sign + whole
+
+
+def finite_digits(denominator: int) -> int | None:
+    """How many decimals 1 / denominator needs, or None where no readable number suffices."""
+    digits = 0
+    for prime in (2, 5):
+        count = 0
+        while denominator % prime == 0 and count <= MOST_DIGITS:
+            denominator //= prime
+            count += 1
+        digits = max(digits, count)
+    return digits if denominator == 1 and digits <= MOST_DIGITS else None
+
+
+def shortest(value: float) -> str:
+    """The shortest decimal that reads as this float."""
+    return repr(value).removesuffix(".0")
+
+
+def number(value: Fraction) -> str:
+    """A number: exactly where decimals can, else the shortest that reads as the same float."""
+    digits = finite_digits(value.denominator)
+    if digits is None:
+        return shortest(float(value))
+    return decimal(value.numerator * 10**digits // value.denominator, digits)
+
+
+def probabilities(weights: list[int], values: list[float], digits: int) -> list[str]:
+    """A row of probabilities weights / sum(weights), printed to read back the same.
+
+    digits: how the row was printed in its file (weights / 10**digits), or -1.
+    """
+    total = sum(weights)
+    if digits >= 0 and abs(total - 10**digits) * PRINTED_ROUNDING.denominator <= 10**digits:
+        return [decimal(w, digits) for w in weights]
+    divisor = gcd(*weights)
+    weights, total = [w // divisor for w in weights], total // divisor
+    places = finite_digits(total)
+    if places is not None:
+        texts = [decimal(w * 10**places // total, places) for w in weights]
+        if [float(text) for text in texts] == values:
+            return texts
+    factor, places = _factor(weights, values, total)
+    return [decimal(w * factor, places) for w in weights]
+
+
+def _factor(weights: list[int], values: list[float], total: int) -> tuple[int, int]:
+    """(factor, places) such that weights * factor / 10**places read as the values: few places."""
+    low, high = (1 - LEFT_ALONE) / total, (1 + LEFT_ALONE) / total
+    for weight, value in set(zip(weights, values, strict=True)):
+        low = max(low, (Fraction(value) + Fraction(nextafter(value, 0))) / 2 / weight)
+        high = min(high, (Fraction(value) + Fraction(nextafter(value, inf))) / 2 / weight)
+    if low < high:
+        first = max(len(str(int(1 / (high - low)))) - 1, 0)
+        for places in range(first, MOST_DIGITS + 1):
+            factor = int(low * 10**places) + 1
+            if Fraction(factor, 10**places) < high:
+                return factor, places
+    raise InputError(f"a row of probabilities over {total} has no decimals that read back the same")

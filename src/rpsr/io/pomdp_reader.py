@@ -1,0 +1,279 @@
+"""Reader of Cassandra's `.pomdp` format, complete and strict: a model, or a reason with a place.
+
+Reference: A. R. Cassandra's description of the format in the classic solver's manual. One
+extension is read too: `OO : a : s : s'` rows, for observations that depend on the state left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from rpsr.io.cells import expanded_size, latest_entry, touched, written_cells
+from rpsr.io.files import place_of, read_bytes
+from rpsr.io.preamble import Preamble, lookup, read_preamble, read_start
+from rpsr.io.records import Bools, Record, Rewards, Rows
+from rpsr.io.statements import ANY, Entries, Shaped, split_statements
+from rpsr.io.tables import Layout, Table, read_table, whole
+from rpsr.io.tokens import Tokens, tokenize
+from rpsr.io.weights import Sums, Values, weigh
+
+MOST_CELLS = 20_000_000  # of one table, wildcards written out: two gigabytes to work on them
+
+
+def read_pomdp(path: str | Path, *, normalize: bool = False) -> Record:
+    """Read a `.pomdp` file, plain or gzipped; `-` is standard input."""
+    name = Path(path).name if str(path) != "-" else "stdin"
+    for suffix in (".gz", ".pomdp", ".POMDP"):
+        name = name.removesuffix(suffix)
+    return parse_pomdp(read_bytes(path), place=place_of(path), name=name, normalize=normalize)
+
+
+def parse_pomdp(text: bytes, *, place: str, name: str, normalize: bool = False) -> Record:
+    """Read a `.pomdp` text. `normalize` accepts rows of any positive sum and rescales them."""
+    return _Reader(tokenize(text, place), normalize).read(name)
+
+
+class _Reader:
+    """One pass over one text: preamble, start, T, O, R, each built on the ones before."""
+
+    def __init__(self, tokens: Tokens, normalize: bool) -> None:
+        self.tokens = tokens
+        self.normalize = normalize
+        self.statements = split_statements(tokens)
+        self.head: Preamble = read_preamble(tokens, self.statements)
+        self.values = Values(tokens)
+        self.deviations: list[float] = []  # of the rows that were rescaled
+        head = self.head
+        self.n_actions, self.n_states = len(head.actions), len(head.states)
+        self.n_observations = len(head.observations)
+        self.action = ("an action", lookup(tokens, head.actions))
+        self.state = ("a state", lookup(tokens, head.states))
+        self.observation = ("an observation", lookup(tokens, head.observations))
+
+    def read(self, name: str) -> Record:
+        head, begin = self.head, self.statements[b"start"]
+        self.start, sums = read_start(self.tokens, begin, self.state[1], self.n_states, self.values)
+        at = int(begin.first[0]) if len(begin) else 0
+        self._accept(sums, lambda _: (at, "the start distribution"))
+        transition, resets = self._transition()
+        by_edge = len(self.statements[b"OO"]) > 0
+        record = Record(
+            name=name,
+            states=head.states,
+            actions=head.actions,
+            observations=head.observations,
+            discount=head.discount,
+            start=self.start,
+            transition=transition,
+            emission=self._emission_by_edge(transition) if by_edge else self._emission(),
+            emission_by_edge=by_edge,
+            rewards=Rewards(np.zeros(0), np.zeros(0, dtype=np.int64)),
+            resets=resets,
+        )
+        return replace(record, rewards=self._rewards(record), warnings=self._warnings())
+
+    # ---- T and O: the statements say which cells are not zero
+
+    def _transition(self) -> tuple[Rows, Bools]:
+        sizes = (self.n_actions, self.n_states, self.n_states)
+        layout = Layout("T", [self.action, self.state, self.state], sizes, 1, True)
+        keywords = {b"uniform": self._uniform, b"identity": self._identity, b"reset": self._reset}
+        table = read_table(self.tokens, self.statements[b"T"], layout, keywords)
+        rows = self._rows(table, layout, "state")
+        resets = np.zeros(sizes[:2], dtype=np.bool_)
+        if self.tokens.id_of(b"reset") >= 0:
+            cells = np.indices(sizes[:2]).reshape(2, -1).T
+            writes = _heads(table.all(3))
+            statement = writes.order[latest_entry(writes, cells, sizes[:2])] // 2
+            body = self.tokens.ids[statement + 3] == self.tokens.id_of(b"reset")
+            row = self.tokens.ids[np.minimum(statement + 5, len(self.tokens.ids) - 1)]
+            is_row = self.tokens.ids[statement + 3] == self.tokens.id_of(b":")
+            resets = (body | (is_row & (row == self.tokens.id_of(b"reset")))).reshape(sizes[:2])
+        return rows, resets
+
+    def _emission(self) -> Rows:
+        sizes = (self.n_actions, self.n_states, self.n_observations)
+        return self._rows(self._emission_table(), self._emission_layout(sizes), "next state")
+
+    def _emission_layout(self, sizes: tuple[int, ...]) -> Layout:
+        return Layout("O", [self.action, self.state, self.observation], sizes, 1, True)
+
+    def _emission_table(self) -> Table:
+        sizes = (self.n_actions, self.n_states, self.n_observations)
+        keywords = {b"uniform": self._uniform, b"identity": self._identity}
+        layout = self._emission_layout(sizes)
+        return read_table(self.tokens, self.statements[b"O"], layout, keywords)
+
+    def _rows(self, table: Table, layout: Layout, of: str) -> Rows:
+        n_actions, n_states, width = layout.sizes
+        cells = expanded_size(table.values, layout.sizes)
+        if cells > MOST_CELLS:
+            at = int(self.statements[layout.keyword.encode()].first[0])
+            message = f"'{layout.keyword}' statements stand for {cells} probabilities"
+            raise self.tokens.error(at, f"{message}, the reader's limit is {MOST_CELLS}")
+        writes = table.all(3)
+        given = touched(writes, (n_actions, n_states))
+
+        def name(row: int) -> str:
+            action, state = self.head.actions[row // n_states], self.head.states[row % n_states]
+            return f"the '{layout.keyword}' row of action '{action}' and {of} '{state}'"
+
+        if not given.all():
+            missing = int(np.argmin(given.ravel()))
+            raise self.tokens.error(len(self.tokens.ids), f"{name(missing)} was never given")
+        keys, words = written_cells(table.values, table.clears, layout.sizes)
+        row = keys // width
+        indptr = np.searchsorted(row, np.arange(n_actions * n_states + 1))
+        rows, sums = weigh(width, indptr, keys % width, words, self.values)
+
+        def place(row: int) -> tuple[int, str]:
+            cell = np.array([divmod(row, n_states)])
+            last = latest_entry(_heads(writes), cell, layout.sizes[:2])[0]
+            statement = int(writes.order[last]) // 2
+            body = statement + 3  # of a matrix: its row says more than where it begins
+            matrix = self.tokens.is_number[self.tokens.ids[body]]
+            return body + row % n_states * width if matrix else statement, name(row)
+
+        self._accept(sums, place)
+        return rows
+
+    # ---- OO and R: the cells are known, the statements say what they hold
+
+    def _emission_by_edge(self, transition: Rows) -> Rows:
+        sizes = (self.n_actions, self.n_states, self.n_states, self.n_observations)
+        edges = len(transition.indices)
+        if edges * self.n_observations > MOST_CELLS:
+            at = int(self.statements[b"OO"].first[0])
+            message = f"{edges} transitions times {self.n_observations} observations"
+            raise self.tokens.error(at, f"{message}, the reader's limit is {MOST_CELLS}")
+        lookups = [self.action, self.state, self.state, self.observation]
+        layout = Layout("OO", lookups, sizes, 3, True)
+        keywords = {b"uniform": self._uniform}
+        table = read_table(self.tokens, self.statements[b"OO"], layout, keywords)
+        plain = self._emission_table().all(3)
+        for_all = Entries(np.insert(plain.index, 1, ANY, axis=1), plain.word, plain.order)
+        writes = Entries.join([for_all, table.all(4)], 4)
+        row = transition.row_of_entry()
+        ends = np.stack([row // self.n_states, row % self.n_states, transition.indices], axis=1)
+        cells = np.concatenate(
+            [
+                np.repeat(ends, self.n_observations, axis=0),
+                np.tile(np.arange(self.n_observations), edges)[:, None],
+            ],
+            axis=1,
+        )
+        found = latest_entry(writes, cells, sizes)
+
+        def name(edge: int) -> str:
+            a, s, t = ends[edge].tolist()
+            names = f"'{self.head.actions[a]}', '{self.head.states[s]}' to '{self.head.states[t]}'"
+            return f"the observation row of action {names}"
+
+        given = (found >= 0).reshape(edges, -1).any(axis=1)
+        if not given.all():
+            message = f"{name(int(np.argmin(given)))} was never given"
+            raise self.tokens.error(len(self.tokens.ids), message)
+        words = np.where(found >= 0, writes.word[found], -1)
+        kept = (words >= 0) & (self.values.floats[words] != 0)
+        indptr = np.append(0, np.cumsum(kept.reshape(edges, -1).sum(axis=1)))
+        rows, sums = weigh(self.n_observations, indptr, cells[kept, 3], words[kept], self.values)
+
+        def place(edge: int) -> tuple[int, str]:
+            last = writes.order[found.reshape(edges, -1)[edge]].max()
+            return int(last) // 2, name(edge)
+
+        self._accept(sums, place)
+        return rows
+
+    def _rewards(self, record: Record) -> Rewards:
+        sizes = (self.n_actions, self.n_states, self.n_states, self.n_observations)
+        lookups = [self.action, self.state, self.state, self.observation]
+        layout = Layout("R", lookups, sizes, 2, False)
+        table = read_table(self.tokens, self.statements[b"R"], layout, {}).all(4)
+        of_edge = np.diff(record.emission.indptr)[record.emission_row_of_edge()]
+        if (outcomes := int(of_edge.sum())) > MOST_CELLS:
+            at = int(self.statements[b"T"].first[0])
+            message = f"'T' and 'O' make {outcomes} outcomes (s, a, s', o) possible"
+            raise self.tokens.error(at, f"{message}, the reader's limit is {MOST_CELLS}")
+        edge, entry = record.outcome_entries()
+        row = record.transition.row_of_entry()[edge]
+        next_state = record.transition.indices[edge]
+        seen = record.emission.indices[entry]
+        cells = np.stack([row // self.n_states, row % self.n_states, next_state, seen], axis=1)
+        found = latest_entry(table, cells, sizes)
+        words = np.where(found >= 0, np.append(table.word, -1)[found], -1)
+        used, inverse = np.unique(words, return_inverse=True)
+        sign = -1 if self.head.costs else 1
+        worth = [Fraction(0) if w < 0 else sign * self.tokens.fraction(w) for w in used.tolist()]
+        exact = sorted(set(worth))
+        position = {value: i for i, value in enumerate(exact)}
+        index = np.array([position[value] for value in worth], dtype=np.int64)[inverse]
+        return Rewards(np.array([float(v) for v in exact]), index, tuple(exact))
+
+    # ---- keywords
+
+    def _uniform(self, shaped: Shaped, layout: Layout) -> tuple[Entries, Entries]:
+        word = self.values.add(np.ones(1, dtype=np.int64), layout.sizes[-1])
+        clears = whole(shaped, len(layout.sizes))
+        words = np.repeat(word, len(clears.order))
+        return Entries(clears.index, words, clears.order + 1), clears
+
+    def _identity(self, shaped: Shaped, layout: Layout) -> tuple[Entries, Entries]:
+        size, width = layout.sizes[-2:]
+        if shaped.index.shape[1] != 1 or size != width:
+            at = int(shaped.body[0])
+            message = f"'identity' stands for a square matrix, expected {width} numbers"
+            raise self.tokens.error(at, message)
+        word = self.values.add(np.ones(1, dtype=np.int64), 1)
+        clears = whole(shaped, 3)
+        index = np.repeat(clears.index, size, axis=0)
+        index[:, 1] = index[:, 2] = np.tile(np.arange(size), len(clears.order))
+        words = np.repeat(word, len(index))
+        return Entries(index, words, np.repeat(clears.order + 1, size)), clears
+
+    def _reset(self, shaped: Shaped, layout: Layout) -> tuple[Entries, Entries]:
+        start = self.start
+        assert start.weights is not None
+        words = self.values.add(start.weights, int(start.totals()[0]), start.values)
+        clears = whole(shaped, len(layout.sizes))
+        index = np.repeat(clears.index, len(words), axis=0)
+        index[:, 2] = np.tile(start.indices, len(clears.order))
+        order = np.repeat(clears.order + 1, len(words))
+        return Entries(index, np.tile(words, len(clears.order)), order), clears
+
+    # ---- row sums
+
+    def _accept(self, sums: Sums, place: Callable[[int], tuple[int, str]]) -> None:
+        """Refuse rows whose sum is off, unless asked not to; count those that were rescaled."""
+        refused = sums.empty if self.normalize else sums.refused | sums.empty
+        if refused.any():
+            row = int(np.argmax(refused))
+            at, name = place(row)
+            message = f"{name} sums to {_decimal(sums.total(row))}, expected 1"
+            hint = "" if sums.empty[row] else " (--normalize rescales it)"
+            raise self.tokens.error(at, message + hint)
+        self.deviations += sums.deviations()
+
+    def _warnings(self) -> tuple[str, ...]:
+        said: list[str] = []
+        if self.head.costs:
+            said.append("'values: cost': every value was turned into a reward by changing its sign")
+        if self.deviations:
+            count, worst = len(self.deviations), max(self.deviations)
+            rows = "1 row was" if count == 1 else f"{count} rows were"
+            said.append(f"{rows} rescaled to sum to 1 (off by {worst:.2g} at worst)")
+        return tuple(said)
+
+
+def _heads(entries: Entries) -> Entries:
+    """The same entries, by the first two indices: the rows they write to."""
+    return Entries(entries.index[:, :2], entries.word, entries.order)
+
+
+def _decimal(value: Fraction) -> str:
+    return f"{float(value):.12g}"

@@ -1,0 +1,223 @@
+"""Writer of the `.pomdp` format: what it writes reads back to the same arrays and names.
+
+Compact: one line for what all actions share (`*`), `identity`, `uniform` and `reset` where they
+apply, whole rows where they are dense, and rewards by the fewest indices on which they depend.
+Original decimals are printed again where a model came from a file. What the format cannot hold is
+said by the notes of `write_pomdp`: a reward or a discount that is no finite decimal (its nearest
+float is written), and a reset to anything but the start. A name it cannot hold is an error.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from rpsr.errors import InputError
+from rpsr.io.decimals import finite_digits, number, probabilities, shortest
+from rpsr.io.files import write_bytes
+from rpsr.io.records import Bools, Record, Rows
+from rpsr.io.reward_lines import reward_lines
+from rpsr.io.tokens import is_name, tokenize
+
+DENSE_SHARE = 0.5  # of a row's width: with more non-zeros than that, the row is written out
+
+
+def write_pomdp(record: Record, path: str | Path) -> tuple[str, ...]:
+    """Write a `.pomdp` file, completely or not at all; notes on what the format could not hold.
+
+    A name ending in `.gz` is compressed; `-` is standard output.
+    """
+    content = format_pomdp(record).encode()
+    if str(path).lower().endswith(".gz"):
+        content = gzip.compress(content, mtime=0)
+    write_bytes(path, content)
+    return tuple(_notes(record))
+
+
+def format_pomdp(record: Record) -> str:
+    """The text of a `.pomdp` file."""
+    return "".join(line + "\n" for line in _lines(record))
+
+
+def _notes(record: Record) -> Iterator[str]:
+    rewards = record.rewards.exact or ()
+    lost = sum(finite_digits(value.denominator) is None for value in rewards)
+    if lost:
+        yield f"rewards that are no finite decimals, written as their nearest floats: {lost}"
+    if record.discount is not None and finite_digits(record.discount.denominator) is None:
+        yield f"the discount {record.discount} was written as its nearest float"
+    unmarked = int(record.resets.sum() - _resets(record).sum())
+    if unmarked:
+        yield f"resets that do not lead to the start, written as plain rows: {unmarked}"
+
+
+def _lines(record: Record) -> Iterator[str]:
+    if record.discount is not None:
+        yield f"discount: {number(record.discount)}"
+    yield "values: reward"
+    for kind in ("states", "actions", "observations"):
+        yield f"{kind}: {_names(getattr(record, kind), kind)}"
+    yield from _start(record.start)
+    yield ""
+    n_states = len(record.states)
+    yield from _table("T", record, record.transition, _resets(record))
+    yield ""
+    if record.emission_by_edge:
+        yield from _edge_rows(record)
+    else:
+        none = np.zeros(len(record.actions) * n_states, dtype=np.bool_)
+        yield from _table("O", record, record.emission, none)
+    yield ""
+    yield from reward_lines(record)
+
+
+def _names(names: tuple[str, ...], kind: str) -> str:
+    if names == tuple(str(i) for i in range(len(names))):
+        return str(len(names))
+    for name in names:
+        if not _readable(name):
+            raise InputError(f"{kind}: the name {name!r} cannot be written in this format")
+    return " ".join(names)
+
+
+def _readable(name: str) -> bool:
+    """Whether a reader takes this for one name."""
+    try:
+        word = name.encode()
+        return tokenize(word, "").words == [word] and is_name(word)
+    except (UnicodeEncodeError, InputError):  # a lone surrogate, a control character
+        return False
+
+
+def _resets(record: Record) -> Bools:
+    """(A * S,): rows that `reset` stands for, being declared so and equal to the start."""
+    rows, start = record.transition, record.start
+    resets = record.resets.reshape(-1).copy()
+    for row in np.flatnonzero(resets).tolist():
+        span = slice(int(rows.indptr[row]), int(rows.indptr[row + 1]))
+        resets[row] = (
+            np.array_equal(rows.indices[span], start.indices)
+            and np.array_equal(rows.values[span], start.values)
+            and (rows.weights is None) == (start.weights is None)
+            and (rows.weights is None or rows.fractions(row) == start.fractions(0))
+        )
+    return resets
+
+
+def _start(start: Rows) -> Iterator[str]:
+    word, columns, texts = _row(start, 0, np.zeros(1, dtype=np.bool_))
+    if word or texts == ("1",):
+        yield f"start: {word or columns[0]}"
+    elif start.weights is not None and _digits(start, 0) < 0 and _even(start, 0):
+        yield "start include: " + " ".join(map(str, columns))
+    else:
+        yield "start: " + _full(("", columns, texts), start.width)
+
+
+def _texts(rows: Rows, row: int) -> list[str]:
+    """The entries of a row as decimals."""
+    span = slice(int(rows.indptr[row]), int(rows.indptr[row + 1]))
+    values = rows.values[span].tolist()
+    if rows.weights is None:
+        return [shortest(value) for value in values]
+    weights = [int(w) for w in rows.weights[span].tolist()]
+    return probabilities(weights, values, _digits(rows, row))
+
+
+def _digits(rows: Rows, row: int) -> int:
+    return -1 if rows.digits is None else int(rows.digits[row])
+
+
+def _uniform(rows: Rows, row: int) -> bool:
+    """Whether `uniform` says the same, and the row was not printed as rounded decimals."""
+    if rows.indptr[row + 1] - rows.indptr[row] != rows.width or not _even(rows, row):
+        return False
+    digits = _digits(rows, row)
+    if rows.weights is None or digits < 0:
+        return True
+    return int(rows.weights[rows.indptr[row]]) * rows.width == 10**digits
+
+
+def _even(rows: Rows, row: int) -> bool:
+    """Whether a row's entries are all alike, exactly where it is known exactly."""
+    span = slice(int(rows.indptr[row]), int(rows.indptr[row + 1]))
+    values = rows.values[span]
+    weights = values if rows.weights is None else rows.weights[span]
+    return bool((weights == weights[0]).all() and (values == 1 / len(values)).all())
+
+
+def _table(keyword: str, record: Record, rows: Rows, resets: Bools) -> Iterator[str]:
+    """`T` or `O`: rows a*S + s, shared between actions where all of them agree."""
+    n_states = len(record.states)
+    blocks = [
+        tuple(_row(rows, a * n_states + s, resets) for s in range(n_states))
+        for a in range(len(record.actions))
+    ]
+    if len(set(blocks)) == 1:
+        yield from _block(f"{keyword}: *", blocks[0], record, rows.width)
+        return
+    for action, block in enumerate(blocks):
+        yield from _block(f"{keyword}: {record.actions[action]}", block, record, rows.width)
+
+
+_Row = tuple[str, tuple[int, ...], tuple[str, ...]]  # a keyword or '', columns, decimals
+
+
+def _row(rows: Rows, row: int, resets: Bools) -> _Row:
+    if resets[row]:
+        return ("reset", (), ())
+    if _uniform(rows, row):
+        return ("uniform", (), ())
+    columns = rows.indices[rows.indptr[row] : rows.indptr[row + 1]].tolist()
+    return ("", tuple(columns), tuple(_texts(rows, row)))
+
+
+def _block(head: str, block: tuple[_Row, ...], record: Record, width: int) -> Iterator[str]:
+    if width == len(block) and block == tuple(("", (s,), ("1",)) for s in range(width)):
+        yield f"{head} identity"
+    elif set(block) == {("uniform", (), ())}:
+        yield f"{head} uniform"
+    elif len(set(block)) == 1:
+        yield from _one_row(f"{head} : *", block[0], width)
+    else:
+        for state, row in enumerate(block):
+            yield from _one_row(f"{head} : {record.states[state]}", row, width)
+
+
+def _one_row(head: str, row: _Row, width: int) -> Iterator[str]:
+    word, columns, texts = row
+    if word:
+        yield f"{head} {word}"
+    elif len(columns) > DENSE_SHARE * width:
+        yield f"{head} {_full(row, width)}"
+    else:
+        for column, text in zip(columns, texts, strict=True):
+            yield f"{head} : {column} {text}"
+
+
+def _full(row: _Row, width: int) -> str:
+    """A row with its zeros."""
+    line = ["0"] * width
+    for column, text in zip(row[1], row[2], strict=True):
+        line[column] = text
+    return " ".join(line)
+
+
+def _edge_rows(record: Record) -> Iterator[str]:
+    """Observations that depend on the state left: the commonest row for all, then the others."""
+    rows, n_states = record.emission, len(record.states)
+    none = np.zeros(rows.height, dtype=np.bool_)
+    texts = [_row(rows, r, none) for r in range(rows.height)]
+    commonest = Counter(texts).most_common(1)[0][0]
+    yield from _one_row("O: * : *", commonest, rows.width)
+    sources, targets = record.transition.row_of_entry().tolist(), record.transition.indices
+    for edge, (text, row, target) in enumerate(zip(texts, sources, targets.tolist(), strict=True)):
+        if text != commonest or edge == 0:  # at least one `OO`, which says what kind of model it is
+            action, state = divmod(row, n_states)
+            head = f"OO: {record.actions[action]} : {record.states[state]}"
+            # Written out in full, so that nothing of the row below shows through.
+            yield f"{head} : {record.states[target]} {text[0] or _full(text, rows.width)}"

@@ -1,0 +1,194 @@
+"""What a finite POMDP is on disk and in memory: sparse rows of probabilities and a reward table.
+
+A row of probabilities is kept twice. `values` are floats, for computing. `weights` are integers
+with p_i = w_i / sum(w): a file's decimals become the integers 10^digits times the decimal, so that
+dividing a row by its sum, which decimals cannot express (.333333 three times), is exact; a
+generator's fractions become integers over their common denominator. `digits` remembers how a row
+was printed, so that a writer can print it again. Rows known only in floats have no weights.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Integers = NDArray[Any]  # int64, or object holding Python integers where 63 bits do not suffice
+
+FLOAT_EXACT = 2**53  # below this a float holds an integer, and one division rounds correctly
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """The array, contiguous and read-only (a view is copied, so that nobody else can write it)."""
+    array = np.ascontiguousarray(array)
+    if array.base is not None or not array.flags.owndata:
+        array = array.copy()
+    array.setflags(write=False)
+    return array
+
+
+def integers(values: list[int] | NDArray[Any]) -> Integers:
+    """Python integers as int64 where their sums surely fit, as objects otherwise."""
+    largest = max((abs(int(v)) for v in values), default=0)
+    fits = largest * max(len(values), 1) < 2**62
+    return np.array([int(v) for v in values], dtype=np.int64 if fits else object)
+
+
+def _narrow(values: Integers) -> Integers:
+    """Integers as int64 where all of them fit, whatever they were kept in."""
+    fits = values.dtype != object or max((abs(v) for v in values.tolist()), default=0) < 2**63
+    return values.astype(np.int64) if fits else values
+
+
+def ratios(numerators: Integers, denominators: Integers) -> Floats:
+    """Correctly rounded quotients of integers. Shapes (n,), (n,) -> (n,)."""
+    small = numerators.dtype != object and denominators.dtype != object
+    if small and (
+        len(numerators) == 0
+        or max(np.abs(numerators).max(), np.abs(denominators).max()) <= FLOAT_EXACT
+    ):
+        return numerators / denominators
+    pairs = zip(numerators.tolist(), denominators.tolist(), strict=True)
+    return np.array([int(n) / int(d) for n, d in pairs], dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Sparse rows of probabilities, N rows of `width` columns, columns ascending in each row.
+
+    indptr (N+1,), indices (nnz,), values (nnz,), weights (nnz,) or None, digits (N,) or None:
+    row r was printed as decimals `weights / 10**digits[r]`, or not as decimals where it is -1.
+    """
+
+    width: int
+    indptr: Ints
+    indices: Ints
+    values: Floats
+    weights: Integers | None = None
+    digits: Ints | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("indptr", "indices", "values", "weights", "digits"):
+            array = getattr(self, name)
+            if array is not None:
+                object.__setattr__(self, name, frozen(array))
+
+    @property
+    def height(self) -> int:
+        """The number of rows N."""
+        return len(self.indptr) - 1
+
+    def row_of_entry(self) -> Ints:
+        """The row that each stored entry belongs to, (nnz,)."""
+        return np.repeat(np.arange(self.height, dtype=np.int64), np.diff(self.indptr))
+
+    def totals(self) -> Integers:
+        """The exact sum of each row's weights, (N,): the denominators of its probabilities."""
+        if self.weights is None:
+            raise ValueError("rows known only in floats have no weights")
+        totals = np.zeros(self.height, dtype=self.weights.dtype)
+        np.add.at(totals, self.row_of_entry(), self.weights)
+        return totals
+
+    def fractions(self, row: int) -> dict[int, Fraction]:
+        """One row exactly: column -> probability."""
+        if self.weights is None:
+            raise ValueError("rows known only in floats have no weights")
+        span = slice(int(self.indptr[row]), int(self.indptr[row + 1]))
+        weights = [int(w) for w in self.weights[span]]
+        total = sum(weights)
+        columns = self.indices[span].tolist()
+        return {c: Fraction(w, total) for c, w in zip(columns, weights, strict=True)}
+
+
+@dataclass(frozen=True, eq=False)
+class Rewards:
+    """The reward of every possible outcome, as an index into a table of distinct values.
+
+    values (V,) floats, distinct; index (outcomes,), in the order of `Record.outcome_rows`;
+    exact, the same V values as fractions, or None.
+    """
+
+    values: Floats
+    index: Ints
+    exact: tuple[Fraction, ...] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", frozen(self.values))
+        object.__setattr__(self, "index", frozen(self.index))
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """A finite POMDP as plain data. A, S, O: numbers of actions, states, observations.
+
+    transition: row a*S + s is Pr(. | s, a), width S.
+    emission: width O. Either A*S rows, row a*S + s' being Pr(. | a, s'), or, where observations
+    depend on the state left as well, one row per stored entry ("edge") of `transition`.
+    start: one row of width S. resets (A, S): rows that a file declared `reset`.
+    """
+
+    name: str
+    states: tuple[str, ...]
+    actions: tuple[str, ...]
+    observations: tuple[str, ...]
+    discount: Fraction | None
+    start: Rows
+    transition: Rows
+    emission: Rows
+    emission_by_edge: bool
+    rewards: Rewards
+    resets: Bools
+    warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "resets", frozen(self.resets))
+
+    @property
+    def exact(self) -> bool:
+        """Whether every probability and reward is known as a rational."""
+        rows = (self.start, self.transition, self.emission)
+        return self.rewards.exact is not None and all(r.weights is not None for r in rows)
+
+    def emission_row_of_edge(self) -> Ints:
+        """For each edge of `transition`, the row of `emission` that its observation follows."""
+        edges = self.transition
+        if self.emission_by_edge:
+            return np.arange(len(edges.indices), dtype=np.int64)
+        n_states = len(self.states)
+        return edges.row_of_entry() // n_states * n_states + edges.indices
+
+    def outcome_entries(self) -> tuple[Ints, Ints]:
+        """Possible outcomes (s, a, s', o), edge by edge: the edge and the emission entry of each.
+
+        Two arrays (outcomes,): positions in `transition.indices` and in `emission.indices`.
+        """
+        rows = self.emission_row_of_edge()
+        counts = np.diff(self.emission.indptr)[rows]
+        edge = np.repeat(np.arange(len(rows), dtype=np.int64), counts)
+        first = np.cumsum(counts) - counts
+        entry = np.arange(len(edge)) - np.repeat(first - self.emission.indptr[rows], counts)
+        return edge, entry
+
+    def digest(self) -> str:
+        """A fingerprint of the model: not of its name, its warnings or how it was printed."""
+        hasher = hashlib.sha256()
+        labels = (self.states, self.actions, self.observations, self.discount)
+        hasher.update(repr((labels, self.emission_by_edge, self.rewards.exact)).encode())
+        arrays = [self.rewards.values, self.rewards.index, self.resets]
+        for rows in (self.start, self.transition, self.emission):
+            arrays += [rows.indptr, rows.indices, rows.values]
+            if rows.weights is not None:
+                divisors = np.gcd.reduceat(rows.weights, rows.indptr[:-1])
+                arrays.append(_narrow(rows.weights // np.repeat(divisors, np.diff(rows.indptr))))
+        for array in arrays:
+            fast = array.dtype != object
+            hasher.update(array.tobytes() if fast else repr(array.tolist()).encode())
+        return hasher.hexdigest()

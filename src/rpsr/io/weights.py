@@ -1,0 +1,127 @@
+"""From decimals as printed to rows of probabilities: exact weights, floats, and what was rescaled.
+
+A row whose decimals sum to one within 1e-12 is left as it is. Within 1e-5, which is what six
+printed digits can lose, it is divided by its sum and counted. Beyond that it is refused, unless
+the user asked for it to be rescaled. The sums are integers, so none of this is a matter of
+rounding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+
+import numpy as np
+
+from rpsr.io.records import Bools, Floats, Integers, Ints, Rows, ratios
+from rpsr.io.tokens import Tokens
+
+LEFT_ALONE = Fraction(1, 10**12)
+PRINTED_ROUNDING = Fraction(1, 10**5)
+VIRTUAL = 10_000  # digits at or above this name a denominator that is no power of ten
+
+
+class Values:
+    """What each word is worth as a probability: mantissa / denominator, and as a float.
+
+    Words of the file are decimals. `add` appends virtual words for values that were never
+    printed, such as the 1/S of `uniform`; those that belong together share a denominator.
+    """
+
+    def __init__(self, tokens: Tokens) -> None:
+        self.mantissas: Integers = tokens.mantissas
+        self.scales: Ints = tokens.digits
+        self.floats: Floats = tokens.values
+        self.denominators: dict[int, int] = {}
+
+    def add(self, numerators: Integers, denominator: int, floats: Floats | None = None) -> Ints:
+        """New virtual words, one per numerator over a common denominator; their numbers.
+
+        floats: what they are in floats, where that is not their quotient correctly rounded.
+        """
+        scale = VIRTUAL + len(self.denominators)
+        self.denominators[scale] = denominator
+        first, count = len(self.floats), len(numerators)
+        if floats is None:
+            whole = np.full(count, denominator, dtype=object)
+            floats = ratios(numerators.astype(object), whole)
+        self.mantissas = np.concatenate([self.mantissas, numerators])
+        self.scales = np.append(self.scales, np.full(count, scale, dtype=np.int64))
+        self.floats = np.append(self.floats, floats)
+        return np.arange(first, first + count, dtype=np.int64)
+
+    def denominator(self, scale: int) -> int:
+        """What mantissas of this scale are divided by."""
+        return 10**scale if scale < VIRTUAL else self.denominators[scale]
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """What rows summed to, weight / one, and which of them are off.
+
+    rescaled, refused, empty (N,): off by more than 1e-12, by more than 1e-5, without any entry.
+    """
+
+    weight: Integers
+    one: Integers
+    rescaled: Bools
+    refused: Bools
+    empty: Bools
+
+    def total(self, row: int) -> Fraction:
+        """What a row summed to."""
+        return Fraction(int(self.weight[row]), int(self.one[row]))
+
+    def deviations(self) -> list[float]:
+        """How far the sums of the rescaled rows were from one."""
+        one = self.one[self.rescaled]
+        return ratios(np.abs(self.weight[self.rescaled] - one), one).tolist()
+
+
+def weigh(
+    width: int, indptr: Ints, indices: Ints, words: Ints, values: Values
+) -> tuple[Rows, Sums]:
+    """Rows of probabilities from the words of their entries, each divided exactly by its sum."""
+    height, counts = len(indptr) - 1, np.diff(indptr)
+    row = np.repeat(np.arange(height, dtype=np.int64), counts)
+    scale = values.scales[words]
+    low = np.full(height, np.iinfo(np.int64).max)
+    high = np.zeros(height, dtype=np.int64)
+    np.minimum.at(low, row, scale)
+    np.maximum.at(high, row, scale)
+    weights = values.mantissas[words]
+    widest = int(high[high < VIRTUAL].max(initial=0))
+    if 10**widest * max(width, 1) >= 2**62:  # a row's sum might not fit
+        weights = weights.astype(object)
+    shift = high[row] - scale
+    uneven = (shift > 0) & (high[row] < VIRTUAL)
+    if uneven.any():
+        power = np.array([10**k for k in range(int(shift[uneven].max()) + 1)], dtype=weights.dtype)
+        weights[uneven] *= power[shift[uneven]]
+    digits = np.where(high < VIRTUAL, high, -1)
+    scales, scale_of_row = np.unique(high, return_inverse=True)
+    whole = [values.denominator(s) for s in scales.tolist()]
+    ones = np.array(whole, dtype=weights.dtype)[scale_of_row]
+    mixed = (high >= VIRTUAL) & (low != high)  # printed decimals beside `uniform` or `reset`
+    if mixed.any():
+        entries = mixed[row]
+        kinds, kind = np.unique(scale[entries], return_inverse=True)
+        denominators = [values.denominator(s) for s in kinds.tolist()]
+        common = lcm(*denominators)
+        if common * width >= 2**62:
+            weights, ones = weights.astype(object), ones.astype(object)
+        weights[entries] *= np.array([common // d for d in denominators], weights.dtype)[kind]
+        ones[mixed] = common
+    totals = np.zeros(height, dtype=weights.dtype)
+    np.add.at(totals, row, weights)
+    rescaled, refused = np.zeros(height, dtype=np.bool_), np.zeros(height, dtype=np.bool_)
+    off = np.flatnonzero(totals != ones)
+    gap, one = np.abs(totals - ones)[off].astype(object), ones[off].astype(object)
+    rescaled[off] = gap * LEFT_ALONE.denominator > one
+    refused[off] = gap * PRINTED_ROUNDING.denominator > one
+    floats = values.floats[words]
+    divide = rescaled[row]
+    floats[divide] = ratios(weights[divide], totals[row[divide]])
+    rows = Rows(width, indptr, indices, floats, weights, digits)
+    return rows, Sums(totals, ones, rescaled, refused, counts == 0)

@@ -1,0 +1,26 @@
+"""The POMDP, the linear model that belief, PSR and R-PSR share, and their native file."""
+
+from rpsr.models.domain import Corners, Simplex, Unknown
+from rpsr.models.filter import Filter
+from rpsr.models.linear import LinearModel
+from rpsr.models.operators import DenseOperators, FactoredOperators, Operators, SparseOperators
+from rpsr.models.pomdp import POMDP, Outcomes
+from rpsr.models.store import save
+from rpsr.models.terminal import continuing, episodic
+
+__all__ = [
+    "POMDP",
+    "Corners",
+    "DenseOperators",
+    "FactoredOperators",
+    "Filter",
+    "LinearModel",
+    "Operators",
+    "Outcomes",
+    "Simplex",
+    "SparseOperators",
+    "Unknown",
+    "continuing",
+    "episodic",
+    "save",
+]

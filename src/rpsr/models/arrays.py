@@ -1,0 +1,216 @@
+"""A POMDP from the arrays that people have, with a diagnosis where they do not fit together.
+
+T is (A, S, S) with T[a, s, s'], or (S, A, S) with T[s, a, s'], or a sequence of A matrices (S, S),
+dense or sparse. O is (A, S, O) with O[a, s', o], or (S, A, S, O) with O[s, a, s', o]. R is (S,),
+(S, A), (A, S), (A, S, S), (S, A, S), (A, S, S, O) or (S, A, S, O). Where A = S makes two readings
+possible, the first in each list is taken. Rows are treated as in files: within 1e-12 of one they
+are left alone, within 1e-5 rescaled with a warning, beyond that refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from rpsr.errors import InputError
+from rpsr.io.records import Floats, Ints, Record, Rewards, Rows
+from rpsr.io.weights import LEFT_ALONE, PRINTED_ROUNDING
+from rpsr.models.numbers import parse_discount
+
+
+def record_from_arrays(
+    T: Any, O: Any, R: Any, start: Any, discount: Fraction | float | str | None, names: Any
+) -> Record:
+    """The record of a POMDP given as arrays; an `InputError` names what is wrong with them.
+
+    start (S,), or None for uniform. names may give 'name', 'states', 'actions', 'observations'.
+    """
+    blocks = _transition_blocks(T)
+    n_actions, n_states = len(blocks), int(blocks[0].shape[0])
+    worst: list[float] = []
+    transition = _rows(sp.vstack(blocks, format="csr"), "T", n_states, worst, transposed=blocks)
+    emission_array, by_edge = _emission_array(O, n_actions, n_states)
+    n_observations = emission_array.shape[-1]
+    row = transition.row_of_entry()
+    action, state, target = row // n_states, row % n_states, transition.indices
+    if by_edge:
+        table = sp.csr_array(emission_array[state, action, target])
+    else:
+        table = sp.csr_array(emission_array.reshape(-1, n_observations))
+    emission = _rows(
+        table, "O", n_states, worst, edges=(state, action, target) if by_edge else None
+    )
+    initial = np.full(n_states, 1 / n_states) if start is None else _numbers(start, "start")
+    if initial.shape != (n_states,):
+        raise InputError(f"start: read shape {initial.shape}, expected ({n_states},)")
+    start_rows = _rows(sp.csr_array(initial[None]), "start", n_states, worst)
+    if not isinstance(names, Mapping | None):
+        raise InputError("names: expected a mapping such as {'actions': ['left', 'right']}")
+    given = dict(names or {})
+    labels = {
+        kind: _labels(given.pop(kind, None), kind, count)
+        for kind, count in (
+            ("states", n_states),
+            ("actions", n_actions),
+            ("observations", n_observations),
+        )
+    }
+    name = str(given.pop("name", "arrays"))
+    if given:
+        raise InputError(f"names: unknown key {next(iter(given))!r}")
+    record = Record(
+        name=name,
+        **labels,
+        discount=parse_discount(discount),
+        start=start_rows,
+        transition=transition,
+        emission=emission,
+        emission_by_edge=by_edge,
+        rewards=Rewards(np.zeros(0), np.zeros(0, dtype=np.int64)),
+        resets=np.zeros((n_actions, n_states), dtype=np.bool_),
+        warnings=_warning(worst),
+    )
+    return _with_rewards(record, _numbers(R, "R"))
+
+
+def _with_rewards(record: Record, R: Floats) -> Record:
+    edge, entry = record.outcome_entries()
+    n_states = len(record.states)
+    row = record.transition.row_of_entry()[edge]
+    a, s = row // n_states, row % n_states
+    t, o = record.transition.indices[edge], record.emission.indices[entry]
+    A, S, O = len(record.actions), n_states, len(record.observations)
+    readings: dict[tuple[int, ...], tuple[Ints, ...]] = {
+        (S, A, S, O): (s, a, t, o),
+        (A, S, S, O): (a, s, t, o),
+        (S, A, S): (s, a, t),
+        (A, S, S): (a, s, t),
+        (A, S): (a, s),
+        (S, A): (s, a),
+        (S,): (s,),
+    }
+    if R.shape not in readings:
+        shapes = ", ".join(str(shape) for shape in reversed(readings))
+        raise InputError(f"R: read shape {R.shape}, expected one of {shapes}")
+    earned = R[readings[R.shape]]
+    values, index = np.unique(earned + 0.0, return_inverse=True)  # + 0.0: no negative zero
+    return replace(record, rewards=Rewards(values, index.astype(np.int64)))
+
+
+def _numbers(array: Any, what: str) -> Floats:
+    try:
+        numbers = np.asarray(array)
+        if numbers.dtype.kind not in "biufO":  # complex numbers and texts would be cast silently
+            raise TypeError
+        numbers = numbers.astype(np.float64, copy=False)
+    except (TypeError, ValueError):
+        raise InputError(f"{what}: expected an array of numbers") from None
+    if not np.isfinite(numbers).all():
+        at = tuple(int(i) for i in np.argwhere(~np.isfinite(numbers))[0])
+        raise InputError(f"{what}: entry {at} is {numbers[at]}, expected a finite number")
+    return numbers
+
+
+def _transition_blocks(T: Any) -> list[Any]:
+    if isinstance(T, Sequence) and any(sp.issparse(block) for block in T):
+        blocks: list[Any] = [_sparse(block, f"T[a={a}]") for a, block in enumerate(T)]
+    else:
+        array = _numbers(T, "T")
+        if array.ndim == 3 and array.shape[0] == array.shape[2] != array.shape[1]:
+            array = array.transpose(1, 0, 2)  # given as T[s, a, s']
+        if array.ndim != 3 or array.shape[1] != array.shape[2] or 0 in array.shape:
+            raise InputError(f"T: read shape {array.shape}, expected (A, S, S) or (S, A, S)")
+        blocks = [sp.csr_array(block) for block in array]
+    shapes = sorted({block.shape for block in blocks})
+    if len(shapes) != 1 or shapes[0][0] != shapes[0][1] or 0 in shapes[0]:
+        raise InputError(f"T: read matrices of shape {shapes}, expected A of (S, S)")
+    return blocks
+
+
+def _sparse(block: Any, what: str) -> Any:
+    matrix: Any = block if sp.issparse(block) else _numbers(block, what)
+    if matrix.dtype.kind not in "biuf":
+        raise InputError(f"{what}: expected a matrix of numbers")
+    if matrix.ndim != 2:
+        raise InputError(f"{what}: read shape {matrix.shape}, expected (S, S)")
+    return sp.csr_array(matrix, dtype=np.float64)
+
+
+def _emission_array(O: Any, n_actions: int, n_states: int) -> tuple[Floats, bool]:
+    array = _numbers(O, "O")
+    if array.ndim == 3 and array.shape[:2] == (n_actions, n_states) and array.shape[2]:
+        return array, False
+    if array.ndim == 4 and array.shape[:3] == (n_states, n_actions, n_states) and array.shape[3]:
+        return array, True
+    expected = f"({n_actions}, {n_states}, O) or ({n_states}, {n_actions}, {n_states}, O)"
+    raise InputError(f"O: read shape {array.shape}, expected {expected}")
+
+
+def _rows(
+    matrix: Any,
+    what: str,
+    n_states: int,
+    worst: list[float],
+    *,
+    transposed: list[Any] | None = None,
+    edges: tuple[Ints, Ints, Ints] | None = None,
+) -> Rows:
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+
+    def place(row: int) -> str:
+        if edges is not None:
+            return f"{what}[s={edges[0][row]}, a={edges[1][row]}, s'={edges[2][row]}]"
+        prime = "'" if what == "O" else ""
+        return (
+            "start"
+            if what == "start"
+            else f"{what}[a={row // n_states}, s{prime}={row % n_states}]"
+        )
+
+    row_of = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    wrong = np.flatnonzero((matrix.data < 0) | ~np.isfinite(matrix.data))
+    if len(wrong):
+        value = matrix.data[wrong[0]]
+        raise InputError(f"{place(int(row_of[wrong[0]]))}: read {value}, expected a probability")
+    sums = np.bincount(row_of, matrix.data, minlength=matrix.shape[0])
+    deviation = np.abs(sums - 1)
+    if deviation.max() > float(PRINTED_ROUNDING):
+        row = int(deviation.argmax())
+        hint = ""
+        if transposed is not None and all(
+            np.allclose(block.sum(axis=0), 1) for block in transposed
+        ):
+            hint = "; its columns do: is T transposed?"
+        raise InputError(f"{place(row)}: the row sums to {sums[row]:.9g}, expected 1{hint}")
+    off = deviation > float(LEFT_ALONE)
+    worst += deviation[off].tolist()
+    data = np.where(off[row_of], matrix.data / sums[row_of], matrix.data)
+    indptr, indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
+    return Rows(int(matrix.shape[1]), indptr, indices, data)
+
+
+def _labels(names: Any, kind: str, count: int) -> tuple[str, ...]:
+    if names is None:
+        return tuple(str(i) for i in range(count))
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise InputError(f"names: {kind}: read {names!r}, expected a list of {count} names")
+    labels = tuple(str(name) for name in names)
+    if len(labels) != count:
+        raise InputError(f"names: read {len(labels)} {kind}, expected {count}")
+    if len(set(labels)) != count:
+        twice = next(name for name in labels if labels.count(name) > 1)
+        raise InputError(f"names: the {kind[:-1]} name {twice!r} was given twice")
+    return labels
+
+
+def _warning(worst: list[float]) -> tuple[str, ...]:
+    if not worst:
+        return ()
+    rows = "1 row was" if len(worst) == 1 else f"{len(worst)} rows were"
+    return (f"{rows} rescaled to sum to 1 (off by {max(worst):.2g} at worst)",)

@@ -1,0 +1,78 @@
+"""Where the valid states of a linear model live.
+
+Domination, residuals and upper bounds are claims about every valid state, so a planner must know
+what those are: all beliefs, or the convex hull of known corners, or nothing that anyone can say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linprog
+
+from rpsr.errors import InputError
+from rpsr.io.records import Floats
+from rpsr.models.operators import Process, own, square_process
+
+
+@dataclass(frozen=True)
+class Simplex:
+    """Probability vectors of length n; its corners are the unit vectors."""
+
+    n: int
+
+    def distance(self, x: Floats) -> float:
+        """How far x (n,) is from the simplex: its worst violation, 0 inside."""
+        # numpy's maximum, not Python's: a state that is no number is not inside.
+        return float(np.max([0.0, -x.min(), abs(x.sum() - 1.0)]))
+
+
+@dataclass(frozen=True, eq=False)
+class Corners:
+    """The convex hull of points (k, n).
+
+    kernel[a][o], sparse (k, k) and non-negative, says how corners move to corners:
+    points M[a, o] = kernel[a][o] points.
+    """
+
+    points: Floats
+    kernel: Process
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "points", own(self.points))
+        object.__setattr__(self, "kernel", square_process(self.kernel, "kernel"))
+        k = self.kernel[0][0].shape[0]
+        if self.points.ndim != 2 or len(self.points) != k:
+            raise InputError(f"points: read shape {self.points.shape}, expected ({k}, n)")
+
+    def distance(self, x: Floats) -> float:
+        """How far x (n,) is from the hull, in the largest coordinate, or a little more.
+
+        A linear program finds the nearest mixture of corners. What is returned is how far that
+        mixture is, not what the program claims, which its tolerances allow to be too small.
+        """
+        if not np.isfinite(x).all():
+            return float("inf")
+        k, n = self.points.shape
+        offsets, ones = (self.points - x).T, np.ones((n, 1))
+        result = linprog(
+            np.append(np.zeros(k), 1.0),  # weights of the corners, then the distance
+            A_ub=np.vstack([np.hstack([offsets, -ones]), np.hstack([-offsets, -ones])]),
+            b_ub=np.zeros(2 * n),
+            A_eq=np.append(np.ones(k), 0.0)[None],
+            b_eq=[1.0],
+            options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+        )
+        if result.x is None:
+            return float("inf")
+        weights = np.maximum(result.x[:k], 0.0)
+        return float(np.abs(offsets @ (weights / weights.sum())).max())
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """Nothing is known: certified upper bounds and exact pruning refuse such a model."""
+
+
+Domain = Simplex | Corners | Unknown

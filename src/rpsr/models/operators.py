@@ -1,0 +1,155 @@
+"""The operators M[a, o] of a linear model, behind two products: x M and M v.
+
+States are row vectors and values are column vectors, so a filter asks for `left` and a backup asks
+for `right`; both take batches, one per row of the argument. What is behind them is dense, sparse,
+or a sparse process seen through a basis, Q^T D[a, o] Q, which is never multiplied out: on a model
+of a thousand states the dense operators would be a gigabyte.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from rpsr.errors import InputError
+from rpsr.io.records import Floats, frozen
+
+Sparse = Any  # scipy.sparse.csr_array of float64; its stubs say more than they can prove
+Process = tuple[tuple[Sparse, ...], ...]  # D[a][o], (S, S)
+
+
+def own(numbers: Any) -> Floats:
+    """Numbers that nobody else can write: a copy, unless they are read-only already."""
+    array = np.asarray(numbers, dtype=np.float64)
+    return frozen(array.copy() if array.flags.writeable else array)
+
+
+def read_only(matrix: Sparse) -> Sparse:
+    """The CSR matrix itself, its arrays made read-only."""
+    for part in (matrix.data, matrix.indices, matrix.indptr):
+        part.setflags(write=False)
+    return matrix
+
+
+def square_process(process: Any, what: str) -> Process:
+    """D[a][o] as CSR matrices of one size, as many for every action, or an `InputError`."""
+    blocks: Process = tuple(
+        tuple(sp.csr_array(matrix, dtype=np.float64) for matrix in row) for row in process
+    )
+    if not blocks or not blocks[0] or len({len(row) for row in blocks}) > 1:
+        raise InputError(f"{what}: expected a matrix for every action and observation")
+    shapes = sorted({matrix.shape for row in blocks for matrix in row})
+    if len(shapes) > 1 or shapes[0][0] != shapes[0][1]:
+        raise InputError(f"{what}: read matrices of shape {shapes}, expected all of one (n, n)")
+    return blocks
+
+
+class Operators(ABC):
+    """A times O linear maps on R^n. Implement `shape`, `left` and `right`."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int, int]:
+        """(A, O, n)."""
+
+    @abstractmethod
+    def left(self, x: Floats, action: int, observation: int) -> Floats:
+        """x M[a, o] for a batch of row vectors, (B, n) -> (B, n)."""
+
+    @abstractmethod
+    def right(self, v: Floats, action: int, observation: int) -> Floats:
+        """M[a, o] v for a batch of column vectors held as rows, (K, n) -> (K, n)."""
+
+    def matrix(self, action: int, observation: int) -> Floats:
+        """M[a, o] as a dense (n, n) array: for reading, not for computing with large models."""
+        return self.left(np.eye(self.shape[2]), action, observation)
+
+
+@dataclass(frozen=True, eq=False)
+class DenseOperators(Operators):
+    """matrices (A, O, n, n)."""
+
+    matrices: Floats
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "matrices", own(self.matrices))
+        if self.matrices.ndim != 4 or self.matrices.shape[2] != self.matrices.shape[3]:
+            raise InputError(f"operators: read shape {self.matrices.shape}, expected (A, O, n, n)")
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(A, O, n)."""
+        actions, observations, n, _ = self.matrices.shape
+        return actions, observations, n
+
+    def left(self, x: Floats, action: int, observation: int) -> Floats:
+        """x M[a, o], (B, n) -> (B, n)."""
+        return x @ self.matrices[action, observation]
+
+    def right(self, v: Floats, action: int, observation: int) -> Floats:
+        """M[a, o] v, (K, n) -> (K, n)."""
+        return v @ self.matrices[action, observation].T
+
+
+@dataclass(frozen=True, eq=False)
+class SparseOperators(Operators):
+    """process[a][o], sparse (n, n)."""
+
+    process: Process
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "process", square_process(self.process, "operators"))
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(A, O, n)."""
+        return len(self.process), len(self.process[0]), int(self.process[0][0].shape[0])
+
+    def left(self, x: Floats, action: int, observation: int) -> Floats:
+        """x M[a, o], (B, n) -> (B, n)."""
+        return np.asarray(x @ self.process[action][observation])
+
+    def right(self, v: Floats, action: int, observation: int) -> Floats:
+        """M[a, o] v, (K, n) -> (K, n)."""
+        return np.ascontiguousarray((self.process[action][observation] @ v.T).T)
+
+
+@dataclass(frozen=True, eq=False)
+class FactoredOperators(Operators):
+    """Q^T D[a, o] Q for an orthonormal basis Q (S, n) and a sparse process D."""
+
+    basis: Floats
+    process: Process
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "basis", own(self.basis))
+        object.__setattr__(self, "process", square_process(self.process, "operators"))
+        n_states = self.process[0][0].shape[0]
+        if self.basis.ndim != 2 or len(self.basis) != n_states:
+            raise InputError(f"basis: read shape {self.basis.shape}, expected ({n_states}, n)")
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(A, O, n)."""
+        return len(self.process), len(self.process[0]), self.basis.shape[1]
+
+    def left(self, x: Floats, action: int, observation: int) -> Floats:
+        """x Q^T D[a, o] Q, (B, n) -> (B, n)."""
+        return (x @ self.basis.T @ self.process[action][observation]) @ self.basis
+
+    def right(self, v: Floats, action: int, observation: int) -> Floats:
+        """Q^T D[a, o] Q v, (K, n) -> (K, n)."""
+        return (self.process[action][observation] @ (self.basis @ v.T)).T @ self.basis
+
+
+def sparse_process(blocks: list[tuple[Floats, Any, Any]], shape: tuple[int, int, int]) -> Process:
+    """D[a][o] from flat (data, indices, indptr) triples, action by action."""
+    actions, observations, n = shape
+    matrices = [sp.csr_array(block, shape=(n, n)) for block in blocks]
+    for matrix in matrices:
+        matrix.check_format(full_check=True)  # an index out of range would read foreign memory
+    return tuple(tuple(matrices[a * observations : (a + 1) * observations]) for a in range(actions))

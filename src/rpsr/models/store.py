@@ -1,0 +1,250 @@
+"""The native model file: any model, with its names, exact weights and provenance.
+
+Suffix `.rpsr`. The header names the kind of model and the library version that wrote it; the
+arrays are those of the model. Loading checks everything that constructing checks, so that a
+damaged file ends in an `InputError`, not in a wrong model.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rpsr._version import __version__
+from rpsr.errors import InputError, ModelError
+from rpsr.io.archive import read_archive, write_archive
+from rpsr.io.records import Record, Rewards, Rows
+from rpsr.models.domain import Corners, Domain, Simplex, Unknown
+from rpsr.models.linear import LinearModel
+from rpsr.models.operators import (
+    DenseOperators,
+    FactoredOperators,
+    Operators,
+    Process,
+    SparseOperators,
+    sparse_process,
+)
+from rpsr.models.pomdp import POMDP
+
+FORMAT = "rpsr-model"
+FORMAT_VERSION = 1
+Arrays = dict[str, NDArray[Any]]
+
+
+def save(model: POMDP | LinearModel, path: str | Path) -> None:
+    """Write a model to a native file, completely or not at all."""
+    header, arrays = _pack_pomdp(model) if isinstance(model, POMDP) else _pack_linear(model)
+    stamp = {"format": FORMAT, "format_version": FORMAT_VERSION, "written_by": __version__}
+    try:
+        write_archive(path, stamp | header, arrays)
+    except (TypeError, ValueError) as error:  # a provenance that is not plain JSON
+        raise InputError(f"the header cannot be written: {error}", place=str(path)) from None
+
+
+def load_native(path: str | Path) -> POMDP | LinearModel:
+    """Read a native file back into the model it holds."""
+    header, arrays = read_archive(path)
+    if header.get("format") != FORMAT:
+        raise InputError("not a model file of rpsr", place=str(path))
+    if header.get("format_version") != FORMAT_VERSION:
+        read = header.get("format_version")
+        raise InputError(f"format version {read}, expected {FORMAT_VERSION}", place=str(path))
+    try:
+        if header["kind"] == "pomdp":
+            return POMDP(_checked(_unpack_record(header, arrays)))
+        return _unpack_linear(header, arrays)
+    except KeyError as error:
+        raise InputError(f"damaged model file: it has no {error}", place=str(path)) from None
+    except (TypeError, ValueError, IndexError, ArithmeticError, InputError) as error:
+        raise InputError(f"damaged model file: {error}", place=str(path)) from None
+
+
+# ---- POMDP
+
+
+def _pack_pomdp(pomdp: POMDP) -> tuple[dict[str, Any], Arrays]:
+    record = pomdp.record
+    exact = record.rewards.exact
+    header = {
+        "kind": "pomdp",
+        "name": record.name,
+        "states": record.states,
+        "actions": record.actions,
+        "observations": record.observations,
+        "discount": None if record.discount is None else str(record.discount),
+        "emission_by_edge": record.emission_by_edge,
+        "exact_rewards": None if exact is None else [str(value) for value in exact],
+        "warnings": record.warnings,
+        "digest": pomdp.digest,
+    }
+    arrays: Arrays = {
+        "rewards.values": record.rewards.values,
+        "rewards.index": record.rewards.index,
+        "resets": record.resets,
+    }
+    for name in ("start", "transition", "emission"):
+        rows: Rows = getattr(record, name)
+        parts = {"indptr": rows.indptr, "indices": rows.indices, "values": rows.values}
+        parts |= {} if rows.weights is None else {"weights": rows.weights}
+        parts |= {} if rows.digits is None else {"digits": rows.digits}
+        arrays |= {f"{name}.{part}": array for part, array in parts.items()}
+    return header, arrays
+
+
+def _unpack_record(header: dict[str, Any], arrays: Arrays) -> Record:
+    widths = {
+        "start": len(header["states"]),
+        "transition": len(header["states"]),
+        "emission": len(header["observations"]),
+    }
+    rows = {
+        name: Rows(
+            width,
+            arrays[f"{name}.indptr"],
+            arrays[f"{name}.indices"],
+            arrays[f"{name}.values"],
+            arrays.get(f"{name}.weights"),
+            arrays.get(f"{name}.digits"),
+        )
+        for name, width in widths.items()
+    }
+    exact = header["exact_rewards"]
+    record = Record(
+        name=header["name"],
+        states=tuple(header["states"]),
+        actions=tuple(header["actions"]),
+        observations=tuple(header["observations"]),
+        discount=None if header["discount"] is None else Fraction(header["discount"]),
+        **rows,
+        emission_by_edge=header["emission_by_edge"],
+        rewards=Rewards(
+            arrays["rewards.values"],
+            arrays["rewards.index"],
+            None if exact is None else tuple(Fraction(value) for value in exact),
+        ),
+        resets=arrays["resets"],
+        warnings=tuple(header["warnings"]),
+    )
+    if record.digest() != header["digest"]:
+        raise ValueError("its content does not match its fingerprint")
+    return record
+
+
+def _checked(record: Record) -> Record:
+    """Sizes must agree: the fingerprint vouches for the rest."""
+    n_rows = len(record.actions) * len(record.states)
+    edges = len(record.transition.indices)
+    heights = (record.start.height, record.transition.height, record.emission.height)
+    if heights != (1, n_rows, edges if record.emission_by_edge else n_rows):
+        raise ValueError("its tables do not fit its names")
+    return record
+
+
+# ---- linear models
+
+
+def _pack_linear(model: LinearModel) -> tuple[dict[str, Any], Arrays]:
+    header: dict[str, Any] = {
+        "kind": "linear",
+        "model_kind": model.kind,
+        "name": model.name,
+        "actions": model.actions,
+        "observations": model.observations,
+        "discount": model.discount,
+        "rounding": model.rounding,
+        "core": model.core,
+        "provenance": model.provenance,
+    }
+    arrays: Arrays = {
+        "start": model.start,
+        "normalizer": model.normalizer,
+        "rewards": model.rewards,
+    }
+    if model.coordinates is not None:
+        arrays["coordinates"] = model.coordinates
+    operators = model.operators
+    if isinstance(operators, DenseOperators):
+        header["operators"] = "dense"
+        arrays["operators"] = operators.matrices
+    elif isinstance(operators, SparseOperators):
+        header["operators"] = "sparse"
+        arrays |= _pack_process("process", operators.process)
+    elif isinstance(operators, FactoredOperators):
+        header["operators"] = "factored"
+        arrays["basis"] = operators.basis
+        arrays |= _pack_process("process", operators.process)
+    else:
+        raise ModelError(f"operators of type {type(operators).__name__} have no file form")
+    match model.domain:
+        case Simplex(n=n):
+            header["domain"] = {"kind": "simplex", "n": n}
+        case Corners(points=points, kernel=kernel):
+            header["domain"] = {"kind": "corners", "n": len(points)}
+            arrays["corners"] = points
+            arrays |= _pack_process("kernel", kernel)
+        case Unknown():
+            header["domain"] = {"kind": "unknown"}
+    return header, arrays
+
+
+def _pack_process(name: str, process: Process) -> Arrays:
+    flat = [matrix for row in process for matrix in row]
+    return {
+        f"{name}.indptr": np.stack([np.asarray(m.indptr, dtype=np.int64) for m in flat]),
+        f"{name}.indices": np.concatenate([np.asarray(m.indices, dtype=np.int64) for m in flat]),
+        f"{name}.values": np.concatenate([np.asarray(m.data) for m in flat]),
+        f"{name}.size": np.array([len(process), len(process[0]), int(flat[0].shape[0])]),
+    }
+
+
+def _unpack_process(name: str, arrays: Arrays) -> Process:
+    actions, observations, n = (int(v) for v in arrays[f"{name}.size"])
+    ends = np.append(0, np.cumsum(arrays[f"{name}.indptr"][:, -1]))
+    blocks = [
+        (arrays[f"{name}.values"][i:j], arrays[f"{name}.indices"][i:j], indptr)
+        for i, j, indptr in zip(ends[:-1], ends[1:], arrays[f"{name}.indptr"], strict=True)
+    ]
+    return sparse_process(blocks, (actions, observations, n))
+
+
+def _unpack_linear(header: dict[str, Any], arrays: Arrays) -> LinearModel:
+    operators: Operators
+    match header["operators"]:
+        case "dense":
+            operators = DenseOperators(arrays["operators"])
+        case "sparse":
+            operators = SparseOperators(_unpack_process("process", arrays))
+        case "factored":
+            operators = FactoredOperators(arrays["basis"], _unpack_process("process", arrays))
+        case other:
+            raise ValueError(f"operators of kind {other!r}")
+    domain: Domain
+    match header["domain"]["kind"]:
+        case "simplex":
+            domain = Simplex(int(header["domain"]["n"]))
+        case "corners":
+            domain = Corners(arrays["corners"], _unpack_process("kernel", arrays))
+        case "unknown":
+            domain = Unknown()
+        case other:
+            raise ValueError(f"a domain of kind {other!r}")
+    return LinearModel(
+        kind=header["model_kind"],
+        name=header["name"],
+        actions=tuple(header["actions"]),
+        observations=tuple(header["observations"]),
+        start=arrays["start"],
+        operators=operators,
+        normalizer=arrays["normalizer"],
+        rewards=arrays["rewards"],
+        discount=header["discount"],
+        domain=domain,
+        rounding=header["rounding"],
+        core=tuple(header["core"]),
+        coordinates=arrays.get("coordinates"),
+        provenance=header["provenance"],
+    )

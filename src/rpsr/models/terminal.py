@@ -1,0 +1,147 @@
+"""Episodes: two views of a task that ends, as explicit transformations of the model.
+
+A file may say `reset` (the episode ends and the next begins at once) or let states absorb without
+reward (the episode is over and nothing happens any more). Neither is silently read as the other:
+`episodic` turns resets into an end, `continuing` turns ends into resets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from rpsr.errors import ModelError
+from rpsr.io.records import Floats, Integers, Ints, Record, Rewards, Rows
+from rpsr.models.pomdp import POMDP, Outcomes
+
+END = "end"
+
+
+def continuing(pomdp: POMDP) -> POMDP:
+    """Every action in an absorbing, unrewarded state starts the next episode."""
+    record, ends = pomdp.record, pomdp.absorbing
+    if not ends.any():
+        raise ModelError(f"{pomdp.name} has no absorbing state without reward: it never ends")
+    if ends[record.start.indices].any():
+        raise ModelError(f"{pomdp.name} may start in a state where the episode is over")
+    if record.emission_by_edge:
+        raise ModelError(f"{pomdp.name} does not say what is seen when the next episode starts")
+    rows = _split(record.transition)
+    first = _split(record.start)[0]
+    n_states = len(record.states)
+    begins = np.tile(ends, len(record.actions))
+    rows = [first if begins[r] else row for r, row in enumerate(rows)]
+    moved = replace(record, transition=_join(rows, n_states), resets=record.resets | ends)
+    return POMDP(_with_outcome_rewards(moved, pomdp))
+
+
+def episodic(pomdp: POMDP) -> POMDP:
+    """Every `reset` leads to a new absorbing state, which shows a new observation; both are 'end'.
+
+    What a reset earned it still earns, in expectation over where it used to lead.
+    """
+    record, resets = pomdp.record, pomdp.resets.reshape(-1)
+    if not resets.any():
+        raise ModelError(f"{pomdp.name} declares no reset: its episodes have no end to mark")
+    if record.emission_by_edge:
+        raise ModelError(f"{pomdp.name} observes (s, a, s'): an end would need rows of its own")
+    if END in record.states or END in record.observations:
+        raise ModelError(f"{pomdp.name} already has a state or observation called {END!r}")
+    n, n_observations = len(record.states), len(record.observations)
+    stay, see = _certain(n, record), _certain(n_observations, record)
+    moves, sights = _split(record.transition), _split(record.emission)
+    transition: list[_Row] = []
+    emission: list[_Row] = []
+    for a in range(len(record.actions)):
+        transition += [stay if resets[a * n + s] else moves[a * n + s] for s in range(n)] + [stay]
+        emission += [*sights[a * n : (a + 1) * n], see]
+    start = record.start
+    ended = replace(
+        record,
+        states=(*record.states, END),
+        observations=(*record.observations, END),
+        start=Rows(n + 1, start.indptr, start.indices, start.values, start.weights, start.digits),
+        transition=_join(transition, n + 1),
+        emission=_join(emission, n_observations + 1),
+        resets=np.zeros((len(record.actions), n + 1), dtype=np.bool_),
+    )
+    return POMDP(_with_outcome_rewards(ended, pomdp))
+
+
+_Row = tuple[Ints, Floats, Integers | None, int]  # indices, values, weights, digits
+
+
+def _split(rows: Rows) -> list[_Row]:
+    spans = [slice(int(i), int(j)) for i, j in zip(rows.indptr[:-1], rows.indptr[1:], strict=True)]
+    return [
+        (
+            rows.indices[span],
+            rows.values[span],
+            None if rows.weights is None else rows.weights[span],
+            -1 if rows.digits is None else int(rows.digits[r]),
+        )
+        for r, span in enumerate(spans)
+    ]
+
+
+def _certain(column: int, record: Record) -> _Row:
+    weights = np.ones(1, dtype=np.int64) if record.exact else None
+    return np.array([column], dtype=np.int64), np.ones(1), weights, -1
+
+
+def _join(rows: list[_Row], width: int) -> Rows:
+    counts = [len(row[0]) for row in rows]
+    weights = [row[2] for row in rows if row[2] is not None]
+    exact = len(weights) == len(rows)
+    return Rows(
+        width,
+        np.append(0, np.cumsum(counts)).astype(np.int64),
+        np.concatenate([row[0] for row in rows]),
+        np.concatenate([row[1] for row in rows]),
+        np.concatenate(weights) if exact else None,
+        np.array([row[3] for row in rows], dtype=np.int64) if exact else None,
+    )
+
+
+def _with_outcome_rewards(record: Record, before: POMDP) -> Record:
+    """Rewards of a changed process: as before where the outcome existed, else what is expected."""
+    sizes = (len(before.states), len(before.observations))
+    edge, _ = record.outcome_entries()
+    blank = Rewards(np.zeros(1), np.zeros(len(edge), dtype=np.int64))
+    old, new = before.outcomes, POMDP(replace(record, rewards=blank)).outcomes
+    known, asked = _keys(old, sizes), _keys(new, sizes)  # outcomes come sorted, so keys do
+    at = np.minimum(np.searchsorted(known, asked), len(known) - 1)
+    existed = known[at] == asked
+    for index, size in zip(
+        (new.state, new.next_state, new.observation), (sizes[0], *sizes), strict=True
+    ):
+        existed &= index < size
+    exact = before.record.rewards.exact
+    table = before.record.rewards.values.tolist() if exact is None else exact
+    expected = before.R.tolist() if exact is None else before.exact_rewards()
+    worth = [
+        table[index] if kept else expected[s][a] if s < sizes[0] else 0
+        for kept, index, s, a in zip(
+            existed.tolist(),
+            old.reward_index[at].tolist(),
+            new.state.tolist(),
+            new.action.tolist(),
+            strict=True,
+        )
+    ]
+    values = sorted(set(worth))
+    position = {value: i for i, value in enumerate(values)}
+    rewards = Rewards(
+        np.array([float(v) for v in values]),
+        np.array([position[v] for v in worth], dtype=np.int64),
+        None if exact is None else tuple(Fraction(v) for v in values),
+    )
+    return replace(record, rewards=rewards)
+
+
+def _keys(outcomes: Outcomes, sizes: tuple[int, int]) -> Ints:
+    n_states, n_observations = sizes
+    row = outcomes.action * n_states + outcomes.state
+    return (row * n_states + outcomes.next_state) * n_observations + outcomes.observation

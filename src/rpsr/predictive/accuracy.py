@@ -1,0 +1,199 @@
+"""Is a PSR enough for this task? The accuracy condition, and the size of the error where it fails.
+
+A PSR carries the POMDP's rewards on every belief if and only if every column of R lies in the span
+of its outcome vectors. Where one does not, the reconstruction U U^+ R is what the PSR takes the
+rewards for, and
+
+    d_inf = max |R - U U^+ R|      rel_d_inf = d_inf / max |R|
+
+are the paper's errors. If outcome vectors span everything constant on blocks of indistinguishable
+states, U U^+ averages over blocks, and the errors are computed in fractions.
+
+Two finer questions concern what can happen. `accurate_reachable` asks for the rewards of reachable
+beliefs only (`rpsr.predictive.reach`): the theorem's "only if" needs the reachable beliefs to span
+all beliefs, which is more than every state being reachable. `d_inf_reachable` repeats the least
+squares on the states that can be visited.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from rpsr.io.records import Bools, Floats, Ints
+from rpsr.models.pomdp import POMDP
+from rpsr.predictive.core import Core, find_core
+from rpsr.predictive.reach import accurate_on_reachable, reachable_states
+from rpsr.predictive.rewards import reconstruct
+
+SAME_REWARD = 1e-12  # relative: expected rewards are sums of rounded products
+
+
+@dataclass(frozen=True)
+class Merge:
+    """States that look alike to every test although some actions earn differently in them.
+
+    rewards: what each of the actions earns in each state, in their order.
+    """
+
+    states: tuple[str, ...]
+    actions: tuple[str, ...]
+    rewards: tuple[float, ...]
+
+    def __str__(self) -> str:
+        alike = _listed(self.states)
+        earn = f"action {self.actions[0]} earns"
+        if len(self.actions) > 1:
+            earn = f"actions {_listed(self.actions)} earn"
+        groups: dict[float, list[str]] = {}
+        for state, reward in zip(self.states, self.rewards, strict=True):
+            groups.setdefault(reward, []).append(state)
+        each = ", ".join(f"{r:g} in {_listed(tuple(names))}" for r, names in groups.items())
+        return f"states {alike} look alike to every test, but {earn} {each}"
+
+
+def _listed(names: tuple[str, ...], most: int = 4) -> str:
+    if len(names) > most:
+        names = (*names[: most - 1], f"{len(names) - most + 1} more")
+    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
+
+
+@dataclass(frozen=True, eq=False)
+class Accuracy:
+    """What a PSR does to a POMDP's rewards.
+
+    reconstruction (S, A): U U^+ R. d_inf_by_action (A,). merges: the costly ones, see `Merge`.
+    merged_states: how many states share their outcomes with another.
+    history_error: mean and largest |reward error| along random histories, over all actions.
+    certified: ranks and both accuracy answers were decided in exact arithmetic, and are wrong with
+    at most `error_probability`. margin: the thinner of the two cores' margins.
+    """
+
+    psr: Core
+    rpsr: Core
+    accurate: bool
+    accurate_reachable: bool
+    d_inf: float
+    rel_d_inf: float
+    d_inf_by_action: Floats
+    d_inf_reachable: float
+    rpsr_d_inf: float
+    reconstruction: Floats
+    merges: tuple[Merge, ...]
+    merged_states: int
+    history_error: tuple[float, float]
+    certified: bool
+    error_probability: float | None
+    margin: tuple[float, float]
+    seconds: float
+
+
+def accuracy(pomdp: POMDP, *, exact: bool | None = None, seed: int = 0) -> Accuracy:
+    """Compare a POMDP's rewards with those its PSR and its R-PSR can carry.
+
+    exact: decide in exact arithmetic (the default where the model is known exactly) or in floats.
+    """
+    began = time.perf_counter()
+    tests = find_core(pomdp, "psr", exact=exact, seed=seed)
+    intents = find_core(pomdp, "rpsr", exact=exact, seed=seed)
+    errors = reward_errors(pomdp, tests)
+    reachable = reachable_states(pomdp)
+    answer = accurate_on_reachable(pomdp, tests, intents, seed=seed)
+    lost = 0.0 if intents.certified else float(_float_errors(pomdp.R, intents.basis).max())
+    size = float(np.abs(pomdp.R).max())
+    d_inf = float(errors.max())
+    odds = [tests.error_probability, intents.error_probability, answer.error_probability]
+    known = [p for p in odds if p is not None]
+    return Accuracy(
+        psr=tests,
+        rpsr=intents,
+        accurate=tests.accurate,
+        accurate_reachable=answer.accurate,
+        d_inf=d_inf,
+        rel_d_inf=d_inf / size if size > 0 else 0.0,
+        d_inf_by_action=errors.max(axis=0),
+        d_inf_reachable=float(reward_errors(pomdp, tests, reachable).max()),
+        rpsr_d_inf=lost,
+        reconstruction=reconstruct(tests, pomdp.R),
+        merges=costly_merges(pomdp, tests.labels),
+        merged_states=int((np.bincount(tests.labels)[tests.labels] > 1).sum()),
+        history_error=_history_error(pomdp, tests, seed),
+        certified=tests.certified and intents.certified,
+        error_probability=sum(known) if len(known) == len(odds) else None,
+        margin=(
+            min(tests.margin[0], intents.margin[0]),
+            max(tests.margin[1], intents.margin[1]),
+        ),
+        seconds=time.perf_counter() - began,
+    )
+
+
+def reward_errors(pomdp: POMDP, core: Core, states: Bools | None = None) -> Floats:
+    """|R - U U^+ R|, (S, A); with `states` (S,), on those alone, and 0 elsewhere.
+
+    Exactly 0 where the core is certified to carry the rewards; from fractions where the span is
+    that of blocks of states; else in floats.
+    """
+    if core.certified and core.accurate:
+        return np.zeros(pomdp.R.shape)
+    chosen = np.ones(len(pomdp.states), dtype=np.bool_) if states is None else states
+    if core.certified and core.rank == int(core.labels.max()) + 1:
+        return _block_errors(pomdp, core.labels, chosen)
+    errors = np.zeros(pomdp.R.shape)
+    errors[chosen] = _float_errors(pomdp.R[chosen], core.basis[chosen])
+    return errors
+
+
+def costly_merges(pomdp: POMDP, labels: Ints) -> tuple[Merge, ...]:
+    """Blocks of states alike to every test in which some action earns differently."""
+    merges: list[Merge] = []
+    for block in np.flatnonzero(np.bincount(labels) > 1).tolist():
+        members = np.flatnonzero(labels == block)
+        costly: dict[tuple[float, ...], list[str]] = {}
+        for action, name in enumerate(pomdp.actions):
+            earned = pomdp.R[members, action]
+            if np.ptp(earned) > SAME_REWARD * np.abs(earned).max():
+                costly.setdefault(tuple(earned.tolist()), []).append(name)
+        states = tuple(pomdp.states[s] for s in members.tolist())
+        merges += [Merge(states, tuple(names), earned) for earned, names in costly.items()]
+    return tuple(merges)
+
+
+def _block_errors(pomdp: POMDP, labels: Ints, chosen: Bools) -> Floats:
+    exact = pomdp.exact_rewards()
+    errors = np.zeros(pomdp.R.shape)
+    for block in np.unique(labels[chosen]).tolist():
+        members = np.flatnonzero((labels == block) & chosen).tolist()
+        for action in range(len(pomdp.actions)):
+            mean = sum(exact[s][action] for s in members) / len(members)
+            for s in members:
+                errors[s, action] = float(abs(exact[s][action] - mean))
+    return errors
+
+
+def _float_errors(rewards: Floats, basis: Floats) -> Floats:
+    fitted = basis @ np.linalg.lstsq(basis, rewards, rcond=None)[0]
+    return np.abs(rewards - fitted)
+
+
+def _history_error(
+    pomdp: POMDP, core: Core, seed: int, histories: int = 20, steps: int = 50
+) -> tuple[float, float]:
+    """Mean and largest reward error of the PSR along histories of uniformly random actions."""
+    if core.certified and core.accurate:
+        return 0.0, 0.0
+    rng = np.random.default_rng(seed)
+    belief, gap = pomdp.belief_model(), pomdp.R - core.basis @ (core.basis.T @ pomdp.R)
+    seen: list[Floats] = []
+    for _ in range(histories):
+        b = belief.start
+        for _ in range(steps):
+            seen.append(np.abs(b @ gap))
+            action = int(rng.integers(len(pomdp.actions)))
+            chances = belief.predict(b, action)
+            observation = int(rng.choice(len(chances), p=chances / chances.sum()))
+            b = belief.update(b, action, observation)
+    errors = np.array(seen)
+    return float(errors.mean()), float(errors.max())

@@ -1,0 +1,231 @@
+"""Core sets, ranks and the accuracy condition, certified on the model's rationals.
+
+One prime p yields a core set C modulo p with r members (`rpsr.predictive.search`). They are
+independent over the rationals: rank >= r is certain. That the rank is not higher is shown in one of
+two ways.
+
+*Merging.* If r is the number of blocks of a lumpable partition (`rpsr.predictive.quotient`), then
+rank <= r. The partition was found modulo p; it is checked modulo more primes, until their product
+exceeds every integer that could have fooled them (`rpsr.predictive.bounds`). The rank is then
+certain, with error probability 0. If that would take too many, k primes beyond the first leave
+(b / 30 / K)^k. The span is all vectors constant on blocks, and R[:,a] is in it if and only if it is
+one of them: rationals again, compared in the same way.
+
+*Agreement.* Otherwise, C is searched for again modulo k more primes, drawn independently. If C were
+no core set, some extension x of a member, or some initial vector, would be independent of C. A
+prime overlooks that if it divides a certain integer, with probability b / 30 / K at most, or if x
+is rejected by bad luck, with probability n / p^2 at most for n candidates tried. Agreement of all k
+in error therefore has probability
+
+    at most (b / 30 / K + n / p^2)^k.
+
+The same holds for x = R[:,a], the accuracy condition; a reward found outside the span modulo p is
+outside the span of C with certainty.
+
+If the primes disagree, or the partition turns out wrong, one of them was unlucky: the search starts
+again with new ones, and the bound is multiplied by the number of starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+import numpy as np
+
+from rpsr.errors import ModelError
+from rpsr.io.records import Bools, Ints
+from rpsr.models.pomdp import POMDP
+from rpsr.predictive.bounds import chance_of_dividing, comparison_bits, minor_bits
+from rpsr.predictive.echelon import block_rewards, outcome_arithmetic
+from rpsr.predictive.modular import ModularPOMDP, reductions
+from rpsr.predictive.primes import PRIME_BITS
+from rpsr.predictive.quotient import Quotient, coarsest, constant_rewards, is_lumpable
+from rpsr.predictive.search import Member, Search, breadth_first, completing
+
+_MOST_PRIMES = 64  # beyond these, a probability is reported rather than driven further down
+
+
+@dataclass(frozen=True, eq=False)
+class CertifiedCore:
+    """A core set of the exact model, and what is certain about it.
+
+    members: the core set, in order of acceptance; independent with certainty.
+    error_probability: at most this likely, over the random primes, the true rank is higher or one
+    of `rewards_inside` is false where it says true. Zero where nothing was left to chance.
+    rewards_inside (A,): whether R[:,a] lies in the span of the core's outcome vectors.
+    labels (S,): blocks of states that no outcome vector tells apart, numbered by first state; if
+    there are as many blocks as members, the span is all vectors constant on blocks.
+    primes: those the certificate rests on, the first being the one that found the core set.
+    """
+
+    members: tuple[Member, ...]
+    error_probability: float
+    rewards_inside: Bools
+    labels: Ints
+    primes: tuple[int, ...]
+    seed: int
+
+    @property
+    def rank(self) -> int:
+        """The number of members."""
+        return len(self.members)
+
+    @property
+    def accurate(self) -> bool:
+        """The accuracy condition: whether every column of R lies in the span."""
+        return bool(self.rewards_inside.all())
+
+
+def certified_core(
+    pomdp: POMDP,
+    *,
+    rewards: bool,
+    search: Search = breadth_first,
+    seed: int = 0,
+    error: float = 1e-9,
+) -> CertifiedCore:
+    """A core set of tests, or with `rewards` of intents, in exact arithmetic.
+
+    Primes are added until the error probability is zero or at most `error`. A model known only in
+    floats is refused with a `ModelError`.
+    """
+    if not pomdp.exact:
+        raise ModelError(f"{pomdp.name} is known only in floats: nothing about it can be certified")
+    rng = np.random.default_rng(seed)
+    models = reductions(pomdp, rng)
+    for starts in count(1):
+        found = _attempt(next(models), rng, search, rewards=rewards)
+        proof = (
+            _prove_by_merging(found, models, error, rewards=rewards)
+            if found.full
+            else _prove_by_agreement(found, models, error, rng, search, rewards=rewards)
+        )
+        if proof is not None:
+            return CertifiedCore(
+                members=found.members,
+                error_probability=min(1.0, starts * proof.error),
+                rewards_inside=proof.rewards_inside,
+                labels=found.quotient.labels,
+                primes=proof.primes,
+                seed=seed,
+            )
+    raise AssertionError("count() has no end")
+
+
+@dataclass(frozen=True, eq=False)
+class MembersCheck:
+    """Whether candidates given by a user are a core set, and if not, why.
+
+    dependent: the position of the first that depends on those before it, or None.
+    missing: the first candidate that is independent of all of them, or None.
+    The rest is as in `CertifiedCore`.
+    """
+
+    dependent: int | None
+    missing: Member | None
+    error_probability: float
+    rewards_inside: Bools
+    labels: Ints
+
+
+def check_members(
+    pomdp: POMDP, members: Sequence[Member], *, rewards: bool, seed: int = 0, error: float = 1e-9
+) -> MembersCheck:
+    """Check candidates for independence and closure, in exact arithmetic."""
+    core = certified_core(
+        pomdp, rewards=rewards, search=completing(members), seed=seed, error=error
+    )
+    kept = set(core.members)
+    return MembersCheck(
+        dependent=next((i for i, m in enumerate(members) if m not in kept), None),
+        missing=next((m for m in core.members if m not in members), None),
+        error_probability=core.error_probability,
+        rewards_inside=core.rewards_inside,
+        labels=core.labels,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Attempt:
+    """What one prime says. `bad_luck` bounds the probability of a wrong rejection."""
+
+    model: ModularPOMDP
+    quotient: Quotient
+    members: tuple[Member, ...]
+    rewards_inside: Bools
+    full: bool
+    bad_luck: float
+
+    def agrees_with(self, other: _Attempt) -> bool:
+        same_rewards = np.array_equal(self.rewards_inside, other.rewards_inside)
+        same_blocks = np.array_equal(self.quotient.labels, other.quotient.labels)
+        return self.members == other.members and same_rewards and same_blocks
+
+
+@dataclass(frozen=True, eq=False)
+class _Proof:
+    error: float
+    rewards_inside: Bools
+    primes: tuple[int, ...]
+
+
+def _attempt(
+    model: ModularPOMDP, rng: np.random.Generator, search: Search, *, rewards: bool
+) -> _Attempt:
+    quotient = coarsest(model, rng, rewards=rewards)
+    arithmetic = outcome_arithmetic(model, quotient, rng, rewards=rewards)
+    members = search(arithmetic, rewards)
+    outside = arithmetic.outside(block_rewards(model, quotient))
+    return _Attempt(
+        model=model,
+        quotient=quotient,
+        members=members,
+        rewards_inside=constant_rewards(model, quotient) & ~outside,
+        full=arithmetic.full,
+        bad_luck=arithmetic.tried / model.prime**2,
+    )
+
+
+def _prove_by_merging(
+    found: _Attempt, models: Iterator[ModularPOMDP], error: float, *, rewards: bool
+) -> _Proof | None:
+    inside, quotient = found.rewards_inside, found.quotient
+    if quotient.trivial:  # every vector is constant on single states
+        return _Proof(0.0, inside, (found.model.prime,))
+    bits = comparison_bits(found.model.pomdp)
+    out_of_reach = bits >= PRIME_BITS * _MOST_PRIMES
+    primes = [found.model.prime]
+    while True:
+        exhausted = PRIME_BITS * len(primes) > bits
+        left = 0.0 if exhausted else chance_of_dividing(bits) ** (len(primes) - 1)
+        if exhausted or (out_of_reach and left <= error) or len(primes) == _MOST_PRIMES:
+            return _Proof(left, inside, tuple(primes))
+        model = next(models)
+        if model.prime in primes:  # the product is of different primes
+            continue
+        primes.append(model.prime)
+        inside = inside & constant_rewards(model, quotient)
+        if not is_lumpable(model, quotient) or (rewards and not inside.all()):
+            return None
+
+
+def _prove_by_agreement(
+    found: _Attempt,
+    models: Iterator[ModularPOMDP],
+    error: float,
+    rng: np.random.Generator,
+    search: Search,
+    *,
+    rewards: bool,
+) -> _Proof | None:
+    divisible = chance_of_dividing(minor_bits(found.model.pomdp, found.members))
+    primes, left = [found.model.prime], 1.0
+    while left > error and len(primes) < _MOST_PRIMES:
+        other = _attempt(next(models), rng, search, rewards=rewards)
+        if not found.agrees_with(other):
+            return None
+        primes.append(other.model.prime)
+        left *= divisible + other.bad_luck
+    return _Proof(left, found.rewards_inside, tuple(primes))

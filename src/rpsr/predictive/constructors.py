@@ -1,0 +1,123 @@
+"""PSR and R-PSR of a POMDP, as linear models.
+
+With an orthonormal basis Q (S, n) of the span of outcome vectors, a belief b becomes x = b Q, and
+
+    M[a,o] = Q^T D[a,o] Q      e = Q^T 1      rewards = Q^T R      domain: the hull of Q's rows.
+
+The span is closed under every D[a,o], so D[a,o] Q = Q M[a,o]: rows of Q, the corners, move to
+mixtures of corners exactly as states move to states. In an R-PSR the rewards lie in the span and
+nothing is lost; in a PSR, Q^T R is the best approximation in least squares (the paper's Theorem 2),
+and exact if and only if the accuracy condition holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from rpsr.errors import InputError
+from rpsr.io.records import Floats
+from rpsr.models.domain import Corners
+from rpsr.models.linear import LinearModel
+from rpsr.models.operators import DenseOperators, FactoredOperators, Operators
+from rpsr.models.pomdp import POMDP
+from rpsr.predictive.core import Core, Kind, Order, find_core, given_core
+from rpsr.predictive.futures import Future
+from rpsr.predictive.reward_aware import reward_aware
+
+LARGEST_DENSE = 2**23  # numbers in all operators together, 64 MiB; beyond that they stay factored
+ROUNDING = 1e-13  # absolute error of a probability computed in Q's coordinates
+
+
+def psr(
+    pomdp: POMDP,
+    *,
+    search: Order = "bfs",
+    core: Core | Iterable[Future | str] | None = None,
+    rewards: Any = None,
+    exact: bool | None = None,
+) -> LinearModel:
+    """The PSR of a POMDP, by a search or with a core set of tests that the user gives.
+
+    rewards (n, A), in the core's coordinates: the user's own PSR rewards, instead of the
+    approximation of the POMDP's.
+    """
+    found = _core_of(pomdp, "psr", search, core, exact)
+    model = predictive_model(pomdp, found)
+    if rewards is None:
+        return model
+    given = np.asarray(rewards, dtype=np.float64)
+    if given.shape != (found.rank, len(pomdp.actions)):
+        expected = (found.rank, len(pomdp.actions))
+        raise InputError(f"rewards: read shape {given.shape}, expected {expected}")
+    return model.with_rewards(found.coordinates @ given)
+
+
+def rpsr(
+    pomdp: POMDP,
+    *,
+    search: Order = "bfs",
+    core: Core | Iterable[Future | str] | None = None,
+    exact: bool | None = None,
+) -> LinearModel:
+    """The R-PSR of a POMDP, by a search or with a core set of intents that the user gives."""
+    return predictive_model(pomdp, _core_of(pomdp, "rpsr", search, core, exact))
+
+
+def reward_aware_psr(
+    pomdp: POMDP, *, search: Order = "bfs", exact: bool | None = None
+) -> LinearModel:
+    """The PSR of the POMDP whose observations show the reward: another control problem."""
+    return psr(reward_aware(pomdp), search=search, exact=exact)
+
+
+def predictive_model(pomdp: POMDP, core: Core) -> LinearModel:
+    """The linear model of a POMDP in the span of a core set."""
+    basis = core.basis
+    return LinearModel(
+        kind=core.kind,
+        name=pomdp.name,
+        actions=pomdp.actions,
+        observations=pomdp.observations,
+        start=pomdp.start @ basis,
+        operators=_operators(pomdp, basis),
+        normalizer=basis.sum(axis=0),
+        rewards=basis.T @ pomdp.R,
+        discount=pomdp.discount,
+        domain=Corners(basis, pomdp.D),
+        rounding=ROUNDING,
+        core=tuple(str(member) for member in core.members),
+        coordinates=core.coordinates,
+        provenance={
+            "pomdp": pomdp.digest,
+            "search": core.search,
+            "certified": core.certified,
+            "error_probability": core.error_probability,
+        },
+    )
+
+
+def _core_of(
+    pomdp: POMDP,
+    kind: Kind,
+    search: Order,
+    core: Core | Iterable[Future | str] | None,
+    exact: bool | None,
+) -> Core:
+    if core is None:
+        return find_core(pomdp, kind, search=search, exact=exact)
+    if not isinstance(core, Core):
+        return given_core(pomdp, kind, core)
+    if core.kind != kind or len(core.basis) != len(pomdp.states):
+        raise InputError(f"core: read one of a {core.kind} on {len(core.basis)} states")
+    return core
+
+
+def _operators(pomdp: POMDP, basis: Floats) -> Operators:
+    n = basis.shape[1]
+    if len(pomdp.actions) * len(pomdp.observations) * n * n > LARGEST_DENSE:
+        return FactoredOperators(basis, pomdp.D)
+    matrices = [[basis.T @ (process @ basis) for process in row] for row in pomdp.D]
+    return DenseOperators(np.array(matrices))

@@ -1,0 +1,76 @@
+"""Where models come from: a file, standard input, or a built-in name; a path wins over a name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rpsr.domains.catalogue import NAMES, build
+from rpsr.errors import InputError
+from rpsr.io.pomdp_reader import read_pomdp
+from rpsr.io.pomdp_writer import write_pomdp
+from rpsr.models.linear import LinearModel
+from rpsr.models.pomdp import POMDP
+from rpsr.models.store import load_native, save
+
+NATIVE_SUFFIX = ".rpsr"
+
+
+def load(
+    source: str | Path, *, normalize: bool = False, discount: float | str | None = None
+) -> POMDP | LinearModel:
+    """A model from a `.pomdp` file (also gzipped, or `-`), a native file, or a built-in name.
+
+    normalize: accept rows of probabilities of any positive sum and rescale them.
+    discount: replace the source's own.
+    """
+    model = _open(source, normalize)
+    return model if discount is None else model.with_discount(discount)
+
+
+def load_pomdp(
+    source: str | Path, *, normalize: bool = False, discount: float | str | None = None
+) -> POMDP:
+    """Like `load`, for sources that must be POMDPs."""
+    model = load(source, normalize=normalize, discount=discount)
+    if not isinstance(model, POMDP):
+        raise InputError(f"holds a {model.kind} model, expected a POMDP", place=str(source))
+    return model
+
+
+def _open(source: str | Path, normalize: bool) -> POMDP | LinearModel:
+    text, path = str(source), Path(source)
+    if text == "-" or _exists(path):
+        if path.suffix.lower() == NATIVE_SUFFIX:
+            return load_native(path)
+        return POMDP(read_pomdp(source, normalize=normalize))
+    if text.partition(":")[0] in NAMES:
+        return build(text)
+    if path.suffix or "/" in text:
+        raise InputError("no such file", place=text)
+    try:
+        return build(text)
+    except InputError as error:
+        raise InputError(f"no such file, and {error.message}", place=text) from None
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError as error:  # a name too long, a folder that may not be looked into
+        raise InputError(f"cannot be read: {error.strerror}", place=str(path)) from None
+
+
+def write(model: POMDP | LinearModel, target: str | Path) -> tuple[str, ...]:
+    """Write a model in the form its target's suffix names; notes on what that form cannot hold.
+
+    `.rpsr` holds any model; `.pomdp`, `.pomdp.gz` and `-` (standard output) hold POMDPs.
+    """
+    suffixes = [suffix.lower() for suffix in Path(target).suffixes]
+    if suffixes[-1:] == [NATIVE_SUFFIX]:
+        save(model, target)
+        return ()
+    if str(target) != "-" and suffixes[-1:] != [".pomdp"] and suffixes[-2:] != [".pomdp", ".gz"]:
+        raise InputError("expected a name ending in .pomdp, .pomdp.gz or .rpsr", place=str(target))
+    if not isinstance(model, POMDP):
+        raise InputError(f"a {model.kind} model has no .pomdp form; use .rpsr", place=str(target))
+    return write_pomdp(model.record, target)

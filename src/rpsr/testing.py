@@ -1,0 +1,112 @@
+"""Public conformance checks: a model that passes obeys the laws that planners rely on.
+
+Use them on your own models too: `check_model` takes any `LinearModel` and raises an
+`AssertionError` that names the law, the place and the size of the violation.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rpsr.io.records import Floats
+from rpsr.models.domain import Corners, Simplex
+from rpsr.models.linear import LinearModel
+
+
+def check_model(
+    model: LinearModel,
+    *,
+    seed: int = 0,
+    histories: int = 20,
+    steps: int = 50,
+    tolerance: float = 1e-9,
+) -> None:
+    """Verify the laws that every linear model obeys.
+
+    Shapes and labels agree; sum_o M[a, o] e = e for every action; the start lies in the domain;
+    along random histories, probabilities are in [0, 1] and sum to one and states keep x e = 1 and
+    stay in the domain; corners move to corners as their kernel says.
+    """
+    _check_labels(model)
+    _check_law(model, tolerance)
+    _check_state(model, model.start, "start", tolerance, in_domain=True)
+    if isinstance(model.domain, Corners):
+        _check_kernel(model, model.domain, tolerance)
+    rng = np.random.default_rng(seed)
+    for history in range(histories):
+        x, told = model.start, "start"
+        for _ in range(steps):
+            action = int(rng.integers(len(model.actions)))
+            chances = model.predict(x, action)
+            where = f"after {told}, action {model.actions[action]!r}"
+            total, low = float(chances.sum()), float(chances.min())
+            _require(abs(total - 1) <= tolerance, f"{where}: probabilities sum to {total!r}")
+            _require(low >= -tolerance, f"{where}: a probability of {low!r}")
+            possible = np.where(chances > model.rounding, chances, 0)
+            observation = int(rng.choice(len(possible), p=possible / possible.sum()))
+            x = model.update(x, action, observation)
+            told = f"{told}, {model.actions[action]} {model.observations[observation]}"[-200:]
+            # The hull of corners is a linear program a step: look at some histories only.
+            cheap = isinstance(model.domain, Simplex) or history == 0
+            _check_state(model, x, told, tolerance, in_domain=cheap)
+
+
+def _require(holds: bool, otherwise: str) -> None:
+    """Not an `assert`: `python -O` must not turn a check into a pass."""
+    if not holds:
+        raise AssertionError(otherwise)
+
+
+def _check_labels(model: LinearModel) -> None:
+    n = model.dimension
+    for kind in ("actions", "observations", "core"):
+        names = getattr(model, kind)
+        _require(len(set(names)) == len(names), f"{kind} are not unique: {names}")
+    if model.core:
+        _require(len(model.core) == n, f"{len(model.core)} core names for dimension {n}")
+        _require(model.coordinates is not None, "core names without their coordinates")
+    if model.coordinates is not None:
+        shape = model.coordinates.shape
+        _require(shape == (n, n), f"coordinates of shape {shape}, expected {(n, n)}")
+    _require(bool(np.isfinite(model.rewards).all()), "a reward is not finite")
+    if isinstance(model.domain, Simplex):
+        _require(model.domain.n == n, f"a simplex of {model.domain.n}, expected dimension {n}")
+    if isinstance(model.domain, Corners):
+        corners = model.domain.points.shape[1]
+        _require(corners == n, f"corners of dimension {corners}, expected {n}")
+
+
+def _check_law(model: LinearModel, tolerance: float) -> None:
+    worst = np.abs(model.emissions.sum(axis=2) - model.normalizer).max(axis=1)
+    action = int(worst.argmax())
+    where = f"action {model.actions[action]!r}"
+    off = float(worst[action])
+    _require(off <= tolerance, f"sum_o M[a, o] e != e at {where}: off by {off!r}")
+
+
+def _check_state(
+    model: LinearModel, x: Floats, where: str, tolerance: float, *, in_domain: bool
+) -> None:
+    _require(bool(np.isfinite(x).all()), f"{where}: state {x} is not finite")
+    total = float(x @ model.normalizer)
+    _require(abs(total - 1) <= tolerance, f"{where}: x e = {total!r}, expected 1")
+    if in_domain and isinstance(model.domain, Simplex | Corners):
+        distance = model.domain.distance(x)
+        _require(distance <= tolerance, f"{where}: the state is {distance!r} outside the domain")
+
+
+def _check_kernel(model: LinearModel, domain: Corners, tolerance: float) -> None:
+    size = (len(domain.kernel), len(domain.kernel[0]))
+    expected = (len(model.actions), len(model.observations))
+    _require(size == expected, f"a kernel of {size} actions and observations, expected {expected}")
+    for a, action in enumerate(model.actions):
+        for o, observation in enumerate(model.observations):
+            where = f"{action!r}, {observation!r}"
+            kernel = domain.kernel[a][o]
+            negative = kernel.nnz > 0 and float(kernel.data.min()) < 0
+            _require(not negative, f"the kernel has a negative entry at {where}")
+            moved = model.operators.left(domain.points, a, o)
+            off = float(np.abs(moved - kernel @ domain.points).max())
+            _require(
+                off <= tolerance, f"corners do not move as the kernel says at {where}: {off!r}"
+            )

@@ -1,0 +1,152 @@
+"""Exit codes, and errors in one line."""
+
+import pytest
+
+from rpsr import InputError, RpsrError, save
+from rpsr.cli import app, info
+from rpsr.cli.app import main
+from rpsr.cli.output import print_json, show
+from rpsr.domains import build
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def fails(capsys):
+    """Run a command that must fail; its exit code and its one line on standard error."""
+
+    def run(*words):
+        code = main(list(words))
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith("rpsr: ")
+        assert err.count("\n") == 1
+        assert "Traceback" not in err
+        return code, err.removeprefix("rpsr: ").strip()
+
+    return run
+
+
+# ---- 1: an input is at fault
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["info", "tigre"], "tigre: no such file, and no built-in domain is called 'tigre'; did"),
+        (["info", "missing.pomdp"], "missing.pomdp: no such file"),
+        (["info", "tiger:accuracy=2"], "tiger: accuracy is 2, but must lie between 0 and 1"),
+        (["info", "tiger", "--discount", "2"], "discount: read 2, expected a number in [0, 1]"),
+        (["info", "tiger", "--discount", "-1"], "discount: read -1, expected a number in [0, 1]"),
+        (["info", "tiger", "--discount", "1e-999999999"], "discount: read 1e-999999999, expected"),
+        (["info", "a" * 300, "--json"], "cannot be read: File name too long"),
+        (["convert", "tiger", "tiger.txt"], "tiger.txt: expected a name ending in .pomdp"),
+        (["convert", "tiger", "no/where.rpsr"], "no/where.rpsr: cannot be written: No such file"),
+        (["convert", "tiger", "t.pomdp", "--model", "belief"], "a belief model has no .pomdp form"),
+        (["domains", "export", "tigre", "-o", "t.pomdp"], "no built-in domain is called 'tigre'"),
+        (["domains", "export", "tiger", "-o", "t.txt"], "t.txt: expected a name ending in .pomdp"),
+    ],
+)
+def test_an_input_at_fault(fails, words, message):
+    code, line = fails(*words)
+    assert code == 1
+    assert message in line
+
+
+def test_a_broken_file_is_named_with_line_and_column(fails, tmp_path):
+    text = "states: 2\nactions: go\nobservations: 1\nT: go : * 0.5 0.6\nO: go uniform\n"
+    (tmp_path / "bad.pomdp").write_text(text)
+    code, line = fails("info", "bad.pomdp")
+    assert code == 1
+    assert line.startswith("bad.pomdp:4:")
+
+
+def test_a_model_of_one_kind_is_not_silently_written_as_another(fails):
+    save(build("tiger").belief_model(), "belief.rpsr")
+    code, line = fails("convert", "belief.rpsr", "t.rpsr", "--model", "pomdp")
+    assert code == 1
+    assert line == "belief.rpsr: holds a belief model, which has no pomdp form"
+
+
+# ---- 2: usage
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["infoo"], 'Unknown command "infoo"'),
+        (["info"], "requires an argument"),
+        (["info", "tiger", "--nonsense"], "--nonsense"),
+        (["info", "tiger", "4x3"], "4x3"),
+        (["convert", "tiger"], "requires an argument"),
+        (["convert", "tiger", "t.rpsr", "--model", "mdp"], "mdp"),
+        (["domains", "export", "tiger"], "--output"),
+        (["info", "tiger", "--discount"], "requires an argument"),
+    ],
+)
+def test_usage(fails, words, message):
+    code, line = fails(*words)
+    assert code == 2
+    assert message in line
+    assert line.endswith("('rpsr --help' shows what there is)")
+
+
+# ---- 130 and everything else
+
+
+def raising(error):
+    def load(*_words, **_options):
+        raise error
+
+    return load
+
+
+def test_an_interrupt_is_130(fails, monkeypatch):
+    monkeypatch.setattr("rpsr.sources.load", raising(KeyboardInterrupt()))
+    assert fails("info", "tiger") == (130, "interrupted")
+
+
+def test_an_error_of_several_lines_is_told_in_one(fails, monkeypatch):
+    monkeypatch.setattr("rpsr.sources.load", raising(InputError("first\n  second", place="f")))
+    assert fails("info", "tiger") == (1, "f: first second")
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("oh"), MemoryError("oh"), OSError("oh")])
+def test_what_nobody_foresaw_is_told_in_one_line_too(fails, monkeypatch, error):
+    monkeypatch.setattr("rpsr.sources.load", raising(error))
+    code, line = fails("info", "tiger")
+    assert code == 1
+    assert line == f"unexpected {type(error).__name__}: oh (--debug shows where)"
+
+
+@pytest.mark.parametrize("error", [RpsrError("x"), ZeroDivisionError("x"), KeyboardInterrupt("x")])
+@pytest.mark.parametrize("words", [["--debug", "info", "tiger"], ["info", "tiger", "--debug"]])
+def test_debug_raises(monkeypatch, error, words):
+    monkeypatch.setattr("rpsr.sources.load", raising(error))
+    with pytest.raises(type(error), match="x"):
+        main(words)
+
+
+# ---- what is shown
+
+
+def test_no_number_is_null_not_nan(capsys):
+    nan, inf = float("nan"), float("inf")
+    print_json("test", "s", {"a": nan, "b": [1.5, -inf], "c": {"d": (None, True, 3)}})
+    out = capsys.readouterr().out
+    assert '"a": null' in out
+    assert "NaN" not in out
+    assert "Infinity" not in out
+
+
+def test_values_are_shown_as_people_read_them():
+    shown = [show(value) for value in (None, True, False, 0.1 + 0.2, 3, "x")]
+    assert shown == ["", "yes", "no", "0.3", "3", "x"]
+
+
+def test_verbs_are_those_of_the_application():
+    assert {"info", "convert", "domains"} <= set(app.app)
+    assert info.info.__doc__

@@ -1,0 +1,47 @@
+"""The catalogue: every name builds, tells a story and takes its parameters."""
+
+import inspect
+from fractions import Fraction
+
+import pytest
+
+from rpsr import InputError
+from rpsr.domains import NAMES, build, generator, story
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_builds_an_exact_model_of_its_name(name):
+    pomdp = build(name)
+    assert pomdp.name == name
+    assert pomdp.exact
+    assert pomdp.discount is not None
+    assert pomdp == generator(name)()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_story_begins_with_one_sentence(name):
+    line = story(name)
+    assert line.endswith(".")
+    assert len(line) < 100
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_generator_takes_keywords_with_defaults_and_a_discount(name):
+    parameters = inspect.signature(generator(name)).parameters
+    assert all(p.kind is p.KEYWORD_ONLY for p in parameters.values())
+    assert all(p.default is not p.empty for p in parameters.values())
+    assert build(f"{name}:discount=1/3").record.discount == Fraction(1, 3)
+
+
+def test_numbers_and_truth_values_are_read_as_what_they_are():
+    assert build("tiger:accuracy=.75") == generator("tiger")(accuracy=Fraction(3, 4))
+    assert build("tag:slips=False") == generator("tag")(slips=False)
+    assert build("rock-sample:n=3,k=2") == generator("rock-sample")(n=3, k=2)
+    assert build("rock-sample:half_distance=2") == generator("rock-sample")(half_distance=2)
+
+
+def test_an_unknown_name_is_answered_with_near_ones():
+    with pytest.raises(InputError, match="'hall'; did you mean hallway"):
+        build("hall")
+    with pytest.raises(InputError, match="see 'rpsr domains list'"):
+        generator("")

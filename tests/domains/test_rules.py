@@ -1,0 +1,93 @@
+"""`tabulate` writes down what rules say, exactly, and refuses rules that say no distribution."""
+
+from fractions import Fraction
+
+import pytest
+
+from rpsr import InputError
+from rpsr.domains import tabulate
+
+HALF = Fraction(1, 2)
+
+
+def weather(**changes):
+    """Rain or sun, as likely tomorrow as not, seen through a window."""
+    rules = {
+        "name": "weather",
+        "states": [True, False],
+        "actions": ["wait", "dance"],
+        "observations": ["wet", "dry"],
+        "start": {True: 1},
+        "transition": lambda s, a: {True: 1} if a == "dance" else {s: HALF, not s: HALF},
+        "emission": lambda _a, t: {"wet": 1 if t else 0, "dry": 0 if t else 1},
+        "reward": lambda s, a, t, o: 4 * s + 2 * (a == "dance") + t + Fraction(o == "wet", 10),
+        "discount": 0.9,
+        "state_name": lambda s: "rain" if s else "sun",
+    }
+    return tabulate(**rules | changes)
+
+
+def test_rules_become_tables():
+    model = weather()
+    assert model.exact
+    assert model.states == ("rain", "sun")
+    assert model.transition("wait").toarray().tolist() == [[0.5, 0.5], [0.5, 0.5]]
+    assert model.transition("dance").toarray().tolist() == [[1, 0], [1, 0]]
+    assert model.emission(0).toarray().tolist() == [[1, 0], [0, 1]]
+    assert model.start.tolist() == [1, 0]
+    dancing = 2 + 1 + Fraction(1, 10)
+    assert model.exact_rewards() == (
+        (4 + Fraction(11, 20), 4 + dancing),
+        (Fraction(11, 20), dancing),
+    )
+
+
+def test_a_discount_in_decimals_is_that_decimal():
+    assert weather().record.discount == Fraction(9, 10)
+    assert weather(discount=None).discount is None
+    with pytest.raises(InputError, match="discount: read 2"):
+        weather(discount=2)
+
+
+def test_impossible_outcomes_are_neither_stored_nor_asked_about():
+    asked = []
+    weather(reward=lambda *outcome: asked.append(outcome) or 0)
+    assert (True, "dance", False, "dry") not in asked
+    assert len(asked) == len(set(asked)) == 6
+
+
+def test_observations_may_depend_on_the_state_left():
+    model = weather(emission=None, edge_emission=lambda s, _a, t: {"wet" if s == t else "dry": 1})
+    assert model.record.emission_by_edge
+    assert model.D[0][0].toarray().tolist() == [[0.5, 0], [0, 0.5]]
+    assert model.D[0][1].toarray().tolist() == [[0, 0.5], [0.5, 0]]
+
+
+def test_resets_are_marked():
+    model = weather(resets=lambda s, a: a == "dance" and not s)
+    assert model.resets.tolist() == [[False, False], [False, True]]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"start": {True: HALF}}, "which is not a distribution"),
+        ({"start": {True: 2, False: -1}}, "which is not a distribution"),
+        ({"start": {}}, "which is not a distribution"),
+        ({"start": {"fog": 1}}, r"a rule gave 'fog', which is not one of \[True, False\]"),
+        ({"transition": lambda *_: {True: 0.1, False: 0.9}}, "which is not a distribution"),
+        ({"emission": lambda *_: {"damp": 1}}, r"a rule gave 'damp', which is not one of \['wet'"),
+        ({"actions": ["wait", "wait"]}, "two actions have the same name"),
+        ({"observations": ["wet", "dry", "wet"]}, "two observations have the same name"),
+        ({"state_name": lambda _: "day"}, r"two states have the same name: \['day', 'day'\]"),
+    ],
+)
+def test_rules_that_make_no_model_are_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        weather(**changes)
+
+
+@pytest.mark.parametrize("both", [{"emission": None}, {"edge_emission": lambda *_: {"wet": 1}}])
+def test_observations_are_told_once(both):
+    with pytest.raises(TypeError, match="exactly one of emission and edge_emission"):
+        weather(**both)

@@ -1,0 +1,43 @@
+"""Random files: read as the naive reader reads them, and written back to the same model."""
+
+from hypothesis import event, given, settings
+from tests import naive_reader
+from tests.io.oracle import assert_reads_like
+from tests.io.test_writer_properties import assert_survives
+from tests.io.texts import texts
+
+from rpsr.errors import InputError
+from rpsr.io.pomdp_reader import parse_pomdp
+from rpsr.io.records import Record
+
+
+def complete(naive: naive_reader.NaivePOMDP) -> bool:
+    """Whether every row that matters has a positive entry."""
+    pairs = [(a, s) for a in range(len(naive.actions)) for s in range(len(naive.states))]
+    if not all(naive.T.get(pair) for pair in pairs):
+        return False
+    if not naive.OO:
+        return all(naive.O.get(pair) for pair in pairs)
+    return all(naive.observation_row(a, s, t) for a, s in pairs for t in naive.T[a, s])
+
+
+def read_both(content: str, folder) -> tuple[Record | None, naive_reader.NaivePOMDP]:
+    path = folder / "random.pomdp"
+    path.write_text(content, encoding="utf-8", newline="")
+    naive = naive_reader.read(path)
+    try:
+        return parse_pomdp(content.encode(), place="f", name="f", normalize=True), naive
+    except InputError as error:
+        assert "never given" in error.message or "sums to 0" in error.message
+        return None, naive
+
+
+@settings(max_examples=300)
+@given(text=texts())
+def test_random_files_are_read_as_the_naive_reader_reads_them(tmp_path_factory, text):
+    record, naive = read_both(text.content, tmp_path_factory.getbasetemp())
+    event(f"complete: {complete(naive)}")
+    assert (record is not None) == complete(naive)
+    if record is not None:
+        assert_reads_like(record, naive)
+        assert_survives(record)

@@ -1,0 +1,143 @@
+"""Imports go one way, public names are documented, and modules stay short."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "rpsr"
+MODULES = sorted(SOURCE.rglob("*.py"))
+LONGEST = 400
+
+# Bottom to top: a module may import from its own layer and from those before it.
+LAYERS = [
+    "errors",
+    "_version",
+    "io",
+    "models",
+    "domains",
+    "sources",
+    "predictive",
+    "planning",
+    "learning",
+    "evaluation",
+    "report",
+    "cli",
+]
+HEIGHT = {layer: height for height, layer in enumerate(LAYERS)}
+HEIGHT["_version"] = HEIGHT["errors"]
+HEIGHT["testing"] = HEIGHT["planning"]  # checks models and planners, and nothing rests on it
+HEIGHT["__init__"] = HEIGHT["__main__"] = len(LAYERS)  # the front doors see the whole house
+
+
+def label(path: Path) -> str:
+    return path.relative_to(SOURCE).as_posix()
+
+
+def layer_of(path: Path) -> str:
+    return path.relative_to(SOURCE).with_suffix("").parts[0]
+
+
+def parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def outside_functions(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes that run, or are type-checked, when a module is imported."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield child
+            yield from outside_functions(child)
+
+
+def imports(tree: ast.Module, package: str = "rpsr") -> Iterator[tuple[int, str]]:
+    """Line and layer of each import from the package, under `if TYPE_CHECKING` too.
+
+    Those inside functions are left out: they are how a constructor finds what it builds.
+    """
+    for node in outside_functions(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"line {node.lineno}: relative imports hide where they lead"
+            names = [node.module or ""]
+            if node.module == package:  # from rpsr import domains
+                names = [f"{package}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in names:
+            if name.split(".")[0] == package:
+                yield node.lineno, [*name.split("."), "__init__"][1]
+
+
+def upward(tree: ast.Module, layer: str) -> list[str]:
+    return [
+        f"line {line} imports {imported}"
+        for line, imported in imports(tree)
+        if HEIGHT.get(imported, len(LAYERS)) > HEIGHT[layer]
+    ]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=label)
+def test_every_module_has_a_layer(path):
+    assert layer_of(path) in HEIGHT, "say in tests/test_architecture.py where it belongs"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=label)
+def test_imports_never_go_up(path):
+    assert upward(parse(path), layer_of(path)) == []
+
+
+@pytest.mark.parametrize(
+    ("layer", "line", "found"),
+    [
+        ("models", "from rpsr.io.records import Rows", False),
+        ("models", "from rpsr.models.labels import Label", False),
+        ("models", "from rpsr import errors", False),
+        ("models", "from rpsr.planning import solve", True),
+        ("models", "import rpsr.domains.rules", True),
+        ("models", "try:\n    import rpsr.domains\nexcept ImportError:\n    pass", True),
+        ("models", "class C:\n    from rpsr.cli import app", True),
+        ("models", "def f():\n    from rpsr.predictive import psr", False),
+        ("models", "if TYPE_CHECKING:\n    from rpsr.sources import load", True),
+        ("io", "from rpsr import POMDP", True),
+        ("io", "import rpsr", True),
+        ("cli", "from rpsr.report.html import page", False),
+        ("testing", "from rpsr.planning import solve", False),
+        ("testing", "from rpsr.learning import fit", True),
+    ],
+)
+def test_the_walk_finds_what_goes_up(layer, line, found):
+    assert bool(upward(ast.parse(line), layer)) is found
+
+
+# ---- documentation
+
+
+def undocumented(tree: ast.Module) -> Iterator[str]:
+    """Public functions and classes, and the public methods of those, that say nothing."""
+    for node in tree.body:
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        if node.name.startswith("_"):
+            continue
+        if not ast.get_docstring(node):
+            yield node.name
+        for member in node.body if isinstance(node, ast.ClassDef) else []:
+            if isinstance(member, ast.FunctionDef | ast.AsyncFunctionDef):
+                silent = not ast.get_docstring(member) and not member.name.startswith("_")
+                if silent:
+                    yield f"{node.name}.{member.name}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=label)
+def test_every_module_and_public_name_has_a_docstring(path):
+    tree = parse(path)
+    assert ast.get_docstring(tree), "the module has no docstring"
+    assert list(undocumented(tree)) == []
+
+
+@pytest.mark.parametrize("path", MODULES, ids=label)
+def test_no_module_is_long(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST
