@@ -64,7 +64,8 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         names = ["rpsr", "split", "rl_parsers"] if options.peer else ["rpsr", "split"]
-        print(f"{'file':28} {'bytes':>9} " + " ".join(f"{n + ' s':>12}" for n in names) + "  ratios")
+        heads = " ".join(f"{name + ' s':>12}" for name in names)
+        print(f"{'file':28} {'bytes':>9} {heads}  ratios")
         for file in options.files or default_files(Path(folder)):
             text = read_bytes(file)
             jobs: dict[str, Callable[[], object]] = {

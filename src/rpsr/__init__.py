@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from rpsr._version import __version__
 
 if TYPE_CHECKING:
-    from rpsr import domains, testing
+    from rpsr import domains, predictive, testing
     from rpsr.errors import ImpossibleObservation, InputError, ModelError, RpsrError
     from rpsr.models import POMDP, Filter, LinearModel, continuing, episodic, save
+    from rpsr.predictive import accuracy, psr, rpsr
     from rpsr.sources import load, load_pomdp
 
 _WHERE = {
@@ -25,11 +26,15 @@ _WHERE = {
     "ModelError": "rpsr.errors",
     "POMDP": "rpsr.models",
     "RpsrError": "rpsr.errors",
+    "accuracy": "rpsr.predictive",
     "continuing": "rpsr.models",
     "domains": "",
     "episodic": "rpsr.models",
     "load": "rpsr.sources",
     "load_pomdp": "rpsr.sources",
+    "predictive": "",
+    "psr": "rpsr.predictive",
+    "rpsr": "rpsr.predictive",
     "save": "rpsr.models",
     "testing": "",
 }
@@ -43,11 +48,15 @@ __all__ = [
     "ModelError",
     "RpsrError",
     "__version__",
+    "accuracy",
     "continuing",
     "domains",
     "episodic",
     "load",
     "load_pomdp",
+    "predictive",
+    "psr",
+    "rpsr",
     "save",
     "testing",
 ]

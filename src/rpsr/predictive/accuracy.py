@@ -96,8 +96,8 @@ def accuracy(pomdp: POMDP, *, exact: bool | None = None, seed: int = 0) -> Accur
     exact: decide in exact arithmetic (the default where the model is known exactly) or in floats.
     """
     began = time.perf_counter()
-    tests = find_core(pomdp, "psr", exact=exact, seed=seed)
-    intents = find_core(pomdp, "rpsr", exact=exact, seed=seed)
+    tests = find_core(pomdp, "psr", exact=exact, named=False, seed=seed)
+    intents = find_core(pomdp, "rpsr", exact=exact, named=False, seed=seed)
     errors = reward_errors(pomdp, tests)
     reachable = reachable_states(pomdp)
     answer = accurate_on_reachable(pomdp, tests, intents, seed=seed)

@@ -32,10 +32,17 @@ from rpsr.predictive.futures import (
     parse_future,
 )
 from rpsr.predictive.search import Member, breadth_first, depth_first
-from rpsr.predictive.span import block_basis, closure_basis, leak, rational_basis
+from rpsr.predictive.span import (
+    block_basis,
+    closure_basis,
+    leak,
+    rational_basis,
+    rewards_in_span,
+)
 
 Kind = Literal["psr", "rpsr"]
 Order = Literal["bfs", "dfs"]
+CLEAR = 100  # a rank is clear in floats if what is kept is this many times what is dropped
 _SEARCHES = {"bfs": breadth_first, "dfs": depth_first}
 
 
@@ -65,8 +72,8 @@ class Core:
 
     @property
     def rank(self) -> int:
-        """The number of members: the PSR's or R-PSR's rank."""
-        return len(self.members)
+        """The PSR's or R-PSR's rank: the dimension of the span."""
+        return self.basis.shape[1]
 
     @property
     def accurate(self) -> bool:
@@ -90,12 +97,14 @@ def find_core(
     *,
     search: Order = "bfs",
     exact: bool | None = None,
+    named: bool = True,
     seed: int = 0,
 ) -> Core:
     """Search for a core set of tests or intents.
 
     exact: decide in exact arithmetic (the default where the model is known exactly) or in floats.
-    In floats, a rank that is not clear is refused with a `ModelError`.
+    In floats, a rank that is not clear is refused with a `ModelError`, and so is a core set whose
+    members are not; without `named`, only the span is asked for, and there are no members.
     """
     began = time.perf_counter()
     rewards = kind == "rpsr"
@@ -106,9 +115,16 @@ def find_core(
         basis = _certified_basis(pomdp, rewards, found.rank, labels, seed)
         certified = True
     else:
-        estimate = float_core(pomdp, rewards=rewards, search=_SEARCHES[search])
-        members, labels, inside = estimate.members, estimate.labels, estimate.rewards_inside
-        basis, error, certified = estimate.basis, None, False
+        estimate = float_core(pomdp, rewards=rewards, search=_SEARCHES[search], seed=seed)
+        labels, error, certified = estimate.labels, None, False
+        basis = _float_basis(pomdp, kind, seed)
+        members = estimate.members if named else ()
+        if named and len(members) != basis.shape[1]:
+            raise ModelError(
+                f"{pomdp.name}: the rank is {basis.shape[1]}, but floats cannot tell which tests "
+                f"are independent (they would take {len(members)}); exact arithmetic can"
+            )
+        inside = rewards_in_span(pomdp, basis)
     return _finish(
         pomdp,
         kind,
@@ -193,6 +209,16 @@ def _parsed(future: Future | str, kind: Kind) -> Future:
     return parsed
 
 
+def _float_basis(pomdp: POMDP, kind: Kind, seed: int) -> Floats:
+    basis, (kept, dropped) = closure_basis(pomdp, rewards=kind == "rpsr", seed=seed)
+    if kept < CLEAR * dropped:
+        raise ModelError(
+            f"{pomdp.name}: the rank is not clear in floats: a direction of size {kept:.2g} was "
+            f"kept and one of {dropped:.2g} dropped; exact arithmetic can tell"
+        )
+    return basis
+
+
 def _certified_basis(pomdp: POMDP, rewards: bool, rank: int, labels: Ints, seed: int) -> Floats:
     if rank == int(labels.max()) + 1:
         return block_basis(labels)
@@ -223,6 +249,7 @@ def _finish(
     outcomes = _outcome_matrix(pomdp, members)
     sizes = np.linalg.norm(outcomes, axis=0)
     sines = np.abs(np.diag(np.linalg.qr(basis.T @ (outcomes / np.where(sizes > 0, sizes, 1)))[1]))
+    sines = np.append(sines, 1.0)
     return Core(
         kind=kind,
         search=search,
@@ -256,4 +283,4 @@ def _outcome_matrix(pomdp: POMDP, members: tuple[Member, ...]) -> Floats:
             vector = np.asarray(pomdp.D[a][o] @ vector)
             known[Member(steps[k:], action)] = vector
         columns.append(vector)
-    return np.stack(columns, axis=1)
+    return np.stack(columns, axis=1) if columns else np.zeros((len(pomdp.states), 0))

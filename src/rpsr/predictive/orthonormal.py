@@ -37,7 +37,7 @@ from __future__ import annotations
 import numpy as np
 
 from rpsr.io.records import Bools, Floats, Ints
-from rpsr.models.pomdp import POMDP
+from rpsr.models.pomdp import POMDP, Sparse
 from rpsr.predictive.quotient import Quotient
 
 _PROBES = 16
@@ -62,14 +62,10 @@ class FloatArithmetic:
         tolerance: float,
     ) -> None:
         n = quotient.size
-        self._weights = np.sqrt(np.bincount(quotient.labels, minlength=n))
         self._quotient = quotient
         self._tolerance = tolerance
         self.shape = (len(pomdp.actions), len(pomdp.observations), n)
-        operators = quotient.operators(pomdp, pomdp.outcomes.probability)
-        rows = np.repeat(np.arange(operators.shape[0]) % n, np.diff(operators.indptr))
-        operators.data *= self._weights[rows] / self._weights[operators.indices]
-        self._operators = operators
+        self._operators, self._weights = weighted_operators(pomdp, quotient)
         base = np.ones((1, 2, n))
         if rewards:
             earned = np.stack([pomdp.R.T, reward_magnitudes(pomdp).T], axis=1)
@@ -147,6 +143,19 @@ class FloatArithmetic:
         above = sizes > self._tolerance
         self.rejected = max(self.rejected, float(sizes[~above].max(initial=0.0)))
         return above
+
+
+def weighted_operators(pomdp: POMDP, quotient: Quotient) -> tuple[Sparse, Floats]:
+    """All D[a,o] between blocks, stacked, in coordinates that keep lengths; and the weights (n,).
+
+    A vector v over states, constant on blocks, has the coordinates v * weights, one per block.
+    """
+    n = quotient.size
+    weights = np.sqrt(np.bincount(quotient.labels, minlength=n))
+    operators = quotient.operators(pomdp, pomdp.outcomes.probability)
+    rows = np.repeat(np.arange(operators.shape[0]) % n, np.diff(operators.indptr))
+    operators.data *= weights[rows] / weights[operators.indices]
+    return operators, weights
 
 
 def reward_magnitudes(pomdp: POMDP) -> Floats:

@@ -1,0 +1,71 @@
+"""The README's examples run as they stand, and its table is what the command prints."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from rpsr.cli.app import main
+
+README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+NOT_HERE = ("make", "rpsr domains fetch", "rpsr --install-completion")  # network, shell set-up
+FILES = {"my-problem.pomdp": "tiger", "folder-of-files": "paint"}  # names standing for the reader's
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+
+
+def commands() -> list[str]:
+    lines = [line for block in blocks("console") for line in block.splitlines()]
+    found = [line[2:].split("  #")[0].strip() for line in lines if line.startswith("$ ")]
+    return [c for c in found if not c.startswith(NOT_HERE)]
+
+
+def test_the_python_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    (example,) = blocks("python")
+    exec(compile(example, "README.md", "exec"), {})
+    printed = capsys.readouterr().out
+    assert "look alike to every test" in printed
+    assert len(example.strip().splitlines()) <= 12
+
+
+@pytest.mark.parametrize("command", commands())
+def test_the_shell_examples_run(
+    command: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, domain in FILES.items():
+        target = Path(name) if "." in name else Path(name) / "a.pomdp"
+        target.parent.mkdir(exist_ok=True)
+        assert main(["convert", domain, str(target)]) == 0
+    capsys.readouterr()
+    first, *piped = (shlex.split(part)[1:] for part in command.split("|"))
+    assert main(first) == 0
+    out = capsys.readouterr().out
+    for words in piped:
+        Path("piped.pomdp").write_text(out)
+        assert (
+            main([word.replace("-", "piped.pomdp") if word == "-" else word for word in words]) == 0
+        )
+        out = capsys.readouterr().out
+    assert out or Path("tiger.pomdp").exists()
+
+
+def test_the_table_is_what_the_command_prints(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")  # a narrow terminal would fold it
+    shown = next(block for block in blocks("console") if "rpsr accuracy 4x3" in block)
+    command, *lines = shown.splitlines()
+    assert main(shlex.split(command)[2:]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    for line in lines[2:]:
+        cells = line.split()
+        assert any(row.split()[: len(cells)] == cells for row in printed), line
