@@ -22,7 +22,7 @@ import numpy as np
 from rpsr.domains import build
 from rpsr.io.files import read_bytes
 from rpsr.io.pomdp_reader import read_pomdp
-from rpsr.sources import write
+from rpsr.sources import save
 
 LARGE = 200_000  # bytes, as stored
 BUILT_IN = ("hallway2", "tag", "rock-sample:n=5,k=5")
@@ -52,7 +52,7 @@ def default_files(folder: Path) -> list[Path]:
         return [p for p in found if p.stat().st_size >= LARGE]
     files = [folder / f"{name.partition(':')[0]}.pomdp" for name in BUILT_IN]
     for name, file in zip(BUILT_IN, files, strict=True):
-        write(build(name), file)
+        save(build(name), file)
     return files
 
 

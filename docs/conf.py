@@ -4,6 +4,7 @@ from rpsr import __version__
 
 project = "rpsr"
 author = "the rpsr contributors"
+copyright = author
 release = version = __version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
 myst_enable_extensions = ["dollarmath", "deflist"]
@@ -20,6 +21,24 @@ def setup(app):
 
     def escape_bars(app, what, name, obj, options, lines):
         if not name.startswith("rpsr.domains"):  # whose pictures are literal blocks
-            lines[:] = [line.replace("|", "\\|") for line in lines]
+            literal = what == "module"
+            lines[:] = [
+                line if literal and line.startswith("    ") else line.replace("|", "\\|")
+                for line in lines
+            ]
 
-    app.connect("autodoc-process-docstring", escape_bars)
+    def as_written(app, what, name, obj, options, lines):
+        if what in ("property", "attribute") and lines:  # `a: b` is a sentence, not a type
+            lines[0] = lines[0].replace(": ", "; ")
+        if what == "module" and not name.startswith("rpsr.domains"):
+            shown, indented = [], False
+            for line in lines:  # indented lines are formulas: keep their line breaks
+                starts = line.startswith("    ") and not indented
+                if starts and shown and not shown[-1].strip():
+                    shown += ["::", ""]
+                indented = line.startswith("    ") or (indented and not line.strip())
+                shown.append(line)
+            lines[:] = shown
+
+    app.connect("autodoc-process-docstring", escape_bars, priority=600)
+    app.connect("autodoc-process-docstring", as_written, priority=400)

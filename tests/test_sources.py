@@ -12,7 +12,6 @@ import pytest
 import rpsr
 from rpsr import POMDP, InputError, LinearModel, load, load_pomdp, save
 from rpsr.domains import build
-from rpsr.sources import write
 
 COIN = """discount: 0.5
 states: heads tails
@@ -146,17 +145,17 @@ def test_a_file_that_may_not_be_read():
 
 @pytest.mark.parametrize("target", ["m.pomdp", "m.POMDP", "m.0.95.pomdp", "m.pomdp.gz", "m.rpsr"])
 def test_what_is_written_reads_back(target):
-    assert write(build("4x3"), target) == ()
+    assert save(build("4x3"), target) == ()
     assert load(target) == build("4x3")
 
 
 def test_gzip_is_gzip():
-    write(build("tiger"), "m.pomdp.gz")
+    save(build("tiger"), "m.pomdp.gz")
     assert gzip.decompress(Path("m.pomdp.gz").read_bytes()).startswith(b"discount")
 
 
 def test_standard_output(capfdbinary):
-    write(build("tiger"), "-")
+    save(build("tiger"), "-")
     Path("back.pomdp").write_bytes(capfdbinary.readouterr().out)
     assert load("back.pomdp") == build("tiger")
 
@@ -164,20 +163,20 @@ def test_standard_output(capfdbinary):
 @pytest.mark.parametrize("target", ["m.txt", "m", "m.gz", "m.rpsr.gz", "pomdp"])
 def test_a_target_must_say_its_form(target):
     with pytest.raises(InputError, match=r"expected a name ending in \.pomdp"):
-        write(build("tiger"), target)
+        save(build("tiger"), target)
     assert list(Path().iterdir()) == []
 
 
 @pytest.mark.parametrize("target", ["m.pomdp", "-"])
 def test_a_linear_model_has_no_text_form(target):
     with pytest.raises(InputError, match=r"a belief model has no .pomdp form; use .rpsr"):
-        write(build("tiger").belief_model(), target)
+        save(build("tiger").belief_model(), target)
 
 
 def test_a_reward_that_is_no_decimal_is_mentioned():
-    (note,) = write(build("parr:right=1/3"), "m.pomdp")
+    (note,) = save(build("parr:right=1/3"), "m.pomdp")
     assert "no finite decimal" in note
-    assert write(build("parr:right=1/3"), "m.rpsr") == ()
+    assert save(build("parr:right=1/3"), "m.rpsr") == ()
 
 
 # ---- the package's own names

@@ -14,9 +14,9 @@ from rpsr._version import __version__
 if TYPE_CHECKING:
     from rpsr import domains, predictive, testing
     from rpsr.errors import ImpossibleObservation, InputError, ModelError, RpsrError
-    from rpsr.models import POMDP, Filter, LinearModel, continuing, episodic, save
+    from rpsr.models import POMDP, Filter, LinearModel, continuing, episodic
     from rpsr.predictive import accuracy, psr, rpsr
-    from rpsr.sources import load, load_pomdp
+    from rpsr.sources import load, load_pomdp, save
 
 _WHERE = {
     "Filter": "rpsr.models",
@@ -35,7 +35,7 @@ _WHERE = {
     "predictive": "",
     "psr": "rpsr.predictive",
     "rpsr": "rpsr.predictive",
-    "save": "rpsr.models",
+    "save": "rpsr.sources",
     "testing": "",
 }
 

@@ -10,7 +10,7 @@ from rpsr.io.pomdp_reader import read_pomdp
 from rpsr.io.pomdp_writer import write_pomdp
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
-from rpsr.models.store import load_native, save
+from rpsr.models.store import load_native, save_native
 
 NATIVE_SUFFIX = ".rpsr"
 
@@ -39,11 +39,12 @@ def load_pomdp(
 
 def _open(source: str | Path, normalize: bool) -> POMDP | LinearModel:
     text, path = str(source), Path(source)
-    if text == "-" or _exists(path):
+    builtin = text.partition(":")[0] in NAMES
+    if text == "-" or (_exists(path) and not (builtin and path.is_dir())):
         if path.suffix.lower() == NATIVE_SUFFIX:
             return load_native(path)
         return POMDP(read_pomdp(source, normalize=normalize))
-    if text.partition(":")[0] in NAMES:
+    if builtin:
         return build(text)
     if path.suffix or "/" in text:
         raise InputError("no such file", place=text)
@@ -60,14 +61,14 @@ def _exists(path: Path) -> bool:
         raise InputError(f"cannot be read: {error.strerror}", place=str(path)) from None
 
 
-def write(model: POMDP | LinearModel, target: str | Path) -> tuple[str, ...]:
+def save(model: POMDP | LinearModel, target: str | Path) -> tuple[str, ...]:
     """Write a model in the form its target's suffix names; notes on what that form cannot hold.
 
     `.rpsr` holds any model; `.pomdp`, `.pomdp.gz` and `-` (standard output) hold POMDPs.
     """
     suffixes = [suffix.lower() for suffix in Path(target).suffixes]
     if suffixes[-1:] == [NATIVE_SUFFIX]:
-        save(model, target)
+        save_native(model, target)
         return ()
     if str(target) != "-" and suffixes[-1:] != [".pomdp"] and suffixes[-2:] != [".pomdp", ".gz"]:
         raise InputError("expected a name ending in .pomdp, .pomdp.gz or .rpsr", place=str(target))

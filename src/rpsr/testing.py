@@ -1,7 +1,8 @@
-"""Public conformance checks: a model that passes obeys the laws that planners rely on.
+"""Public conformance checks: what passes obeys the laws that the rest of the library relies on.
 
-Use them on your own models too: `check_model` takes any `LinearModel` and raises an
-`AssertionError` that names the law, the place and the size of the violation.
+Use them on your own models, planners and policies too: `check_model` takes any `LinearModel`,
+`check_planner` a planner, `check_policy` a policy with its model. Each raises an `AssertionError`
+that names the law, the place and the size of the violation.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ import numpy as np
 from rpsr.io.records import Floats
 from rpsr.models.domain import Corners, Simplex
 from rpsr.models.linear import LinearModel
+from rpsr.planning.conformance import check_planner, check_policy
+
+__all__ = ["check_model", "check_planner", "check_policy"]
 
 
 def check_model(

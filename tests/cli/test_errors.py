@@ -114,7 +114,12 @@ def test_an_error_of_several_lines_is_told_in_one(fails, monkeypatch):
     assert fails("info", "tiger") == (1, "f: first second")
 
 
-@pytest.mark.parametrize("error", [ZeroDivisionError("oh"), MemoryError("oh"), OSError("oh")])
+def test_a_file_system_that_will_not_is_told_with_its_own_words(fails, monkeypatch):
+    monkeypatch.setattr("rpsr.sources.load", raising(OSError(28, "No space left", "disk")))
+    assert fails("info", "tiger") == (1, "disk: No space left")
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("oh"), MemoryError("oh")])
 def test_what_nobody_foresaw_is_told_in_one_line_too(fails, monkeypatch, error):
     monkeypatch.setattr("rpsr.sources.load", raising(error))
     code, line = fails("info", "tiger")

@@ -1,4 +1,4 @@
-"""Every file of the third-party corpus, against the naive reader, which shares no code with ours."""
+"""Every file of the third-party corpus, against the naive reader, which shares no code with it."""
 
 from pathlib import Path
 

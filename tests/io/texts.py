@@ -1,10 +1,25 @@
 """Random `.pomdp` texts: every statement form, wildcards, overrides, and careless layout."""
 
 from dataclasses import dataclass
+from itertools import chain, pairwise
 
 from hypothesis import strategies as st
 
-NAMES = ("a", "b2", "T", "R", "O", "OO", "start", "uniform", "reset", "states", "left-1", "x.y", "é")
+NAMES = (
+    "a",
+    "b2",
+    "T",
+    "R",
+    "O",
+    "OO",
+    "start",
+    "uniform",
+    "reset",
+    "states",
+    "left-1",
+    "x.y",
+    "é",
+)
 PROBABILITIES = ("0", ".5", "0.25", "1.", "1e-1", "5E-1", "+.75", "0.333333", "1", "0.100", "3e-13")
 REWARDS = ("0", "-1", "+3", "- 5", "2.5e1", ".125", "1E-3", "-0", "100", "+ .5")
 GAPS = (" ", "  ", "\t", "\n", "\r\n", " # a comment: T : a \n", "\n\n#\n")
@@ -48,8 +63,8 @@ def starts(draw: st.DrawFn, states: list[str], size: int) -> list[str]:
         case _:
             cuts = draw(st.lists(st.integers(0, 20), min_size=size - 1, max_size=size - 1))
             ends = [0, *sorted(cuts), 20]
-            steps = zip(ends[:-1], ends[1:], strict=True)
-            return ["start", ":", *(f"{(high - low) / 20:.2f}" for low, high in steps)]
+            steps = [f"{(high - low) / 20:.2f}" for low, high in pairwise(ends)]
+            return ["start", ":", *steps]
 
 
 @st.composite
@@ -61,9 +76,10 @@ def statement(
     numbers: tuple[str, ...],
     words: dict[str, tuple[int, ...]],
 ) -> list[str]:
-    """One statement of a table: any form, `*` anywhere. words: by keyword, the indices it goes with.
+    """One statement of a table: any form, `*` anywhere.
 
-    axes: for each index, the tokens that may stand for it and the size; given: how many there are.
+    axes: for each index, the tokens that may stand for it and the size; given: how many there are;
+    words: by keyword, the numbers of indices that it goes with.
     """
     count = draw(given)
     tokens = [keyword]
@@ -108,7 +124,7 @@ def texts(draw: st.DrawFn) -> Text:
         body = whole + body
     edge_rows = statement("OO", [A, S, S, O], st.just(3), PROBABILITIES, {"uniform": (3,)})
     last = draw(st.one_of(st.just([]), st.lists(edge_rows, max_size=3)))
-    tokens = sum([*draw(st.permutations(preamble)), *body, *last], [])
+    tokens = [*chain(*draw(st.permutations(preamble)), *body, *last)]
     gaps = draw(st.lists(st.sampled_from(GAPS), min_size=8, max_size=8))
     content = "".join(token + gaps[i % len(gaps)] for i, token in enumerate(tokens))
     if draw(st.booleans()):

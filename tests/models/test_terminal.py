@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.models.builders import random_lottery
 
-from rpsr import POMDP, ModelError, continuing, episodic, load
+from rpsr import POMDP, ModelError, continuing, episodic, load, save
 from rpsr.domains import build, tabulate
 from rpsr.models import Outcomes
-from rpsr.sources import write
 from rpsr.testing import check_model
 
 
@@ -146,7 +145,7 @@ def test_a_view_is_a_model_that_earns_the_same(view, pomdp):
 def test_a_view_can_be_written_and_read(view, pomdp, tmp_path):
     for name in ("view.rpsr", "view.pomdp"):
         seen = view(pomdp)
-        write(seen, tmp_path / name)
+        save(seen, tmp_path / name)
         back = load(tmp_path / name)
         assert np.array_equal(back.resets, seen.resets)
         assert np.array_equal(back.absorbing, seen.absorbing)

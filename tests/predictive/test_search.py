@@ -288,8 +288,6 @@ def test_a_model_known_only_in_floats_has_no_certificate():
 CORPUS_RANKS = {
     "4x3.95.POMDP": (10, 11),
     "aloha.30.POMDP.gz": (30, 30),
-    "baseball.POMDP.gz": (193, 194),
-    "fourth.POMDP.gz": (1049, 1049),
     "hallway2.POMDP": (89, 89),
     "heavenhell.pomdp": (17, 18),
     "iff.POMDP": (19, 57),
@@ -299,7 +297,6 @@ CORPUS_RANKS = {
     "parr95.95.POMDP": (6, 7),
     "saci-s100-a10-z31.POMDP": (100, 100),
     "stand-tiger.95.POMDP": (3, 4),
-    "tag_avoid.pomdp": (870, 870),
 }
 
 

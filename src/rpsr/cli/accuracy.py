@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import Parameter
+from cyclopts import Parameter, validators
 
-from rpsr.cli.options import Json, Normalize, Source
-from rpsr.cli.output import print_json, print_lines, print_table
+from rpsr.cli.options import Discount, Json, Normalize, Source
+from rpsr.cli.output import note, print_json, print_lines, print_table
 from rpsr.cli.progress import counted_progress
 
 if TYPE_CHECKING:
@@ -22,13 +22,12 @@ _COLUMNS = {
     "PSR": "psr_rank",
     "R-PSR": "rpsr_rank",
     "accurate": "accurate",
-    "reachable": "accurate_reachable",
+    "reach": "accurate_reachable",
     "d_inf": "d_inf",
     "rel": "rel_d_inf",
-    "d_inf reach.": "d_inf_reachable",
-    "P(error)": "error_probability",
-    "s": "seconds",
+    "reach.": "d_inf_reachable",
 }
+_MOST_MERGES = 12  # told one by one
 
 
 def accuracy(
@@ -39,7 +38,9 @@ def accuracy(
         bool,
         Parameter(name="--float", negative="", help="Decide in floats, without a certificate."),
     ] = False,
-    jobs: Annotated[int, Parameter(help="How many processes to use.")] = 1,
+    jobs: Annotated[
+        int, Parameter(validator=validators.Number(gte=1), help="How many processes to use.")
+    ] = 1,
     output: Annotated[
         Path | None,
         Parameter(
@@ -48,32 +49,34 @@ def accuracy(
         ),
     ] = None,
     normalize: Normalize = False,
+    discount: Discount = None,
     json: Json = False,
 ) -> int:
     """Say whether a PSR can carry each source's rewards, and how wrong it is where it cannot.
 
     A folder stands for the model files in it. A source that cannot be read is a row with its error;
-    the exit code is then 1, after all rows.
+    the exit code is then 1, after all rows. An interrupted run shows the rows it has.
     """
-    from rpsr.predictive.survey import expand_sources, survey
+    from rpsr.predictive.survey import Options, expand_sources, survey
 
-    if jobs < 1:
-        from rpsr.errors import InputError
-
-        raise InputError(f"--jobs: read {jobs}, expected at least 1")
-    names = expand_sources([source, *sources])
+    names = list(dict.fromkeys(expand_sources([source, *sources])))
+    options = Options(normalize, discount, exact=False if float_ else None)
     rows: dict[str, Row] = {}
-    with counted_progress("accuracy", len(names)) as advance:
-        for row in survey(
-            names, normalize=normalize, exact=False if float_ else None, jobs=jobs, record=output
-        ):
-            rows[row["source"]] = row
-            advance(row["domain"])
-    ordered = [rows[name] for name in dict.fromkeys(names)]
+    interrupt: KeyboardInterrupt | None = None
+    try:
+        with counted_progress("accuracy", len(names)) as advance:
+            for row in survey(names, options, jobs=jobs, record=output):
+                rows[row["source"]] = row
+                advance(row["domain"])
+    except KeyboardInterrupt as error:
+        interrupt = error
+    ordered = [rows[name] for name in names if name in rows]
     if json:
         print_json("accuracy", names, {"rows": ordered})
     else:
         _show(ordered)
+    if interrupt is not None:
+        raise interrupt
     return 1 if any(row["error"] is not None for row in ordered) else 0
 
 
@@ -84,14 +87,31 @@ def _show(rows: list[Row]) -> None:
         print_table(
             list(_COLUMNS),
             table,
-            caption="PSR, R-PSR: ranks. accurate: a PSR carries the rewards of every belief;\n"
-            "reachable: of every reachable history. d_inf: largest error of the reconstructed\n"
-            "rewards; rel: over the largest reward; reach.: on reachable states alone.",
+            caption="PSR, R-PSR: ranks. accurate: the PSR's state gives every belief's rewards;\n"
+            "reach: those of every belief that can be reached. d_inf: largest error of the\n"
+            "rewards that the PSR stands for; rel: over the largest reward; reach.: fitted\n"
+            "anew to the states that can be reached. --json has more.",
         )
         wrong = sum(not row["accurate"] for row in good)
-        print_lines([f"{wrong} of {len(good)} models are not accurate as PSRs."])
+        print_lines([f"{wrong} of {len(good)} models are not accurate as PSRs. {_sureness(good)}"])
+    for row in good:
+        for warning in row["warnings"] or []:
+            note(f"{row['source']}: {warning}")
     if len(good) == 1:
-        print_lines(good[0]["merges"] or [])
+        merges = good[0]["merges"] or []
+        print_lines([f"{good[0]['merged_states']} states look like another to every test."])
+        print_lines(merges[:_MOST_MERGES])
+        if len(merges) > _MOST_MERGES:
+            print_lines([f"... and {len(merges) - _MOST_MERGES} more such sentences (--json)"])
     for row in rows:
         if row["error"] is not None:
-            print_lines([f"{row['domain']}: {row['error']}"])
+            named = row["domain"] in row["error"]
+            print_lines([row["error"] if named else f"{row['domain']}: {row['error']}"])
+
+
+def _sureness(rows: list[Row]) -> str:
+    odds = [row["error_probability"] for row in rows]
+    known = [p for p in odds if p is not None]
+    if len(known) < len(odds):
+        return "Decided in floats."
+    return f"Exact arithmetic: each wrong with probability at most {max(known):.1g}."

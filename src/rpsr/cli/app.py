@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from io import TextIOWrapper
 
 from cyclopts import App, CycloptsError
 
@@ -19,6 +20,7 @@ from rpsr.cli.core import core
 from rpsr.cli.info import info
 from rpsr.cli.options import STANDARD_STREAM
 from rpsr.cli.output import note
+from rpsr.cli.solve import solve
 from rpsr.errors import RpsrError
 
 app = App(
@@ -32,6 +34,7 @@ app = App(
 app.command(info)
 app.command(core)
 app.command(accuracy)
+app.command(solve)
 app.command(convert)
 app.command(domains.app)
 app.register_install_completion_command()
@@ -39,6 +42,9 @@ app.register_install_completion_command()
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a terminal without ζ is shown its number
+            stream.reconfigure(errors="backslashreplace")
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
     words = [STANDARD_STREAM if word == "-" else word for word in words if word != "--debug"]
@@ -59,10 +65,17 @@ def main(arguments: list[str] | None = None) -> int:
             raise
         note("interrupted")
         return 130
-    except (BrokenPipeError, SystemExit):
+    except (BrokenPipeError, SystemExit) as error:
+        if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
+            raise
         # The reader of our output has gone, as in `rpsr ... | head`; rich makes that an exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        if debug:
+            raise
+        note(f"{error.filename or 'output'}: {error.strerror or error}")
+        return 1
     except Exception as error:
         if debug:
             raise

@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 from rpsr.cli.options import Discount, Normalize, Source, standard_stream
 from rpsr.cli.output import note
 
-Kind = Literal["pomdp", "belief"]
+if TYPE_CHECKING:
+    from rpsr.models import POMDP, LinearModel
+
+Kind = Literal["pomdp", "belief", "psr", "rpsr", "ra-psr"]
+
+
+def as_kind(pomdp: POMDP, kind: Kind) -> POMDP | LinearModel:
+    """A POMDP as the kind of model that was asked for."""
+    from rpsr.predictive import psr, reward_aware_psr, rpsr
+
+    match kind:
+        case "pomdp":
+            return pomdp
+        case "belief":
+            return pomdp.belief_model()
+        case "psr":
+            return psr(pomdp)
+        case "rpsr":
+            return rpsr(pomdp)
+        case "ra-psr":
+            return reward_aware_psr(pomdp)
 
 
 def convert(
@@ -35,15 +55,14 @@ def convert(
     """
     from rpsr.errors import InputError
     from rpsr.models import POMDP
-    from rpsr.sources import load, write
+    from rpsr.sources import load, save
 
     loaded = load(source, normalize=normalize, discount=discount)
     if isinstance(loaded, POMDP):
         for warning in loaded.warnings:
             note(f"{source}: {warning}")
-        if model == "belief":
-            loaded = loaded.belief_model()
+        loaded = as_kind(loaded, model or "pomdp")
     elif model not in (None, loaded.kind):
         raise InputError(f"holds a {loaded.kind} model, which has no {model} form", place=source)
-    for remark in write(loaded, target):
+    for remark in save(loaded, target):
         note(f"{target}: {remark}")

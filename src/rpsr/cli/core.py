@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter, validators
 
 from rpsr.cli.options import Discount, Json, Normalize, Source
 from rpsr.cli.output import note, print_json, print_lines, print_table, show
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Model = Literal["psr", "rpsr", "ra-psr"]
 _WIDEST = 24  # states whose outcomes fit beside a member on a line
+_ARITHMETIC = Group("Arithmetic", validator=validators.MutuallyExclusive())
 
 
 def core(
@@ -33,10 +34,21 @@ def core(
         Parameter(help="Breadth-first, which finds short members, or depth-first."),
     ] = "bfs",
     exact: Annotated[
-        bool, Parameter(negative="", help="Insist on exact arithmetic (the default if it can be).")
+        bool,
+        Parameter(
+            group=_ARITHMETIC,
+            negative="",
+            help="Insist on exact arithmetic (the default if it can be).",
+        ),
     ] = False,
     float_: Annotated[
-        bool, Parameter(name="--float", negative="", help="Decide in floats, with a margin.")
+        bool,
+        Parameter(
+            name="--float",
+            group=_ARITHMETIC,
+            negative="",
+            help="Decide in floats, with a margin.",
+        ),
     ] = False,
     matrix: Annotated[
         bool, Parameter(negative="", help="Show every outcome vector, however many states.")
@@ -46,12 +58,9 @@ def core(
     json: Json = False,
 ) -> None:
     """Find the core tests of a PSR or the core intents of an R-PSR, with their outcomes."""
-    from rpsr.errors import InputError
     from rpsr.predictive import find_core, reward_aware
     from rpsr.sources import load_pomdp
 
-    if exact and float_:
-        raise InputError("--exact and --float exclude each other")
     pomdp = load_pomdp(source, normalize=normalize, discount=discount)
     if model == "ra-psr":
         pomdp = reward_aware(pomdp)
@@ -82,6 +91,7 @@ def core_document(pomdp: POMDP, found: Core, model: str, matrix: bool) -> dict[s
         "certified": found.certified,
         "error_probability": found.error_probability,
         "accurate": found.accurate,
+        "warnings": list(pomdp.warnings),
         "seconds": found.seconds,
     } | ({"outcomes": found.outcomes.T} if matrix else {})
 
@@ -105,8 +115,10 @@ def _show(pomdp: POMDP, found: Core, model: str, matrix: bool) -> None:
     kind = "intent" if model == "rpsr" else "test"
     wide = matrix or len(pomdp.states) <= _WIDEST
     columns = ["", f"core {kind}", *([f"outcome in states 0 to {len(pomdp.states) - 1}"] * wide)]
+    cells = [[show(float(value)) for value in column] for column in found.outcomes.T]
+    width = max((len(cell) for row in cells for cell in row), default=1)
     rows = [
-        [i + 1, str(member), *([_vector(found.outcomes[:, i])] * wide)]
+        [i + 1, str(member), *([" ".join(cell.rjust(width) for cell in cells[i])] * wide)]
         for i, member in enumerate(found.members)
     ]
     print_lines([f"The {name} of {pomdp.name}: rank {found.rank}, {len(pomdp.states)} states"])
@@ -115,6 +127,8 @@ def _show(pomdp: POMDP, found: Core, model: str, matrix: bool) -> None:
         a for a, inside in zip(pomdp.actions, found.rewards_inside, strict=True) if not inside
     ]
     lines = [sureness(found), f"condition number of U: {found.condition_number:.3g}"]
+    if wide and pomdp.states != tuple(str(i) for i in range(len(pomdp.states))):
+        lines.insert(0, "states: " + ", ".join(f"{i} {s}" for i, s in enumerate(pomdp.states)))
     if model == "rpsr":
         lines.append("rewards: all of them are linear in this state, as in every R-PSR")
     elif outside:
@@ -137,7 +151,3 @@ def sureness(found: Core) -> str:
         return f"rank: certain, by exact arithmetic (in floats: {margin})"
     odds = f"wrong with probability at most {found.error_probability:.2g}"
     return f"rank: by exact arithmetic modulo random primes, {odds} (in floats: {margin})"
-
-
-def _vector(column: Any) -> str:
-    return " ".join(show(float(value)) for value in column)

@@ -63,12 +63,12 @@ def export(
 ) -> None:
     """Write a built-in domain to a .pomdp or .rpsr file."""
     from rpsr.domains import build
-    from rpsr.sources import write
+    from rpsr.sources import save
 
     pomdp = build(name)
     if discount is not None:
         pomdp = pomdp.with_discount(discount)
-    for remark in write(pomdp, output):
+    for remark in save(pomdp, output):
         note(f"{output}: {remark}")
 
 

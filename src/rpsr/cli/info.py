@@ -25,12 +25,25 @@ def info(
 
     model = load(source, normalize=normalize, discount=discount)
     facts = pomdp_facts(model) if isinstance(model, POMDP) else linear_facts(model)
+    facts |= builtin_facts(source)
     if json:
         print_json("info", source, facts)
         return
     for warning in facts["warnings"]:
         note(f"{source}: {warning}")
     print_facts(_for_people(facts))
+
+
+def builtin_facts(source: str) -> dict[str, Any]:
+    """What a built-in domain's name adds: its story and its parameters with their defaults."""
+    from pathlib import Path
+
+    from rpsr.domains import NAMES, parameters, story
+
+    name = source.partition(":")[0]
+    if name not in NAMES or Path(source).is_file():
+        return {}
+    return {"story": story(name), "parameters": parameters(name)}
 
 
 def pomdp_facts(pomdp: POMDP) -> dict[str, Any]:
@@ -54,6 +67,11 @@ def pomdp_facts(pomdp: POMDP) -> dict[str, Any]:
         "observations_depend_on": "(s, a, s')" if pomdp.record.emission_by_edge else "(a, s')",
         "exact": pomdp.exact,
         "digest": pomdp.digest,
+        "names": {
+            "states": pomdp.states,
+            "actions": pomdp.actions,
+            "observations": pomdp.observations,
+        },
         "warnings": list(pomdp.warnings),
     }
 
@@ -80,9 +98,17 @@ def linear_facts(model: LinearModel) -> dict[str, Any]:
 def _for_people(facts: dict[str, Any]) -> list[tuple[str, Any]]:
     shown: list[tuple[str, Any]] = []
     for key, value in facts.items():
-        if key in ("warnings", "digest") or value in (None, [], {}):
+        if key in ("warnings", "digest"):
             continue
-        if key == "nonzeros":
+        if key == "discount" and value is None:
+            shown.append(("discount", "none given"))
+        elif value in (None, [], {}):
+            continue
+        elif key == "names":
+            shown += [(f"{kind}:", _some(names)) for kind, names in value.items()]
+        elif key == "parameters":
+            shown.append(("parameters", ", ".join(f"{k}={v}" for k, v in value.items())))
+        elif key == "nonzeros":
             if value["transition"] is not None:
                 text = f"{value['transition']} transition, {value['observation']} observation"
                 shown.append(("nonzeros", text))
@@ -91,3 +117,8 @@ def _for_people(facts: dict[str, Any]) -> list[tuple[str, Any]]:
         else:
             shown.append((key.replace("_", " "), value))
     return shown
+
+
+def _some(names: tuple[str, ...], most: int = 12) -> str:
+    listed = ", ".join(names[:most])
+    return listed if len(names) <= most else f"{listed}, ... ({len(names) - most} more)"

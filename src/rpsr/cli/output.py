@@ -30,10 +30,18 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: 
     from rich.table import Table
 
     cells = [list(row) for row in rows]
-    table = Table(caption=caption, caption_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(
+        caption=caption,
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
     for i, column in enumerate(columns):
         numeric = all(isinstance(row[i], int | float | None) for row in cells)
-        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+        # A number folded over two lines is no number; text may fold.
+        justify = "right" if numeric else "left"
+        table.add_column(column, justify=justify, overflow="fold", no_wrap=numeric)
     for row in cells:
         table.add_row(*(show(cell) for cell in row))
     _console().print(table)

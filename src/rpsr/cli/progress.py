@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rpsr.io.checksums import Classic
+    from rpsr.planning.solution import Progress, ProgressRow
+
+ROW_SECONDS = 0.2  # progress rows closer than this to the last one are not drawn
 
 
 @contextmanager
@@ -43,3 +46,27 @@ def counted_progress(what: str, total: int) -> Generator[Callable[[str], None]]:
     ) as bars:
         task = bars.add_task(what, total=total)
         yield lambda name: bars.update(task, advance=1, description=f"{what}: {name}")
+
+
+@contextmanager
+def planning_progress() -> Generator[Progress]:
+    """The one row of planning, as a growing table; nothing where standard error is no terminal."""
+    if not sys.stderr.isatty():
+        yield lambda row: None
+        return
+    from dataclasses import astuple, fields
+
+    from rpsr.planning.solution import ProgressRow
+
+    print(" ".join(f"{field.name:>10}" for field in fields(ProgressRow)), file=sys.stderr)
+    drawn = -ROW_SECONDS
+
+    def draw(row: ProgressRow) -> None:
+        nonlocal drawn
+        if row.seconds - drawn < ROW_SECONDS:
+            return
+        drawn = row.seconds
+        cells = ("" if value is None else f"{value:.6g}" for value in astuple(row))
+        print(" ".join(f"{cell:>10}" for cell in cells), file=sys.stderr)
+
+    yield draw

@@ -58,6 +58,12 @@ def story(name: str) -> str:
     return (generator(name).__doc__ or "").strip().splitlines()[0]
 
 
+def parameters(name: str) -> dict[str, str]:
+    """The parameters of a domain's generator and their defaults, as one would write them."""
+    signature = inspect.signature(generator(name))
+    return {key: str(value.default) for key, value in signature.parameters.items()}
+
+
 def build(specification: str) -> POMDP:
     """A built-in domain from `name` or `name:parameter=value,...`."""
     name, colon, rest = specification.partition(":")

@@ -29,11 +29,16 @@ def probability(name: str, value: Number) -> Fraction:
     return fraction
 
 
+LARGEST = 20_000  # of any size parameter: a table of states, written out one by one, has an end
+
+
 def at_least(name: str, value: int, least: int, why: str) -> int:
     """`value` itself, which must be an integer and no less than `least`."""
     number = exact(name, value)
     if number.denominator != 1 or number < least:
         raise ValueError(f"{name} is {value}, but must be an integer of {least} or more: {why}")
+    if number > LARGEST:
+        raise ValueError(f"{name} is {value}, but models are built up to {LARGEST} only")
     return int(number)
 
 

@@ -37,6 +37,9 @@ _PUBLISHED = {
 }
 
 
+MOST_STATES = 200_000  # places times what the rocks may be worth
+
+
 def rock_sample(
     *,
     n: int = 4,
@@ -91,6 +94,8 @@ def rock_sample(
     """
     size = at_least("n", n, 1, "the rover needs ground to stand on")
     count = at_least("k", k, 1, "there must be a rock to sample")
+    if size**2 * 2**count > MOST_STATES:
+        raise ValueError(f"n={n}, k={k} has over {MOST_STATES} states: n * n places, 2^k worths")
     known = _PUBLISHED.get((size, count))
     if rocks is not None:
         places = _checked(rocks, size, count)

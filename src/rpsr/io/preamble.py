@@ -87,6 +87,7 @@ def read_start(
     if len(words) != size or not tokens.is_number[words].all():
         wrong = np.flatnonzero(~tokens.is_number[words])
         at = int(body[wrong[0]]) if len(wrong) else int(min(first + 2 + size, last))
+        at = first + 2 if len(words) == 1 else at
         expected = f"a state, 'uniform', or {size} probabilities"
         raise tokens.error(at, f"'start': read {tokens.show(at)}, expected {expected}")
     value = tokens.values[words]
@@ -134,9 +135,10 @@ def _discount(tokens: Tokens, statement: Statements) -> Fraction | None:
     if at is None:
         return None
     word = int(tokens.ids[at])
-    if not 0 <= tokens.values[word] <= 1:
+    discount = tokens.fraction(word) if tokens.is_number[word] else None
+    if discount is None or not 0 <= discount <= 1:
         raise tokens.error(at, f"'discount': read {tokens.show(at)}, expected a number in [0, 1]")
-    return tokens.fraction(word)
+    return discount
 
 
 def _costs(tokens: Tokens, statement: Statements) -> bool:
@@ -171,7 +173,8 @@ def _names(tokens: Tokens, statement: Statements, kind: str) -> tuple[str, ...]:
     for offset, number in enumerate(body.tolist()):
         at = span[0] + 2 + offset
         if not is_name(tokens.words[number]):
-            raise tokens.error(at, f"'{kind}': read {tokens.show(at)}, expected a name")
+            expected = "a count or names" if len(body) == 1 else "a name"
+            raise tokens.error(at, f"'{kind}': read {tokens.show(at)}, expected {expected}")
         if number in seen:
             raise tokens.error(at, f"'{kind}': the name {tokens.show(at)} was given twice")
         seen[number] = at

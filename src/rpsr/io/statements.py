@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rpsr.errors import InputError
 from rpsr.io.records import Ints
 from rpsr.io.tokens import Tokens
 
@@ -54,6 +55,11 @@ def split_statements(tokens: Tokens) -> dict[bytes, Statements]:
         raise tokens.error(
             0, f"read {tokens.show(0)}, expected a statement such as 'discount:' or 'T:'"
         )
+    for word in PREAMBLE:  # `discount: states: 2` would else be one statement, and no `states`
+        third = np.minimum(opens[word] + 3, size - 1)
+        if (empty := opens[word][is_colon[third] & after[opens[word]]]).size:
+            message = f"'{word.decode()}:' says nothing; expected a value"
+            raise tokens.error(int(empty[0]), message)
     ends = np.append(starts[1:], size)
     return {
         word: Statements(first, ends[np.searchsorted(starts, first)])
@@ -119,9 +125,12 @@ def shape_statements(
         count[more] = k
     too_few = np.flatnonzero(count < fewest)
     if len(too_few):
-        at = int(first[too_few[0]] + 2 * count[too_few[0]] + 1)
-        kind = lookups[int(count[too_few[0]])][0]
-        raise tokens.error(at, f"read {tokens.show(at)}, expected ':' and {kind}")
+        which = int(too_few[0])
+        at, given = int(first[which] + 2 * count[which] + 1), int(count[which])
+        if at <= last[which]:
+            expected = f"':' and {lookups[given][0]}"
+            raise tokens.error(at, f"read {tokens.show(at)}, expected {expected}")
+        raise _no_index(tokens, at - 1, lookups[given - 1][0])
     groups: dict[int, Shaped] = {}
     for k in range(fewest, len(lookups) + 1):
         chosen = count == k
@@ -135,10 +144,11 @@ def shape_statements(
             index[:, position] = np.where(present, lookup[ids[np.minimum(at, len(ids) - 2)]], -2)
             wrong = np.flatnonzero(index[:, position] < ANY)
             if len(wrong):
-                place = int(at[wrong[0]])
-                raise tokens.error(
-                    place, f"read {tokens.show(place)}, expected the name or index of {kind}"
-                )
+                raise _no_index(tokens, int(at[wrong[0]]), kind)
         body = begin + 2 * k + 1
         groups[k] = Shaped(index, begin, body, end - body)
     return groups
+
+
+def _no_index(tokens: Tokens, at: int, kind: str) -> InputError:
+    return tokens.error(at, f"read {tokens.show(at)}, expected the name or index of {kind}")

@@ -5,7 +5,7 @@ from rpsr.models.filter import Filter
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import DenseOperators, FactoredOperators, Operators, SparseOperators
 from rpsr.models.pomdp import POMDP, Outcomes
-from rpsr.models.store import save
+from rpsr.models.store import load_native, save_native
 from rpsr.models.terminal import continuing, episodic
 
 __all__ = [
@@ -22,5 +22,6 @@ __all__ = [
     "Unknown",
     "continuing",
     "episodic",
-    "save",
+    "load_native",
+    "save_native",
 ]

@@ -35,11 +35,15 @@ def read_only(matrix: Sparse) -> Sparse:
     return matrix
 
 
+def _own_sparse(matrix: Any) -> Sparse:
+    """A matrix as read-only CSR, copied if anybody else could still write it."""
+    block: Sparse = sp.csr_array(matrix, dtype=np.float64)
+    return block if not block.data.flags.writeable else read_only(block.copy())
+
+
 def square_process(process: Any, what: str) -> Process:
     """D[a][o] as CSR matrices of one size, as many for every action, or an `InputError`."""
-    blocks: Process = tuple(
-        tuple(sp.csr_array(matrix, dtype=np.float64) for matrix in row) for row in process
-    )
+    blocks: Process = tuple(tuple(_own_sparse(matrix) for matrix in row) for row in process)
     if not blocks or not blocks[0] or len({len(row) for row in blocks}) > 1:
         raise InputError(f"{what}: expected a matrix for every action and observation")
     shapes = sorted({matrix.shape for row in blocks for matrix in row})
@@ -67,6 +71,10 @@ class Operators(ABC):
     def matrix(self, action: int, observation: int) -> Floats:
         """M[a, o] as a dense (n, n) array: for reading, not for computing with large models."""
         return self.left(np.eye(self.shape[2]), action, observation)
+
+    def norm(self, action: int, observation: int) -> float:
+        """A bound on how much M[a, o] can stretch a vector, zero for the zero operator."""
+        return float(np.linalg.norm(self.matrix(action, observation)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +125,10 @@ class SparseOperators(Operators):
         """M[a, o] v, (K, n) -> (K, n)."""
         return np.ascontiguousarray((self.process[action][observation] @ v.T).T)
 
+    def norm(self, action: int, observation: int) -> float:
+        """The Frobenius norm, from the stored entries."""
+        return float(np.linalg.norm(self.process[action][observation].data))
+
 
 @dataclass(frozen=True, eq=False)
 class FactoredOperators(Operators):
@@ -144,6 +156,10 @@ class FactoredOperators(Operators):
     def right(self, v: Floats, action: int, observation: int) -> Floats:
         """Q^T D[a, o] Q v, (K, n) -> (K, n)."""
         return (self.process[action][observation] @ (self.basis @ v.T)).T @ self.basis
+
+    def norm(self, action: int, observation: int) -> float:
+        """The Frobenius norm of D[a, o], which seeing it through Q does not raise."""
+        return float(np.linalg.norm(self.process[action][observation].data))
 
 
 def sparse_process(blocks: list[tuple[Floats, Any, Any]], shape: tuple[int, int, int]) -> Process:

@@ -35,7 +35,7 @@ FORMAT_VERSION = 1
 Arrays = dict[str, NDArray[Any]]
 
 
-def save(model: POMDP | LinearModel, path: str | Path) -> None:
+def save_native(model: POMDP | LinearModel, path: str | Path) -> None:
     """Write a model to a native file, completely or not at all."""
     header, arrays = _pack_pomdp(model) if isinstance(model, POMDP) else _pack_linear(model)
     stamp = {"format": FORMAT, "format_version": FORMAT_VERSION, "written_by": __version__}

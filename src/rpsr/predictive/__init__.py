@@ -4,7 +4,7 @@ from rpsr.predictive.accuracy import Accuracy, Merge, accuracy
 from rpsr.predictive.constructors import predictive_model, psr, reward_aware_psr, rpsr
 from rpsr.predictive.core import Core, find_core, given_core, outcomes_of
 from rpsr.predictive.futures import ZETA, Intent, Interaction, Test, parse_future
-from rpsr.predictive.reach import accurate_on_reachable, reachable_states
+from rpsr.predictive.reach import accurate_on_reachable, reachable_rank, reachable_states
 from rpsr.predictive.reduction import Reduction, observable_quotient, reachable_restriction
 from rpsr.predictive.reward_aware import reward_aware
 from rpsr.predictive.rewards import (
@@ -39,6 +39,7 @@ __all__ = [
     "pomdp_rewards",
     "predictive_model",
     "psr",
+    "reachable_rank",
     "reachable_restriction",
     "reachable_states",
     "reconstruct",

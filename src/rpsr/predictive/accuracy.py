@@ -22,13 +22,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rpsr.errors import ModelError
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive.core import Core, find_core
+from rpsr.predictive.orthonormal import reward_magnitudes
 from rpsr.predictive.reach import accurate_on_reachable, reachable_states
 from rpsr.predictive.rewards import reconstruct
 
 SAME_REWARD = 1e-12  # relative: expected rewards are sums of rounded products
+NO_DIRECTION = 1e-9  # a basis restricted to some states may be singular, up to rounding
 
 
 @dataclass(frozen=True)
@@ -47,10 +50,13 @@ class Merge:
         earn = f"action {self.actions[0]} earns"
         if len(self.actions) > 1:
             earn = f"actions {_listed(self.actions)} earn"
-        groups: dict[float, list[str]] = {}
+        groups: dict[str, list[str]] = {}
         for state, reward in zip(self.states, self.rewards, strict=True):
-            groups.setdefault(reward, []).append(state)
-        each = ", ".join(f"{r:g} in {_listed(tuple(names))}" for r, names in groups.items())
+            groups.setdefault(f"{reward:.12g}", []).append(state)
+        shown = {reward: f"{float(reward):g}" for reward in groups}
+        if len(set(shown.values())) < len(groups):
+            shown = {reward: reward for reward in groups}
+        each = ", ".join(f"{shown[r]} in {_listed(tuple(names))}" for r, names in groups.items())
         return f"states {alike} look alike to every test, but {earn} {each}"
 
 
@@ -89,6 +95,10 @@ class Accuracy:
     margin: tuple[float, float]
     seconds: float
 
+    def __repr__(self) -> str:
+        answer = "accurate" if self.accurate else f"not accurate, d_inf {self.d_inf:.4g}"
+        return f"<a PSR of rank {self.psr.rank} for one of {self.rpsr.rank}: {answer}>"
+
 
 def accuracy(pomdp: POMDP, *, exact: bool | None = None, seed: int = 0) -> Accuracy:
     """Compare a POMDP's rewards with those its PSR and its R-PSR can carry.
@@ -101,7 +111,9 @@ def accuracy(pomdp: POMDP, *, exact: bool | None = None, seed: int = 0) -> Accur
     errors = reward_errors(pomdp, tests)
     reachable = reachable_states(pomdp)
     answer = accurate_on_reachable(pomdp, tests, intents, seed=seed)
-    lost = 0.0 if intents.certified else float(_float_errors(pomdp.R, intents.basis).max())
+    lost = float(np.abs(pomdp.R - reconstruct(intents, pomdp.R)).max())
+    if (tests.rank == intents.rank) != tests.accurate:  # the theorem says they go together
+        raise ModelError(f"{pomdp.name}: floats contradict themselves; exact arithmetic can tell")
     size = float(np.abs(pomdp.R).max())
     d_inf = float(errors.max())
     odds = [tests.error_probability, intents.error_probability, answer.error_probability]
@@ -117,11 +129,11 @@ def accuracy(pomdp: POMDP, *, exact: bool | None = None, seed: int = 0) -> Accur
         d_inf_reachable=float(reward_errors(pomdp, tests, reachable).max()),
         rpsr_d_inf=lost,
         reconstruction=reconstruct(tests, pomdp.R),
-        merges=costly_merges(pomdp, tests.labels),
+        merges=costly_merges(pomdp, tests.labels) if not tests.accurate else (),
         merged_states=int((np.bincount(tests.labels)[tests.labels] > 1).sum()),
         history_error=_history_error(pomdp, tests, seed),
         certified=tests.certified and intents.certified,
-        error_probability=sum(known) if len(known) == len(odds) else None,
+        error_probability=min(1.0, sum(known)) if len(known) == len(odds) else None,
         margin=(
             min(tests.margin[0], intents.margin[0]),
             max(tests.margin[1], intents.margin[1]),
@@ -143,18 +155,29 @@ def reward_errors(pomdp: POMDP, core: Core, states: Bools | None = None) -> Floa
         return _block_errors(pomdp, core.labels, chosen)
     errors = np.zeros(pomdp.R.shape)
     errors[chosen] = _float_errors(pomdp.R[chosen], core.basis[chosen])
+    if core.certified:
+        errors[:, core.rewards_inside] = 0
     return errors
 
 
 def costly_merges(pomdp: POMDP, labels: Ints) -> tuple[Merge, ...]:
-    """Blocks of states alike to every test in which some action earns differently."""
+    """Groups of states alike to every test in which some action earns differently.
+
+    Compared in fractions where the model is known exactly.
+    """
+    exact = pomdp.exact_rewards() if pomdp.exact else None
+    sizes = reward_magnitudes(pomdp)
     merges: list[Merge] = []
-    for block in np.flatnonzero(np.bincount(labels) > 1).tolist():
-        members = np.flatnonzero(labels == block)
+    for group in np.flatnonzero(np.bincount(labels) > 1).tolist():
+        members = np.flatnonzero(labels == group)
         costly: dict[tuple[float, ...], list[str]] = {}
         for action, name in enumerate(pomdp.actions):
             earned = pomdp.R[members, action]
-            if np.ptp(earned) > SAME_REWARD * np.abs(earned).max():
+            if exact is not None:
+                differ = len({exact[s][action] for s in members.tolist()}) > 1
+            else:
+                differ = bool(np.ptp(earned) > SAME_REWARD * sizes[members, action].max())
+            if differ:
                 costly.setdefault(tuple(earned.tolist()), []).append(name)
         states = tuple(pomdp.states[s] for s in members.tolist())
         merges += [Merge(states, tuple(names), earned) for earned, names in costly.items()]
@@ -174,7 +197,7 @@ def _block_errors(pomdp: POMDP, labels: Ints, chosen: Bools) -> Floats:
 
 
 def _float_errors(rewards: Floats, basis: Floats) -> Floats:
-    fitted = basis @ np.linalg.lstsq(basis, rewards, rcond=None)[0]
+    fitted = basis @ np.linalg.lstsq(basis, rewards, rcond=NO_DIRECTION)[0]
     return np.abs(rewards - fitted)
 
 

@@ -44,7 +44,7 @@ from rpsr.predictive.primes import PRIME_BITS
 from rpsr.predictive.quotient import Quotient, coarsest, constant_rewards, is_lumpable
 from rpsr.predictive.search import Member, Search, breadth_first, completing
 
-_MOST_PRIMES = 64  # beyond these, a probability is reported rather than driven further down
+_MOST_PRIMES = 64  # beyond these, a rank by blocks gets a probability, any other is not certified
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,7 +222,10 @@ def _prove_by_agreement(
 ) -> _Proof | None:
     divisible = chance_of_dividing(minor_bits(found.model.pomdp, found.members))
     primes, left = [found.model.prime], 1.0
-    while left > error and len(primes) < _MOST_PRIMES:
+    while left > error:
+        if len(primes) == _MOST_PRIMES:
+            name = found.model.pomdp.name
+            raise ModelError(f"{name}: its denominators are too large to certify the rank")
         other = _attempt(next(models), rng, search, rewards=rewards)
         if not found.agrees_with(other):
             return None

@@ -23,12 +23,13 @@ from rpsr.models.domain import Corners
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import DenseOperators, FactoredOperators, Operators
 from rpsr.models.pomdp import POMDP
-from rpsr.predictive.core import Core, Kind, Order, find_core, given_core
+from rpsr.predictive.core import Core, Kind, Order, find_core, given_core, outcomes_of
 from rpsr.predictive.futures import Future
 from rpsr.predictive.reward_aware import reward_aware
 
 LARGEST_DENSE = 2**23  # numbers in all operators together, 64 MiB; beyond that they stay factored
-ROUNDING = 1e-13  # absolute error of a probability computed in Q's coordinates
+ROUNDING_PER_LEAK = 100  # what the basis's own error may grow to along a history
+ROUNDING = 1e-13  # absolute error of a probability computed in rotated coordinates, at least
 
 
 def psr(
@@ -87,9 +88,9 @@ def predictive_model(pomdp: POMDP, core: Core) -> LinearModel:
         rewards=basis.T @ pomdp.R,
         discount=pomdp.discount,
         domain=Corners(basis, pomdp.D),
-        rounding=ROUNDING,
+        rounding=_rounding(core),
         core=tuple(str(member) for member in core.members),
-        coordinates=core.coordinates,
+        coordinates=core.coordinates if core.members else None,
         provenance={
             "pomdp": pomdp.digest,
             "search": core.search,
@@ -112,7 +113,19 @@ def _core_of(
         return given_core(pomdp, kind, core)
     if core.kind != kind or len(core.basis) != len(pomdp.states):
         raise InputError(f"core: read one of a {core.kind} on {len(core.basis)} states")
+    if not np.array_equal(outcomes_of(pomdp, core.members), core.outcomes):
+        raise InputError(f"core: its outcomes are not those of {pomdp.name}")
     return core
+
+
+def _rounding(core: Core) -> float:
+    """How far off a probability may be in the model's coordinates.
+
+    A basis of blocks is non-negative, and so are states and operators in it: sums without
+    cancellation, in which only the impossible is zero. Other bases rotate, and probabilities then
+    come out of cancellation.
+    """
+    return 0.0 if core.basis.min() >= 0 else max(ROUNDING, ROUNDING_PER_LEAK * core.leak)
 
 
 def _operators(pomdp: POMDP, basis: Floats) -> Operators:

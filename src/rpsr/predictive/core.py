@@ -2,8 +2,10 @@
 
 A core set is read in its own coordinates (probabilities of tests, rewards of intents) and computed
 with in an orthonormal basis Q of the same span: U = Q T, with T = Q^T U invertible. `margin` says
-in floats how clear the decisions were: the smallest sine of the angle between a member's outcome
-vector and the span of those before it, and how far an extension sticks out of the span of all.
+in floats how clear the decisions were. Decided in floats, it is the smallest direction kept and the
+largest dropped. Decided exactly, it is what floats would have seen: the smallest sine of the angle
+between a member's outcome vector and the span of those before it, and how far extensions stick out
+of the span of all, estimated on a few random ones.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.labels import index_of
 from rpsr.models.pomdp import POMDP
-from rpsr.predictive.certify import certified_core, check_members
+from rpsr.predictive.certify import CertifiedCore, MembersCheck, certified_core, check_members
+from rpsr.predictive.closure import TOLERANCE, is_clear
 from rpsr.predictive.estimate import float_core
 from rpsr.predictive.futures import (
     ZETA,
@@ -42,7 +45,6 @@ from rpsr.predictive.span import (
 
 Kind = Literal["psr", "rpsr"]
 Order = Literal["bfs", "dfs"]
-CLEAR = 100  # a rank is clear in floats if what is kept is this many times what is dropped
 _SEARCHES = {"bfs": breadth_first, "dfs": depth_first}
 
 
@@ -52,10 +54,12 @@ class Core:
 
     members: in order of acceptance. outcomes (S, n): the paper's U, a column per member.
     basis (S, n): Q, orthonormal, with the same span.
-    labels (S,): blocks of states that no member's outcome tells apart.
+    labels (S,): states with the same label have the same outcome for every test (or intent).
+    blocks (S,): states that are the same in every respect; may be finer than `labels`.
     rewards_inside (A,): whether R[:, a] lies in the span: the accuracy condition, action by action.
     certified: decided in exact arithmetic; then `error_probability` bounds the chance that the true
-    rank is higher, 0 meaning certainty. margin: see above. seconds: what finding it took.
+    rank is higher, 0 meaning certainty. margin: see above. leak: how far operators move the span of
+    Q out of itself, as measured. seconds: what finding it took.
     """
 
     kind: Kind
@@ -64,11 +68,17 @@ class Core:
     outcomes: Floats
     basis: Floats
     labels: Ints
+    blocks: Ints
     rewards_inside: Bools
     certified: bool
     error_probability: float | None
     margin: tuple[float, float]
+    leak: float
     seconds: float
+
+    def __repr__(self) -> str:
+        known = "certified" if self.certified else "in floats"
+        return f"<core of a {self.kind}: rank {self.rank} of {len(self.basis)} states, {known}>"
 
     @property
     def rank(self) -> int:
@@ -104,38 +114,45 @@ def find_core(
 
     exact: decide in exact arithmetic (the default where the model is known exactly) or in floats.
     In floats, a rank that is not clear is refused with a `ModelError`, and so is a core set whose
-    members are not; without `named`, only the span is asked for, and there are no members.
+    members are not; without `named`, floats look for the span only, and there are no members.
     """
     began = time.perf_counter()
+    if kind not in ("psr", "rpsr"):
+        raise InputError(f"kind: read {kind!r}, expected 'psr' or 'rpsr'")
+    if search not in _SEARCHES:
+        raise InputError(f"search: read {search!r}, expected 'bfs' or 'dfs'")
     rewards = kind == "rpsr"
     if pomdp.exact if exact is None else exact:
         found = certified_core(pomdp, rewards=rewards, search=_SEARCHES[search], seed=seed)
-        members, labels = found.members, found.labels
-        inside, error = found.rewards_inside, found.error_probability
-        basis = _certified_basis(pomdp, rewards, found.rank, labels, seed)
-        certified = True
-    else:
-        estimate = float_core(pomdp, rewards=rewards, search=_SEARCHES[search], seed=seed)
-        labels, error, certified = estimate.labels, None, False
-        basis = _float_basis(pomdp, kind, seed)
-        members = estimate.members if named else ()
-        if named and len(members) != basis.shape[1]:
+        return _certified(pomdp, kind, search, found.members, found, began, seed)
+    basis, alike, margin = closure_basis(pomdp, rewards=rewards, seed=seed)
+    if not is_clear(margin):
+        raise ModelError(
+            f"{pomdp.name}: the rank is not clear in floats: a direction of size {margin[0]:.2g} "
+            f"was kept and one of {margin[1]:.2g} dropped; exact arithmetic can tell"
+        )
+    members: tuple[Member, ...] = ()
+    if named:
+        members = float_core(pomdp, rewards=rewards, search=_SEARCHES[search], seed=seed).members
+        if len(members) != basis.shape[1]:
             raise ModelError(
                 f"{pomdp.name}: the rank is {basis.shape[1]}, but floats cannot tell which tests "
                 f"are independent (they would take {len(members)}); exact arithmetic can"
             )
-        inside = rewards_in_span(pomdp, basis)
-    return _finish(
-        pomdp,
-        kind,
-        search,
-        members,
-        basis,
-        labels=labels,
-        inside=inside,
-        certified=certified,
-        error=error,
-        began=began,
+    return Core(
+        kind=kind,
+        search=search,
+        members=tuple(as_future(pomdp, member, kind) for member in members),
+        outcomes=_outcome_matrix(pomdp, members),
+        basis=basis,
+        labels=alike,
+        blocks=alike,
+        rewards_inside=rewards_in_span(pomdp, basis),
+        certified=False,
+        error_probability=None,
+        margin=margin,
+        leak=leak(pomdp, basis),
+        seconds=time.perf_counter() - began,
     )
 
 
@@ -156,19 +173,7 @@ def given_core(pomdp: POMDP, kind: Kind, futures: Iterable[Future | str], *, see
     if check.missing is not None:
         missing = as_future(pomdp, check.missing, kind)
         raise InputError(f"core: not closed: {missing!s} is independent of the given set")
-    basis = _certified_basis(pomdp, kind == "rpsr", len(members), check.labels, seed)
-    return _finish(
-        pomdp,
-        kind,
-        "given",
-        members,
-        basis,
-        labels=check.labels,
-        inside=check.rewards_inside,
-        certified=True,
-        error=check.error_probability,
-        began=began,
-    )
+    return _certified(pomdp, kind, "given", members, check, began, seed)
 
 
 def outcomes_of(pomdp: POMDP, futures: Sequence[Future]) -> Floats:
@@ -209,60 +214,53 @@ def _parsed(future: Future | str, kind: Kind) -> Future:
     return parsed
 
 
-def _float_basis(pomdp: POMDP, kind: Kind, seed: int) -> Floats:
-    basis, (kept, dropped) = closure_basis(pomdp, rewards=kind == "rpsr", seed=seed)
-    if kept < CLEAR * dropped:
-        raise ModelError(
-            f"{pomdp.name}: the rank is not clear in floats: a direction of size {kept:.2g} was "
-            f"kept and one of {dropped:.2g} dropped; exact arithmetic can tell"
-        )
-    return basis
-
-
-def _certified_basis(pomdp: POMDP, rewards: bool, rank: int, labels: Ints, seed: int) -> Floats:
-    if rank == int(labels.max()) + 1:
-        return block_basis(labels)
-    basis = rational_basis(pomdp, rewards=rewards, seed=seed)
-    if basis is None:
-        basis, _ = closure_basis(pomdp, rewards=rewards, seed=seed)
-    if basis.shape[1] != rank:
-        raise ModelError(
-            f"{pomdp.name}: the rank is {rank}, but floats see {basis.shape[1]} dimensions: "
-            "no basis of the span can be trusted"
-        )
-    return basis
-
-
-def _finish(
+def _certified(
     pomdp: POMDP,
     kind: Kind,
     search: str,
     members: tuple[Member, ...],
-    basis: Floats,
-    *,
-    labels: Ints,
-    inside: Bools,
-    certified: bool,
-    error: float | None,
+    proof: CertifiedCore | MembersCheck,
     began: float,
+    seed: int,
 ) -> Core:
+    basis, alike = _certified_basis(pomdp, kind, len(members), proof.labels, seed)
     outcomes = _outcome_matrix(pomdp, members)
     sizes = np.linalg.norm(outcomes, axis=0)
     sines = np.abs(np.diag(np.linalg.qr(basis.T @ (outcomes / np.where(sizes > 0, sizes, 1)))[1]))
-    sines = np.append(sines, 1.0)
+    escaped = leak(pomdp, basis)
     return Core(
         kind=kind,
         search=search,
         members=tuple(as_future(pomdp, member, kind) for member in members),
         outcomes=outcomes,
         basis=basis,
-        labels=labels,
-        rewards_inside=inside,
-        certified=certified,
-        error_probability=error,
-        margin=(float(sines.min()), leak(pomdp, basis)),
+        labels=alike,
+        blocks=proof.labels,
+        rewards_inside=proof.rewards_inside,
+        certified=True,
+        error_probability=proof.error_probability,
+        margin=(float(sines.min()), escaped),
+        leak=escaped,
         seconds=time.perf_counter() - began,
     )
+
+
+def _certified_basis(
+    pomdp: POMDP, kind: Kind, rank: int, blocks: Ints, seed: int
+) -> tuple[Floats, Ints]:
+    """Q, and labels of the states that it does not tell apart."""
+    if rank == int(blocks.max()) + 1:
+        return block_basis(blocks), blocks
+    rewards = kind == "rpsr"
+    found = rational_basis(pomdp, rewards=rewards, seed=seed)
+    if found is None:
+        basis, alike, _ = closure_basis(pomdp, rewards=rewards, seed=seed)
+        found = basis, alike
+    if found[0].shape[1] != rank or leak(pomdp, found[0]) > TOLERANCE:
+        raise ModelError(
+            f"{pomdp.name}: the rank is {rank}, but no basis of the span can be trusted in floats"
+        )
+    return found
 
 
 def _outcome_matrix(pomdp: POMDP, members: tuple[Member, ...]) -> Floats:

@@ -124,7 +124,8 @@ def _pieces(text: str) -> list[str]:
     while text[at:].strip():
         match = _PIECE.match(text, at)
         if match is None:
-            raise InputError(f"{text!r}: unfinished quotes at column {at + 1}")
+            column = len(text) - len(text[at:].lstrip()) + 1
+            raise InputError(f"{text!r}: unfinished quotes at column {column}")
         pieces.append(match[1])
         at = match.end()
     return pieces

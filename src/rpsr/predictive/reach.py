@@ -15,26 +15,32 @@ non-zero minors, of order at most r + 1 in products b(h) u(q), which `_bits` bou
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import log2
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
+from rpsr.errors import ModelError
 from rpsr.io.records import Bools, Ints
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive.bounds import chance_of_dividing, reward_bits, step_bits
+from rpsr.predictive.constructors import predictive_model
 from rpsr.predictive.core import Core
 from rpsr.predictive.echelon import ModularArithmetic, outcome_arithmetic
 from rpsr.predictive.modular import ModularPOMDP, reductions
 from rpsr.predictive.primes import integer_residues, inverse_residues
-from rpsr.predictive.quotient import Quotient
-from rpsr.predictive.reduction import reachable_restriction
+from rpsr.predictive.quotient import Quotient, constant_rewards, is_lumpable
+from rpsr.predictive.reduction import reachable_basis
 from rpsr.predictive.search import breadth_first
 
 ERROR = 1e-9  # primes are added until the error probability is below this
+MOST_PRIMES = 64  # beyond these, it is not certified
 FLOAT_TOLERANCE = 1e-9
+
+Answer = TypeVar("Answer", bool, int)
 
 
 @dataclass(frozen=True)
@@ -65,67 +71,138 @@ def accurate_on_reachable(
     if tests.accurate:
         return ReachableAnswer(True, tests.error_probability)
     if not (tests.certified and intents.certified):
-        return ReachableAnswer(_float_answer(pomdp, tests), None)
+        return ReachableAnswer(_float_answer(pomdp, tests, intents), None)
+    asked = _Question(pomdp, tests, intents)
+    accurate, error = _agreed(asked, _modular_answer, seed)
+    return ReachableAnswer(accurate, error)
+
+
+def reachable_rank(pomdp: POMDP, intents: Core, *, seed: int = 0) -> tuple[int, float]:
+    """The dimension of the span of reachable R-PSR states, that of B U; and the error probability.
+
+    The dimension is at least this with certainty. The model must be known exactly.
+    """
+    return _agreed(_Question(pomdp, intents, intents), _modular_rank, seed)
+
+
+@dataclass(frozen=True, eq=False)
+class _Question:
+    """About B U, with U the outcomes of a core; all is constant on the blocks of the intents."""
+
+    pomdp: POMDP
+    core: Core
+    intents: Core
+
+    @property
+    def quotient(self) -> Quotient:
+        labels = self.intents.blocks
+        return Quotient(labels, np.unique(labels, return_index=True)[1])
+
+    def sound(self, model: ModularPOMDP) -> bool:
+        """Whether the blocks are blocks modulo this prime too, as they are over the rationals."""
+        quotient = self.quotient
+        return is_lumpable(model, quotient) and bool(constant_rewards(model, quotient).all())
+
+
+def _agreed(
+    asked: _Question,
+    answer: Callable[[_Question, ModularPOMDP, np.random.Generator], tuple[Answer, float]],
+    seed: int,
+) -> tuple[Answer, float]:
+    """What enough primes agree on, and the probability that all of them err."""
     rng = np.random.default_rng(seed)
-    models = reductions(pomdp, rng)
-    first = np.unique(intents.labels, return_index=True)[1]
-    quotient = Quotient(intents.labels, first)  # rewards and tests are constant on its blocks
-    answers: list[bool] = []
-    error = 1.0
-    while error > ERROR:
-        answer, chance = _modular_answer(next(models), quotient, rng, tests)
-        if answers and answer != answers[0]:  # an unlucky prime: forget what came before
-            answers, error = [], 1.0
+    answers: list[Answer] = []
+    error, starts = 1.0, 1
+    for model in reductions(asked.pomdp, rng):
+        if _start(asked.pomdp, asked.quotient, model.prime) is None:
             continue
-        answers.append(answer)
-        error *= chance
-    return ReachableAnswer(answers[0], error)
+        if not asked.sound(model):
+            raise ModelError(f"{asked.pomdp.name}: the core of intents belongs to another model")
+        found, chance = answer(asked, model, rng)
+        if answers and found != answers[0]:  # an unlucky prime: forget what came before
+            answers, error, starts = [], 1.0, starts + 1
+            continue
+        answers.append(found)
+        error *= min(1.0, chance)
+        if error <= ERROR:
+            break
+        if len(answers) == MOST_PRIMES:
+            raise ModelError(f"{asked.pomdp.name}: its denominators are too large to certify this")
+    return answers[0], min(1.0, starts * error)
 
 
 def _modular_answer(
-    model: ModularPOMDP, quotient: Quotient, rng: np.random.Generator, tests: Core
+    asked: _Question, model: ModularPOMDP, rng: np.random.Generator
 ) -> tuple[bool, float]:
-    """One prime's answer, and the chance that it is wrong."""
-    pomdp, prime = model.pomdp, model.prime
+    beliefs, predicted, chance = _predicted(asked, model, rng)
+    earned = _product(beliefs, model.rewards[asked.quotient.first], model.prime)  # (k, A): B R
+    span = _span_of(predicted.T, model.prime, rng)
+    inside = not span.outside(np.ascontiguousarray(earned.T)).any()
+    return inside, chance + span.tried / model.prime**2
+
+
+def _modular_rank(
+    asked: _Question, model: ModularPOMDP, rng: np.random.Generator
+) -> tuple[int, float]:
+    _, predicted, chance = _predicted(asked, model, rng)
+    span = _span_of(predicted.T, model.prime, rng)
+    return span.rank, chance + span.tried / model.prime**2
+
+
+def _predicted(
+    asked: _Question, model: ModularPOMDP, rng: np.random.Generator
+) -> tuple[Ints, Ints, float]:
+    """B (k, n) and B U (k, r) modulo a prime, and the chance that the prime is unlucky."""
+    pomdp, prime, quotient = asked.pomdp, model.prime, asked.quotient
+    start = _start(pomdp, quotient, prime)
+    assert start is not None, "`_agreed` passes over such primes"
     forward = ModularArithmetic(
         _transposed(quotient.operators(pomdp, model.probability), quotient.size),
-        _start(pomdp, quotient, prime)[None],
+        start[None],
         (len(pomdp.actions), len(pomdp.observations), quotient.size),
         prime,
         rng,
     )
-    histories = breadth_first(forward, True)
+    breadth_first(forward, True)
     beliefs, _ = forward.reduced_basis()
-    outcomes = outcome_arithmetic(model, quotient, rng, rewards=False)
-    breadth_first(outcomes, False)
+    rewards = asked.core.kind == "rpsr"
+    outcomes = outcome_arithmetic(model, quotient, rng, rewards=rewards)
+    breadth_first(outcomes, rewards)
     vectors, _ = outcomes.reduced_basis()
-    predicted = _product(beliefs, vectors.T, prime)  # (k, r): B U
-    earned = _product(beliefs, model.rewards[quotient.first], prime)  # (k, A): B R
-    columns = ModularArithmetic(
-        sp.csr_array((0, len(beliefs)), dtype=np.int64), earned.T, (0, 0, len(beliefs)), prime, rng
-    )
-    columns.absorb(np.ascontiguousarray(predicted.T))
-    inside = not columns.outside(np.ascontiguousarray(earned.T)).any()
-    tried = forward.tried + outcomes.tried + columns.tried
-    longest = max(len(member.interactions) for member in histories)
-    chance = 3 * chance_of_dividing(_bits(pomdp, tests, longest)) + tried / prime**2
-    return inside, chance
+    # The span of beliefs grows with every step until it is closed: that bounds histories in
+    # advance, whatever this prime finds.
+    divisible = chance_of_dividing(_bits(pomdp, asked.core, quotient.size - 1))
+    tried = forward.tried + outcomes.tried
+    return beliefs, _product(beliefs, vectors.T, prime), 3 * divisible + tried / prime**2
 
 
-def _bits(pomdp: POMDP, tests: Core, history: int) -> float:
+def _span_of(rows: Ints, prime: int, rng: np.random.Generator) -> ModularArithmetic:
+    """The span of some vectors."""
+    width = rows.shape[1]
+    nowhere = sp.csr_array((0, width), dtype=np.int64)
+    span = ModularArithmetic(nowhere, rows[:0], (0, 0, width), prime, rng)
+    span.absorb(np.ascontiguousarray(rows))
+    return span
+
+
+def _bits(pomdp: POMDP, core: Core, history: int) -> float:
     """log2 of a bound on minors of products b(h) u(q), cleared of denominators."""
     start = pomdp.record.start
-    order = tests.rank + 1
-    longest = history + 1 + max(len(test) for test in tests.members) + 1
+    order = core.rank + 1
+    longest = history + 1 + max(len(member) for member in core.members) + 1
     entry = longest * step_bits(pomdp) + reward_bits(pomdp) + log2(int(start.totals()[0]))
     return order * (entry + log2(order) / 2)
 
 
-def _start(pomdp: POMDP, quotient: Quotient, prime: int) -> Ints:
+def _start(pomdp: POMDP, quotient: Quotient, prime: int) -> Ints | None:
+    """The start modulo a prime, by block; None if the prime divides its denominator."""
     row = pomdp.record.start
     assert row.weights is not None
-    total = inverse_residues(integer_residues(row.totals(), prime), prime)
-    residues = integer_residues(row.weights, prime) * total[0] % prime
+    total = integer_residues(row.totals(), prime)
+    if total[0] == 0:
+        return None
+    inverse = inverse_residues(total, prime)
+    residues = integer_residues(row.weights, prime) * inverse[0] % prime
     start = np.zeros(quotient.size, dtype=np.int64)
     np.add.at(start, quotient.labels[row.indices], residues)
     return start % prime
@@ -145,8 +222,10 @@ def _product(left: Ints, right: Ints, prime: int) -> Ints:
     return ((high @ right % prime << 16) + low @ right % prime) % prime
 
 
-def _float_answer(pomdp: POMDP, tests: Core) -> bool:
-    beliefs = reachable_restriction(pomdp.belief_model()).basis.T
+def _float_answer(pomdp: POMDP, tests: Core, intents: Core) -> bool:
+    """In the R-PSR's space, which has all tests and rewards and may be far smaller than beliefs."""
+    reachable, _ = reachable_basis(predictive_model(pomdp, intents))
+    beliefs = reachable.T @ intents.basis.T
     predicted, earned = beliefs @ tests.basis, beliefs @ pomdp.R
-    fitted = predicted @ np.linalg.lstsq(predicted, earned, rcond=None)[0]
+    fitted = predicted @ np.linalg.lstsq(predicted, earned, rcond=FLOAT_TOLERANCE)[0]
     return bool(np.linalg.norm(earned - fitted) <= FLOAT_TOLERANCE * np.linalg.norm(earned))

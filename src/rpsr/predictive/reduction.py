@@ -16,14 +16,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rpsr.errors import ModelError
 from rpsr.io.records import Floats
 from rpsr.models.domain import Corners, Unknown
 from rpsr.models.linear import LinearModel
-from rpsr.models.operators import DenseOperators
+from rpsr.models.operators import (
+    DenseOperators,
+    FactoredOperators,
+    Operators,
+    SparseOperators,
+)
 from rpsr.models.pomdp import POMDP
-from rpsr.predictive.constructors import rpsr
-
-REACH_TOLERANCE = 1e-9  # of a unit state, as for the closure of the span
+from rpsr.predictive.closure import TOLERANCE, close, is_clear
+from rpsr.predictive.constructors import ROUNDING, rpsr
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,48 +59,69 @@ def observable_quotient(pomdp: POMDP) -> Reduction:
     return Reduction(model, model.domain.points)
 
 
-def reachable_restriction(model: LinearModel, tolerance: float = REACH_TOLERANCE) -> Reduction:
-    """A linear model restricted to the span of the states reachable from its start."""
-    n_actions, n_observations, n = model.operators.shape
-    basis = np.zeros((n, 0))
-    block = (model.start / np.linalg.norm(model.start))[None]
-    kept, dropped = np.inf, 0.0
-    while True:
-        for _ in range(2):  # twice is enough
-            block = block - block @ basis @ basis.T
-        _, sizes, directions = np.linalg.svd(block, full_matrices=False)
-        count = int((sizes > tolerance).sum())
-        kept = min(kept, float(sizes[count - 1])) if count else kept
-        dropped = max(dropped, float(sizes[count])) if count < len(sizes) else dropped
-        fresh = directions[:count]
-        basis = np.linalg.qr(np.concatenate([basis, fresh.T], axis=1))[0]
-        if count == 0 or basis.shape[1] == n:
-            break
-        block = np.concatenate(
-            [
-                model.operators.left(fresh, a, o)
-                for a in range(n_actions)
-                for o in range(n_observations)
-            ]
-        )
-        norms = np.linalg.norm(block, axis=1)
-        block = block[norms > 0]
-        # Many images of few directions: their span has the singular vectors of the Gram matrix.
-        if len(block) > n:
-            block = np.linalg.qr(block, mode="r")
-    matrices = [
-        [basis.T @ model.operators.left(np.eye(n), a, o) @ basis for o in range(n_observations)]
-        for a in range(n_actions)
-    ]
+def reachable_restriction(model: LinearModel, tolerance: float = TOLERANCE) -> Reduction:
+    """A linear model restricted to the span of the states reachable from its start.
+
+    A dimension that is not clear in floats is refused with a `ModelError`.
+    """
+    basis, margin = reachable_basis(model, tolerance)
     reduced = replace(
         model,
         kind=f"{model.kind}, reachable",
         start=model.start @ basis,
-        operators=DenseOperators(np.array(matrices)),
+        operators=_restricted(model.operators, basis),
         normalizer=basis.T @ model.normalizer,
         rewards=basis.T @ model.rewards,
         domain=Unknown(),
+        rounding=max(model.rounding, ROUNDING),  # these coordinates are rotated
         core=(),
         coordinates=None,
     )
-    return Reduction(reduced, basis, (kept, dropped))
+    return Reduction(reduced, basis, margin)
+
+
+def reachable_basis(
+    model: LinearModel, tolerance: float = TOLERANCE
+) -> tuple[Floats, tuple[float, float]]:
+    """P, (n, k), orthonormal: its columns span the reachable states; and the margin.
+
+    A k that is not clear in floats is refused with a `ModelError`.
+    """
+    n_actions, n_observations, n = model.operators.shape
+    steps = [(a, o) for a in range(n_actions) for o in range(n_observations)]
+    norms = [model.operators.norm(a, o) for a, o in steps]
+
+    def images(fresh: Floats) -> Floats:
+        block = np.zeros((0, n))
+        for (a, o), norm in zip(steps, norms, strict=True):
+            if norm > 0:
+                moved = model.operators.left(np.ascontiguousarray(fresh.T), a, o) / norm
+                block = np.concatenate([block, moved])
+            if len(block) > n:  # the triangle has the same span and the same singular values
+                block = np.asarray(np.linalg.qr(block, mode="r"))
+        return block.T
+
+    start = (model.start / np.linalg.norm(model.start))[:, None]
+    basis, margin = close(start, images, tolerance)
+    if not is_clear(margin):
+        raise ModelError(
+            f"{model.name}: what is reachable is not clear in floats: a direction of size "
+            f"{margin[0]:.2g} was kept and one of {margin[1]:.2g} dropped"
+        )
+    return basis, margin
+
+
+def _restricted(operators: Operators, basis: Floats) -> Operators:
+    """P^T M[a,o] P; what is sparse or factored stays factored."""
+    match operators:
+        case SparseOperators(process=process):
+            return FactoredOperators(basis, process)
+        case FactoredOperators(basis=outer, process=process):
+            return FactoredOperators(outer @ basis, process)
+        case _:
+            n_actions, n_observations, _ = operators.shape
+            matrices = [
+                [basis.T @ operators.matrix(a, o) @ basis for o in range(n_observations)]
+                for a in range(n_actions)
+            ]
+            return DenseOperators(np.array(matrices))

@@ -13,6 +13,7 @@ import numpy as np
 from rpsr.errors import InputError
 from rpsr.io.records import Floats
 from rpsr.predictive.core import Core
+from rpsr.predictive.views import in_coordinates
 
 
 def approximate_rewards(core: Core, rewards: Floats, weights: Floats | None = None) -> Floats:
@@ -21,8 +22,7 @@ def approximate_rewards(core: Core, rewards: Floats, weights: Floats | None = No
     weights (S,), non-negative: how much an error in each state matters; all alike by default. Where
     weights vanish on so many states that W is not determined, the smallest U W is taken.
     """
-    fitted = np.linalg.solve(core.coordinates, _fit(core, rewards, weights))
-    return np.asarray(fitted, dtype=np.float64)
+    return in_coordinates(core.coordinates, _fit(core, rewards, weights))
 
 
 def pomdp_rewards(core: Core, psr_rewards: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""An orthonormal basis Q of the span of all outcome vectors, to the last digit where possible.
+"""An orthonormal basis Q of the span of all outcome vectors, as good as floats can hold it.
 
 Outcome vectors of long tests are nearly parallel: a basis made from them loses digits, on real
 models all of them. The span itself is a clean object, and there are three ways to it.
@@ -7,15 +7,13 @@ models all of them. The span itself is a clean object, and there are three ways 
 constant on blocks, and Q is made of scaled indicators: exact.
 
 *Rationals.* Otherwise the span has a unique reduced echelon basis, whose entries are rationals that
-are usually small. Computed modulo three primes p and put together by the Chinese remainder theorem,
-a rational n/d with |n|, d < 2^30 is found by the Euclidean algorithm. Two primes would do to find
-it; the third finds out the others, since a residue that stands for no such rational looks like one
-with probability below 2^62 / p^3 < 2^-28.
+are usually small. Computed modulo two primes and put together by the Chinese remainder theorem, a
+rational n/d with |n|, d below the root of half the modulus is found by the Euclidean algorithm; a
+third prime must agree with every entry.
 
-*Closure.* For models known only in floats, or if an entry is too large: start from an orthonormal
-basis of 1 (and R), apply every D[a,o] to the *basis* instead of to outcome vectors, keep what
-sticks out, and repeat. Directions never decay, so their singular values separate cleanly; the
-smallest one kept and the largest one dropped are the margin.
+*Closure.* For models known only in floats, or if an entry is too large: `rpsr.predictive.closure`.
+
+Whatever the way, `leak` measures how far the operators move the span out of itself.
 
 Reference: P. S. Wang, "A p-adic algorithm for univariate partial fractions", SYMSAC 1981, on
 rational reconstruction.
@@ -23,24 +21,20 @@ rational reconstruction.
 
 from __future__ import annotations
 
-from itertools import islice
-from math import prod
-from operator import mul
+from math import isqrt
 
 import numpy as np
 
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.pomdp import POMDP
+from rpsr.predictive.closure import TOLERANCE, close
 from rpsr.predictive.echelon import outcome_arithmetic
 from rpsr.predictive.modular import reductions
 from rpsr.predictive.orthonormal import reward_magnitudes, weighted_operators
 from rpsr.predictive.quotient import coarsest
 from rpsr.predictive.search import breadth_first
 
-CLOSURE_TOLERANCE = 1e-9  # of a unit vector; noise is near 1e-14, directions near 1e-3
 _PROBES = 4
-_PRIMES = 3
-_LARGEST = 2**30  # numerator and denominator of an entry of the reduced echelon basis
 
 
 def block_basis(labels: Ints) -> Floats:
@@ -51,98 +45,113 @@ def block_basis(labels: Ints) -> Floats:
     return basis
 
 
-def rational_basis(pomdp: POMDP, *, rewards: bool, seed: int = 0) -> Floats | None:
-    """Q, (S, n), from the reduced echelon basis over the rationals; None if that is not found."""
+def rational_basis(pomdp: POMDP, *, rewards: bool, seed: int = 0) -> tuple[Floats, Ints] | None:
+    """Q, (S, n), from the reduced echelon basis over the rationals; None if that is not found.
+
+    Also labels (S,): states have the same label if and only if their rows of U are the same.
+    """
     rng = np.random.default_rng(seed)
     models = reductions(pomdp, rng)
-    residues: list[Ints] = []
-    primes: list[int] = []
-    structures: list[tuple[Ints, Ints]] = []
-    for model in islice(models, _PRIMES):
+    reduced: list[tuple[Ints, Ints, Ints, int]] = []
+    for model in (next(models), next(models), next(models)):
         quotient = coarsest(model, rng, rewards=rewards)
         arithmetic = outcome_arithmetic(model, quotient, rng, rewards=rewards)
         breadth_first(arithmetic, rewards)
         rows, pivots = arithmetic.reduced_basis()
-        residues.append(rows.ravel())
-        primes.append(model.prime)
-        structures.append((pivots, quotient.labels))
-    pivots, labels = structures[0]
-    for others in structures[1:]:
-        if not all(np.array_equal(x, y) for x, y in zip((pivots, labels), others, strict=True)):
+        reduced.append((rows, pivots, quotient.labels, model.prime))
+    _, pivots, labels, _ = reduced[0]
+    for _, other_pivots, other_labels, _ in reduced[1:]:
+        if not (np.array_equal(pivots, other_pivots) and np.array_equal(labels, other_labels)):
             return None
-    distinct, where = np.unique(np.stack(residues, axis=1), axis=0, return_inverse=True)
-    modulus = prod(primes)
-    units = [modulus // p * pow(modulus // p, -1, p) for p in primes]  # 1 modulo p, 0 modulo others
-    values = [
-        _rational(sum(map(mul, entry, units)) % modulus, modulus) for entry in distinct.tolist()
-    ]
-    if None in values:
-        return None
-    rows = np.array(values, dtype=np.float64)[where.reshape(len(pivots), -1)]
+    entries = np.stack([rows.ravel() for rows, *_ in reduced], axis=1)
+    distinct, where = np.unique(entries, axis=0, return_inverse=True)
+    p, q, check = (prime for *_, prime in reduced)
+    inverse = pow(p, -1, q)
+    values: list[float] = []
+    for x, y, z in distinct.tolist():
+        found = _rational(x + p * ((y - x) * inverse % q), p * q)
+        if found is None or (found[0] - found[1] * z) % check != 0:
+            return None
+        values.append(found[0] / found[1])
+    rows = np.array(values)[where.reshape(reduced[0][0].shape)]
+    alike = np.unique(rows, axis=1, return_inverse=True)[1].ravel()
     # Scaling by the root of the block sizes keeps angles between vectors over states.
     sizes = np.sqrt(np.bincount(labels))
     basis, _ = np.linalg.qr((rows * sizes).T)
-    return (basis / sizes[:, None])[labels]
+    return (basis / sizes[:, None])[labels], _renumbered(alike[labels])
 
 
-def _rational(residue: int, modulus: int) -> float | None:
-    """The small rational that a residue stands for, if there is one."""
+def _renumbered(labels: Ints) -> Ints:
+    """The same groups, numbered in the order of their first states."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse.ravel()].astype(np.int64)
+
+
+def _rational(residue: int, modulus: int) -> tuple[int, int] | None:
+    bound = isqrt(modulus // 2)
     r, next_r, s, next_s = modulus, residue, 0, 1
-    while next_r >= _LARGEST:
+    while next_r > bound:
         quotient = r // next_r
         r, next_r = next_r, r - quotient * next_r
         s, next_s = next_s, s - quotient * next_s
-    return next_r / next_s if 0 < abs(next_s) < _LARGEST else None
+    if next_s == 0 or abs(next_s) > bound:
+        return None
+    return (-next_r, -next_s) if next_s < 0 else (next_r, next_s)
 
 
 def closure_basis(
-    pomdp: POMDP, *, rewards: bool, tolerance: float = CLOSURE_TOLERANCE, seed: int = 0
-) -> tuple[Floats, tuple[float, float]]:
-    """Q, (S, n), in floats, and the margin (smallest kept, largest dropped singular value)."""
+    pomdp: POMDP, *, rewards: bool, tolerance: float = TOLERANCE, seed: int = 0
+) -> tuple[Floats, Ints, tuple[float, float]]:
+    """Q, (S, n), in floats; labels (S,) of states with the same row of Q; and the margin."""
     rng = np.random.default_rng(seed)
     quotient = coarsest(next(reductions(pomdp, rng)), rng, rewards=rewards)
     operators, weights = weighted_operators(pomdp, quotient)
     size = quotient.size
-    columns = [weights]
+    columns, scales = [weights], [weights]
     if rewards:
-        columns += [c * weights for c in pomdp.R[quotient.first].T if np.abs(c).max() > 0]
-    block = np.stack([c / np.linalg.norm(c) for c in columns], axis=1)
-    basis = np.zeros((size, 0))
-    kept, dropped = np.inf, 0.0
-    while True:
-        for _ in range(2):  # twice is enough
-            block -= basis @ (basis.T @ block)
-        directions, sizes, _ = np.linalg.svd(block, full_matrices=False)
-        count = int((sizes > tolerance).sum())
-        kept = min(kept, float(sizes[count - 1])) if count else kept
-        dropped = max(dropped, float(sizes[count])) if count < len(sizes) else dropped
-        fresh = directions[:, :count]
-        basis = np.linalg.qr(np.concatenate([basis, fresh], axis=1))[0]
-        room = size - basis.shape[1]
-        if count == 0 or room == 0:
-            return (basis / weights[:, None])[quotient.labels], (kept, dropped)
-        # Random mixtures of all images span what the images span, in no more columns than fit.
-        block = np.zeros((size, room))
-        for first in range(0, operators.shape[0], size):
-            block += operators[first : first + size] @ (fresh @ rng.normal(size=(count, room)))
-        block /= np.sqrt(count)
+        # Divided by what they would be without cancellation: the rounding of zero stays small.
+        columns += [c * weights for c in pomdp.R[quotient.first].T]
+        scales += [c * weights for c in reward_magnitudes(pomdp)[quotient.first].T]
+    lengths = [float(np.linalg.norm(scale)) for scale in scales]
+    start = np.stack([c / n for c, n in zip(columns, lengths, strict=True) if n > 0], axis=1)
+    blocks = [operators[first : first + size] for first in range(0, operators.shape[0], size)]
+    norms = [float(np.linalg.norm(block.data)) for block in blocks]
+
+    def images(fresh: Floats) -> Floats:
+        """Random mixtures of all images span what the images span, in no more columns than fit."""
+        count = fresh.shape[1]
+        mixed = np.zeros((size, size))
+        for block, norm in zip(blocks, norms, strict=True):
+            if norm > 0:
+                mixed += block @ (fresh @ rng.normal(size=(count, size))) / norm
+        return mixed / np.sqrt(count)
+
+    basis, margin = close(start, images, tolerance)
+    over_states = (basis / weights[:, None])[quotient.labels]
+    close_rows = np.unique(np.round(over_states / TOLERANCE), axis=0, return_inverse=True)[1]
+    return over_states, _renumbered(close_rows.ravel()), margin
 
 
 def rewards_in_span(pomdp: POMDP, basis: Floats) -> Bools:
     """(A,): whether R[:,a] lies in the span of Q, relative to its size without cancellation."""
     sizes = np.linalg.norm(reward_magnitudes(pomdp), axis=0)
     left = np.linalg.norm(pomdp.R - basis @ (basis.T @ pomdp.R), axis=0)
-    return left <= CLOSURE_TOLERANCE * sizes
+    return left <= TOLERANCE * sizes
 
 
 def leak(pomdp: POMDP, basis: Floats, seed: int = 0) -> float:
-    """How far D[a,o] moves a unit vector of the span out of it, at worst over random probes."""
+    """How far an operator, divided by its norm, moves a unit vector of the span out of it.
+
+    The largest over all operators and a few random vectors: an estimate, not a bound.
+    """
     probes = np.random.default_rng(seed).normal(size=(basis.shape[1], _PROBES))
     inside = basis @ (probes / np.linalg.norm(probes, axis=0))
     worst = 0.0
     for row in pomdp.D:
         for process in row:
-            moved = np.asarray(process @ inside)
+            if process.nnz == 0:
+                continue
+            moved = np.asarray(process @ inside) / float(np.linalg.norm(process.data))
             outside = moved - basis @ (basis.T @ moved)
             worst = max(worst, float(np.linalg.norm(outside, axis=0).max()))
     return worst

@@ -8,17 +8,24 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
+from rpsr._version import __version__
 from rpsr.errors import InputError, RpsrError
 from rpsr.predictive.accuracy import accuracy
 from rpsr.sources import load_pomdp
 
+_ROW_START = '{"domain": "'
 # One thread of linear algebra a process: several processes already use the cores.
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -47,20 +54,34 @@ class Row(TypedDict):
     error_probability: float | None
     margin: dict[str, float] | None
     seconds: float
+    stamp: str | None
+    warnings: list[str] | None
     error: str | None
 
 
-def survey_row(source: str, *, normalize: bool = False, exact: bool | None = None) -> Row:
-    """The row of one source."""
+@dataclass(frozen=True)
+class Options:
+    """How to read the sources, and how to decide: see `load_pomdp` and `accuracy`."""
+
+    normalize: bool = False
+    discount: str | None = None
+    exact: bool | None = None
+
+
+DEFAULT = Options()
+
+
+def survey_row(source: str, options: Options = DEFAULT) -> Row:
+    """The row of one source; whatever goes wrong with it is in the row."""
     began = time.perf_counter()
-    row: Row = dict.fromkeys(Row.__annotations__)  # pyright: ignore[reportAssignmentType]
-    row["source"] = source
-    row["domain"] = domain_name(source)
+    row = _empty_row(source)
+    row["stamp"] = _stamp(source, options)
     try:
-        pomdp = load_pomdp(source, normalize=normalize)
+        pomdp = load_pomdp(source, normalize=options.normalize, discount=options.discount)
         row["states"], row["actions"] = len(pomdp.states), len(pomdp.actions)
         row["observations"] = len(pomdp.observations)
-        found = accuracy(pomdp, exact=exact)
+        row["warnings"] = list(pomdp.warnings)
+        found = accuracy(pomdp, exact=options.exact)
         row["psr_rank"], row["rpsr_rank"] = found.psr.rank, found.rpsr.rank
         row["accurate"], row["accurate_reachable"] = found.accurate, found.accurate_reachable
         row["d_inf"], row["rel_d_inf"] = found.d_inf, found.rel_d_inf
@@ -75,52 +96,80 @@ def survey_row(source: str, *, normalize: bool = False, exact: bool | None = Non
         row["margin"] = margin_document(found.margin)
     except RpsrError as error:
         row["error"] = str(error)
+    except Exception as error:  # one source's trouble is not the others'
+        row["error"] = f"unexpected {type(error).__name__}: {error}"
     row["seconds"] = time.perf_counter() - began
+    return row
+
+
+def _stamp(source: str, options: Options) -> str:
+    """What a row rests on: the source's content, the question, and the version that answered."""
+    path = Path(source)
+    try:
+        content = path.read_bytes() if path.is_file() else source.encode()
+    except OSError:
+        content = b""
+    asked = f"{__version__} {options}".encode()
+    return sha256(asked + content).hexdigest()
+
+
+def _empty_row(source: str) -> Row:
+    row: Row = dict.fromkeys(Row.__annotations__)  # pyright: ignore[reportAssignmentType]
+    row["source"] = source
+    row["domain"] = domain_name(source)
+    row["seconds"] = 0.0
     return row
 
 
 def survey(
     sources: Sequence[str],
+    options: Options = DEFAULT,
     *,
-    normalize: bool = False,
-    exact: bool | None = None,
     jobs: int = 1,
     record: Path | None = None,
 ) -> Iterator[Row]:
     """Rows of many sources, in the order in which they are done.
 
-    record: a file of JSON lines. Sources it already has without an error are taken from it, and new
-    rows are appended as they come.
+    record: a file of JSON lines. Rows it already has without an error are taken from it, if the
+    source's content, the options and the version are still the same; new rows are appended as they
+    come.
     """
     known = _recorded(record) if record is not None else {}
+    _append(record, "")  # if it cannot be written, then say so now
     waiting: list[str] = []
     for source in dict.fromkeys(sources):
-        if source in known:
-            yield known[source]
+        row = known.get(source)
+        same = row is not None and row["stamp"] == _stamp(source, options)
+        if row is not None and same and source != "-":  # standard input may say something else now
+            yield row
         else:
             waiting.append(source)
-    for row in _rows(waiting, normalize, exact, jobs):
-        if record is not None:
-            with record.open("a", encoding="utf-8") as stream:
-                stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+    for row in _rows(waiting, options, jobs):
+        _append(record, json.dumps(row) + "\n")
         yield row
 
 
-def _rows(sources: list[str], normalize: bool, exact: bool | None, jobs: int) -> Iterator[Row]:
+def _rows(sources: list[str], options: Options, jobs: int) -> Iterator[Row]:
     if jobs <= 1 or len(sources) <= 1:
         for source in sources:
-            yield survey_row(source, normalize=normalize, exact=exact)
+            yield survey_row(source, options)
         return
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, "1"))
-    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
+    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_end_quietly)
     try:
-        futures = [
-            pool.submit(survey_row, source, normalize=normalize, exact=exact)
-            for source in sorted(sources, key=_size, reverse=True)  # the long ones first
-        ]
+        with _interrupts_held():
+            futures = {
+                pool.submit(survey_row, source, options): source
+                for source in sorted(sources, key=_size, reverse=True)  # the long ones first
+            }
         for future in as_completed(futures):
-            yield future.result()
+            try:
+                yield future.result()
+            except BrokenProcessPool:  # killed from outside, as for want of memory
+                row = _empty_row(futures[future])
+                row["error"] = "the process at work was killed; try again with fewer jobs"
+                yield row
     finally:
         pool.shutdown(cancel_futures=True)
         for name, value in before.items():
@@ -130,12 +179,32 @@ def _rows(sources: list[str], normalize: bool, exact: bool | None, jobs: int) ->
                 os.environ[name] = value
 
 
+@contextmanager
+def _interrupts_held() -> Generator[None]:
+    """Processes started here hear of an interrupt only when `_end_quietly` lets them."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end_quietly() -> None:
+    """An interrupt ends a worker without a word; the main process says what there is to say."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
 def expand_sources(sources: Iterable[str]) -> list[str]:
     """Sources, with every folder replaced by the model files in it, by name."""
     found: list[str] = []
     for source in sources:
         folder = Path(source)
-        if folder.is_dir():
+        if _is(Path.is_dir, folder):
             files = sorted(str(p) for p in folder.iterdir() if ".pomdp" in p.name.lower())
             if not files:
                 raise InputError("is a folder without .pomdp files", place=source)
@@ -147,7 +216,7 @@ def expand_sources(sources: Iterable[str]) -> list[str]:
 
 def domain_name(source: str) -> str:
     """A source's name without its folder and suffixes."""
-    name = Path(source).name if Path(source).exists() else source
+    name = Path(source).name if _is(Path.exists, Path(source)) else source
     for suffix in (".gz", ".pomdp", ".POMDP", ".rpsr"):
         name = name.removesuffix(suffix)
     return name
@@ -160,23 +229,56 @@ def margin_document(margin: tuple[float, float]) -> dict[str, float]:
 
 def _size(source: str) -> int:
     path = Path(source)
-    return path.stat().st_size if path.is_file() else 0
+    return path.stat().st_size if _is(Path.is_file, path) else 0
+
+
+def _is(what: Callable[[Path], bool], path: Path) -> bool:
+    """What a path is; one that cannot even be looked at, such as a name too long, is nothing."""
+    try:
+        return what(path)
+    except OSError:
+        return False
 
 
 def _recorded(path: Path) -> dict[str, Row]:
-    if not path.exists():
+    """Rows by source, without those that have an error; a row cut off at the end is removed."""
+    if not _is(Path.exists, path):
         return {}
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read: {error}", place=str(path)) from None
+    *lines, cut = text.split("\n")
     rows: dict[str, Row] = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        try:
-            row: Any = json.loads(line)
-            source = row["source"]
-        except (json.JSONDecodeError, KeyError, TypeError):
-            if line == path.read_text(encoding="utf-8").splitlines()[-1]:
-                continue  # a row cut off by an interruption
-            raise InputError(
-                "not a row of an earlier survey", place=str(path), line=number
-            ) from None
-        if row.get("error") is None:
-            rows[source] = row
+    for number, line in enumerate(lines, 1):
+        row = _parsed_row(line)
+        if row is None:
+            raise InputError("not a row of an earlier survey", place=str(path), line=number)
+        if row["error"] is None:
+            rows[row["source"]] = row
+    if cut:
+        if not cut.startswith(_ROW_START) and not _ROW_START.startswith(cut):
+            message = "not a row of an earlier survey, not even a part of one"
+            raise InputError(message, place=str(path), line=len(lines) + 1)
+        with path.open("r+b") as stream:
+            stream.truncate(len(text.removesuffix(cut).encode()))
     return rows
+
+
+def _append(path: Path | None, text: str) -> None:
+    if path is None:
+        return
+    try:
+        with path.open("a", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", place=str(path)) from None
+
+
+def _parsed_row(line: str) -> Row | None:
+    try:
+        row: Any = json.loads(line)
+    except json.JSONDecodeError:
+        return None
+    whole = isinstance(row, dict) and row.keys() == Row.__annotations__.keys()
+    return cast(Row, row) if whole else None

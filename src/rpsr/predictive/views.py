@@ -24,6 +24,7 @@ from rpsr.models.labels import Label, index_of
 from rpsr.models.linear import LinearModel
 from rpsr.predictive.futures import ZETA, Future, Intent, Test, Token, parse_future
 
+WORST_CONDITION = 1e12  # beyond this, fewer than four digits of a reading are left
 History = Test | Sequence[tuple[Label, Label]]
 
 
@@ -112,5 +113,15 @@ class CoreView:
         return self._read(self.model.rewards)
 
     def _read(self, columns: Floats) -> Floats:
-        """T^-1 columns."""
-        return np.asarray(np.linalg.solve(self._coordinates, columns), dtype=np.float64)
+        return in_coordinates(self._coordinates, columns)
+
+
+def in_coordinates(coordinates: Floats, columns: Floats) -> Floats:
+    """T^-1 columns, for T = `coordinates`; a `ModelError` if floats cannot invert T."""
+    condition = float(np.linalg.cond(coordinates))
+    if not condition <= WORST_CONDITION:
+        raise ModelError(
+            f"the condition number of U is {condition:.2g}: floats cannot read these core members; "
+            "the model's own coordinates are sound"
+        )
+    return np.asarray(np.linalg.solve(coordinates, columns), dtype=np.float64)

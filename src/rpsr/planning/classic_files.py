@@ -1,0 +1,143 @@
+"""The policy files of the classic solver: `.alpha` (value function) and `.pg` (policy graph).
+
+An `.alpha` file holds, for every vector, a line with the number of its action, a line with one
+coefficient for each state of the POMDP, and a blank line. A `.pg` file holds one line for each
+node: its number, the number of its action, and for each observation the number of the node that
+follows, or `-` or `X` where none does. Neither holds names, so all that can be checked is sizes.
+Vectors are in belief coordinates whatever the model, and numbers read back as they were written.
+
+Reference: A. R. Cassandra, pomdp-solve, descriptions of its file formats, pomdp.org.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from rpsr.errors import InputError
+from rpsr.io.files import place_of, read_bytes, write_bytes
+from rpsr.io.records import Floats, Ints
+from rpsr.models.linear import LinearModel
+from rpsr.planning.controllers import FiniteStateController
+from rpsr.planning.coordinates import corners_of, from_beliefs, to_beliefs
+
+_NOWHERE = ("-", "X", "x")
+_CANDIDATES = 8  # nodes tried as the first: rounding may put the best one behind its equals
+
+
+def write_alpha(model: LinearModel, vectors: Floats, actions: Ints, path: str | Path) -> None:
+    """Write a value function (K, n) with its actions (K,), completely or not at all."""
+    blocks = [
+        f"{action}\n{' '.join(repr(v) for v in row)}\n\n"
+        for action, row in zip(actions.tolist(), to_beliefs(model, vectors).tolist(), strict=True)
+    ]
+    write_bytes(path, "".join(blocks).encode())
+
+
+def read_alpha(path: str | Path, model: LinearModel) -> tuple[Floats, Ints]:
+    """The vectors (K, n) and actions (K,) of a file, in a model's own coordinates."""
+    n_states = len(corners_of(model))
+    actions: list[int] = []
+    rows: list[list[float]] = []
+    at = _Line(place_of(path), 1, [])
+    for at in _lines(path):
+        if len(rows) == len(actions):
+            at.expect(1, "the number of an action")
+            actions.append(at.integer(0, len(model.actions), "action"))
+        else:
+            at.expect(n_states, "a coefficient for each state")
+            rows.append([at.coefficient(i) for i in range(n_states)])
+    if len(rows) != len(actions):
+        raise at.error("its last vector has no coefficients")
+    if not rows:
+        raise at.error("it holds no vector")
+    return from_beliefs(model, np.array(rows)), np.array(actions, dtype=np.int64)
+
+
+def write_pg(controller: FiniteStateController, path: str | Path) -> None:
+    """Write a controller, completely or not at all; a node's number is its position."""
+    lines = [
+        f"{node} {action}  {' '.join('-' if after < 0 else str(after) for after in successors)}\n"
+        for node, (action, successors) in enumerate(
+            zip(controller.actions.tolist(), controller.successors.tolist(), strict=True)
+        )
+    ]
+    write_bytes(path, "".join(lines).encode())
+
+
+def read_pg(path: str | Path, model: LinearModel) -> FiniteStateController:
+    """The controller of a file. It begins in the node that is worth most at the model's start."""
+    n_observations = len(model.observations)
+    lines = list(_lines(path))
+    if not lines:
+        raise InputError("it holds no node", place=place_of(path), line=1)
+    actions = np.zeros(len(lines), dtype=np.int64)
+    successors = np.full((len(lines), n_observations), -1, dtype=np.int64)
+    for node, at in enumerate(lines):
+        at.expect(2 + n_observations, "a node, an action and a node for each observation")
+        if at.words[0][0] != str(node):
+            raise at.error(f"read {at.words[0][0]!r}, expected node {node}", 0)
+        actions[node] = at.integer(1, len(model.actions), "action")
+        for o in range(n_observations):
+            if at.words[o + 2][0] not in _NOWHERE:
+                successors[node, o] = at.integer(o + 2, len(lines), "node")
+    return _best_first(
+        FiniteStateController(model.actions, model.observations, actions, successors), model
+    )
+
+
+def _best_first(controller: FiniteStateController, model: LinearModel) -> FiniteStateController:
+    """The controller begun where it is worth most, which may change what it begins again with."""
+    order = np.argsort(-(controller.vectors(model) @ model.start), kind="stable")
+    begun = [replace(controller, first=int(node)) for node in order[:_CANDIDATES]]
+    return max(begun, key=lambda candidate: candidate.value(model))
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A line's words with their columns, and the errors that name them."""
+
+    place: str
+    number: int
+    words: list[tuple[str, int]]
+
+    def error(self, message: str, word: int | None = None) -> InputError:
+        column = None if word is None else self.words[word][1]
+        return InputError(message, place=self.place, line=self.number, column=column)
+
+    def expect(self, count: int, what: str) -> None:
+        if len(self.words) != count:
+            raise self.error(f"read {len(self.words)} words, expected {count}: {what}")
+
+    def integer(self, word: int, count: int, what: str) -> int:
+        text = self.words[word][0]
+        if not (text.isascii() and text.isdecimal() and int(text) < count):
+            wanted = f"the number of an existing {what}, 0 to {count - 1}"
+            raise self.error(f"read {text!r}, expected {wanted}", word)
+        return int(text)
+
+    def coefficient(self, word: int) -> float:
+        text = self.words[word][0]
+        try:
+            value = float(text)
+        except ValueError:
+            value = float("nan")
+        if not np.isfinite(value):
+            raise self.error(f"read {text!r}, expected a number", word)
+        return value
+
+
+def _lines(path: str | Path) -> Iterator[_Line]:
+    """The lines that are not blank."""
+    try:
+        text = read_bytes(path).decode()
+    except UnicodeDecodeError:
+        raise InputError("not a text file", place=place_of(path)) from None
+    for number, line in enumerate(text.splitlines(), 1):
+        words = [(match.group(), match.start() + 1) for match in re.finditer(r"\S+", line)]
+        if words:
+            yield _Line(place_of(path), number, words)

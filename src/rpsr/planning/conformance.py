@@ -1,0 +1,199 @@
+"""What every planner and every policy owes its user, as checks (public in `rpsr.testing`).
+
+The problems are so small that their answers are sums one can write down: a single state that pays,
+and two states in full view, whose four policies are tried one by one. Each is posed as a POMDP and
+in rotated coordinates, the form that PSRs and R-PSRs have; a planner must not notice.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import fields, is_dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from rpsr.errors import InputError, ModelError
+from rpsr.models.domain import Corners
+from rpsr.models.linear import LinearModel
+from rpsr.models.operators import DenseOperators
+from rpsr.models.pomdp import POMDP
+from rpsr.planning.policies import AlphaPolicy, Policy
+from rpsr.planning.solution import Planner, ProgressRow, Solution, Status
+from rpsr.planning.walk import policy_value
+
+_DISCOUNT = 0.9
+_MOVES = np.array([[[0.9, 0.1], [0.4, 0.6]], [[0.2, 0.8], [0.7, 0.3]]])  # (A, S, S)
+_REWARDS = np.array([[1.0, 0.0], [-2.0, 3.0]])  # (S, A)
+
+
+def check_planner(planner: Planner, *, tolerance: float = 1e-6) -> None:
+    """Verify what every planner owes its user.
+
+    It is a frozen dataclass with a name; its bounds hold and its policy is worth at least the lower
+    one, on problems with known answers and in rotated coordinates alike; planning again gives the
+    same; progress comes in order; discount 1 is refused without a horizon, and a planner that has a
+    horizon sums it exactly. A planner that claims success must be within `tolerance` of the answer.
+    """
+    given: Any = planner
+    _require(is_dataclass(given), "a planner is a dataclass of hyper-parameters")
+    _require(type(given).__dataclass_params__.frozen, "a planner is frozen: it holds no state")
+    _require(bool(planner.name), "a planner has a name")
+    horizon = "horizon" in {field.name for field in fields(given)}
+    forever = replace(given, horizon=None) if horizon else planner
+    for pomdp, answer in ((_one_state(), 2.5 / (1 - _DISCOUNT)), (_two_states(), _best_of_four())):
+        for model in (pomdp.belief_model(), _rotated(pomdp)):
+            _check_answer(forever, model, answer, tolerance)
+    undiscounted = _one_state().with_discount(1).belief_model()
+    try:
+        forever.solve(undiscounted, _ignore)
+    except ModelError:
+        pass
+    else:
+        raise AssertionError("discount 1 was accepted without a horizon")
+    if horizon:
+        found = replace(given, horizon=4).solve(undiscounted, _ignore)
+        _check_solution(found, "one state, 4 steps")
+        off = abs(found.value - 10.0)
+        _require(off <= tolerance, f"4 steps of 2.5 are worth 10, not {found.value!r}")
+
+
+def _check_answer(planner: Planner, model: LinearModel, answer: float, tolerance: float) -> None:
+    where = repr(model)
+    rows: list[ProgressRow] = []
+    found = planner.solve(model, rows.append)
+    _check_solution(found, where)
+    seconds = [row.seconds for row in rows]
+    _require(seconds == sorted(seconds), f"{where}: progress goes back in time")
+    slack = 1e-9 * max(1.0, abs(answer))  # rounding of the answer itself, and of the check
+    _require(found.lower <= answer + slack, f"{where}: lower {found.lower!r} above {answer!r}")
+    if found.upper is not None:
+        _require(found.upper >= answer - slack, f"{where}: upper {found.upper!r} below {answer!r}")
+    if found.status.reached_goal:
+        off = abs(found.value - answer)
+        _require(off <= tolerance, f"{where}: claims success, but is off by {off!r}")
+    policy = AlphaPolicy.of(found)
+    check_policy(policy, model)
+    worth = policy_value(policy, model)[1]
+    _require(worth >= found.lower - slack, f"{where}: the policy is worth {worth!r}, not the lower")
+    again = planner.solve(model, _ignore)
+    same = again.value == found.value or not found.status.reached_goal
+    _require(same, f"{where}: planning again gave {again.value!r} after {found.value!r}")
+
+
+def _check_solution(found: Solution, where: str) -> None:
+    n_vectors, n = found.vectors.shape if found.vectors.ndim == 2 else (0, 0)
+    n_observations = len(found.model.observations)
+    _require(found.status in Status, f"{where}: the status is {found.status!r}")
+    _require(n_vectors > 0 and n == found.model.dimension, f"{where}: no value function")
+    _require(bool(np.isfinite(found.vectors).all()), f"{where}: a vector is not finite")
+    _require(found.actions.shape == (n_vectors,), f"{where}: {found.actions.shape} actions")
+    in_range = found.actions.min() >= 0 and found.actions.max() < len(found.model.actions)
+    _require(bool(in_range), f"{where}: an action that does not exist")
+    shape = found.successors.shape
+    _require(shape == (n_vectors, n_observations), f"{where}: successors of shape {shape}")
+    _require(found.lower <= found.value, f"{where}: the value is below the lower bound")
+    if found.upper is not None:
+        _require(found.lower <= found.upper, f"{where}: the bounds cross")
+    _require(found.seconds >= 0 and found.iterations >= 0, f"{where}: negative effort")
+
+
+def check_policy(
+    policy: Policy,
+    model: LinearModel,
+    *,
+    seed: int = 0,
+    histories: int = 5,
+    steps: int = 20,
+    deterministic: bool = True,
+) -> None:
+    """Verify what every policy owes its user, along random histories of a model.
+
+    Its actions exist and asking twice changes nothing; names and indices mean the same; its memory
+    keeps its length; a shallow copy goes its own way; `start` forgets everything; an observation
+    that does not exist is refused. A policy that draws its actions is not `deterministic`, and the
+    laws about repetition are left out.
+    """
+    rng = np.random.default_rng(seed)
+    policy.start()
+    first, length = policy.act(), len(policy.memory)
+    for history in range(histories):
+        policy.start()
+        if deterministic:
+            _require(policy.act() == first, f"history {history}: `start` did not forget")
+        x = model.start
+        for step in range(steps):
+            where = f"history {history}, step {step}"
+            action = policy.act()
+            _require(0 <= action < len(model.actions), f"{where}: action {action!r}")
+            _require(policy.act() == action, f"{where}: asking twice gave another action")
+            chances = np.maximum(model.predict(x, action), 0)
+            chances[chances <= model.rounding] = 0
+            observation = int(rng.choice(len(chances), p=chances / chances.sum()))
+            twin, before = copy(policy), policy.memory.copy()
+            twin.update(model.actions[action], model.observations[observation])
+            kept = np.array_equal(policy.memory, before)
+            _require(kept, f"{where}: updating a copy changed the original")
+            policy.update(action, observation)
+            _require(len(policy.memory) == length, f"{where}: the memory changed its length")
+            agree = np.array_equal(policy.memory, twin.memory)
+            _require(agree or not deterministic, f"{where}: names and indices led elsewhere")
+            x = model.update(x, action, observation)
+    policy.start()
+    try:
+        policy.update(policy.act(), len(model.observations))
+    except InputError:
+        policy.start()
+    else:
+        raise AssertionError("an observation that does not exist was accepted")
+
+
+def _require(holds: bool, otherwise: str) -> None:
+    """Not an `assert`: `python -O` must not turn a check into a pass."""
+    if not holds:
+        raise AssertionError(otherwise)
+
+
+def _ignore(row: ProgressRow) -> None:
+    """Progress that nobody watches."""
+
+
+def _one_state() -> POMDP:
+    rewards: Any = [[2.5, -1.0]]
+    return POMDP.from_arrays([[[1.0]], [[1.0]]], [[[1.0]], [[1.0]]], rewards, discount=_DISCOUNT)
+
+
+def _two_states() -> POMDP:
+    seen = np.stack([np.eye(2)] * 2)
+    return POMDP.from_arrays(_MOVES, seen, _REWARDS, start=[1.0, 0.0], discount=_DISCOUNT)
+
+
+def _best_of_four() -> float:
+    """The value of the best policy from the first state, the four of them tried one by one."""
+    worth: list[float] = []
+    for policy in product(range(2), repeat=2):
+        moves = np.array([_MOVES[a, s] for s, a in enumerate(policy)])
+        rewards = np.array([_REWARDS[s, a] for s, a in enumerate(policy)])
+        worth.append(float(np.linalg.solve(np.eye(2) - _DISCOUNT * moves, rewards)[0]))
+    return max(worth)
+
+
+def _rotated(pomdp: POMDP) -> LinearModel:
+    """The belief model in other coordinates: x = b Q."""
+    model, n = pomdp.belief_model(), len(pomdp.states)
+    basis = np.linalg.qr(np.random.default_rng(0).normal(size=(n, n)))[0]
+    matrices = [
+        [basis.T @ model.operators.matrix(a, o) @ basis for o in range(len(model.observations))]
+        for a in range(len(model.actions))
+    ]
+    return replace(
+        model,
+        kind="rpsr",
+        start=model.start @ basis,
+        operators=DenseOperators(np.array(matrices)),
+        normalizer=basis.T @ model.normalizer,
+        rewards=basis.T @ model.rewards,
+        domain=Corners(basis, pomdp.D),
+        rounding=1e-12,
+    )

@@ -1,0 +1,236 @@
+"""Finite-state controllers: a node says what to do, an observation says where to go on.
+
+The value of node i is linear in the state, alpha_i = R[:, a_i] + discount * sum_o M[a_i, o]
+alpha_succ(i, o): K n linear equations in K n unknowns, solved directly where that is cheap and by
+GMRES where it is not, with refinement either way, on the belief model, a PSR or an R-PSR alike.
+
+Reference: E. A. Hansen, "Solving POMDPs by searching in policy space", UAI 1998.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator, gmres, splu
+
+from rpsr.errors import InputError, ModelError
+from rpsr.io.records import Floats, Ints
+from rpsr.models.labels import Label, index_of
+from rpsr.models.linear import LinearModel
+from rpsr.models.operators import SparseOperators
+from rpsr.planning.finite import planning_discount
+from rpsr.planning.solution import Solution
+
+_DIRECT = 2**21  # numbers in the linear system: beyond, it is never formed
+_REFINEMENTS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteStateController:
+    """K nodes with actions (K,) and successors (K, O), begun in node `first`.
+
+    A successor of -1 stands for an observation that was never expected: should it come, the
+    controller begins again. Names are those of the model it is for.
+    """
+
+    action_names: tuple[str, ...]
+    observation_names: tuple[str, ...]
+    actions: Ints
+    successors: Ints
+    first: int = 0
+
+    def __post_init__(self) -> None:
+        n_nodes, n_observations = len(self.actions), len(self.observation_names)
+        if self.successors.shape != (n_nodes, n_observations) or n_nodes == 0:
+            expected = (n_nodes, n_observations)
+            raise InputError(f"successors: read shape {self.successors.shape}, expected {expected}")
+        for what, numbers, low, high in (
+            ("actions", self.actions, 0, len(self.action_names)),
+            ("successors", self.successors, -1, n_nodes),
+            ("first", np.array([self.first]), 0, n_nodes),
+        ):
+            if numbers.min() < low or numbers.max() >= high:
+                raise InputError(f"{what}: expected numbers from {low} to {high - 1}")
+
+    def __len__(self) -> int:
+        return len(self.actions)
+
+    def policy(self) -> ControllerPolicy:
+        """The controller as a policy, in its first node."""
+        return ControllerPolicy(self)
+
+    def after(self, node: int, observation: int) -> int:
+        """The node that follows."""
+        successor = int(self.successors[node, observation])
+        return self.first if successor < 0 else successor
+
+    def vectors(self, model: LinearModel) -> Floats:
+        """The value of every node in every state of a model, (K, n), exactly but for rounding."""
+        self.check(model)
+        discount = planning_discount(model, None)
+        successors = np.where(self.successors < 0, self.first, self.successors)
+        equations = _Equations(model, self.actions, successors, discount)
+        return equations.solve()
+
+    def value(self, model: LinearModel) -> float:
+        """The value at a model's start."""
+        return float(self.vectors(model)[self.first] @ model.start)
+
+    def check(self, model: LinearModel) -> None:
+        """Refuse a model whose actions or observations are not the controller's."""
+        for kind, mine, theirs in (
+            ("actions", self.action_names, model.actions),
+            ("observations", self.observation_names, model.observations),
+        ):
+            if mine != theirs:
+                raise ModelError(f"the controller's {kind} are {mine}, the model's are {theirs}")
+
+
+class ControllerPolicy:
+    """A controller being followed: its memory is its node."""
+
+    def __init__(self, controller: FiniteStateController) -> None:
+        self.controller = controller
+        self._node = controller.first
+
+    @property
+    def memory(self) -> Floats:
+        """What, with the controller, determines everything to come: the node, (1,)."""
+        return np.array([float(self._node)])
+
+    def start(self) -> None:
+        """Forget the history."""
+        self._node = self.controller.first
+
+    def act(self) -> int:
+        """The action of the node."""
+        return int(self.controller.actions[self._node])
+
+    def update(self, action: Label, observation: Label) -> None:
+        """Go on to the node for an observation; the action must be the node's own."""
+        controller = self.controller
+        taken = index_of(controller.action_names, action, "action")
+        if taken != self.act():
+            names = controller.action_names
+            raise ModelError(
+                f"the controller chose {names[self.act()]!r} and was told of {names[taken]!r}: "
+                "it only knows what follows its own actions"
+            )
+        seen = index_of(controller.observation_names, observation, "observation")
+        self._node = controller.after(self._node, seen)
+
+
+def extract_controller(solution: Solution) -> FiniteStateController:
+    """The controller that a value function for the infinite horizon implies.
+
+    Where the solution says how each vector goes on, its vectors are the nodes. Elsewhere nodes are
+    found from the start: a vector's first state to be best at is its witness, and the one-step
+    lookahead at the witness gives action and successors. Its value, `value(model)`, is exact; it
+    may fall short of the solution's where one vector is best at states that want other successors.
+    """
+    model = solution.model
+    if solution.horizon is not None:
+        raise ModelError("a plan for a finite horizon is a policy tree, not a controller")
+    names = (model.actions, model.observations)
+    first = int((solution.vectors @ model.start).argmax())
+    if (solution.successors >= 0).any(axis=1).all():
+        return FiniteStateController(*names, solution.actions, solution.successors, first)
+    from rpsr.planning.policies import AlphaPolicy
+
+    policy = AlphaPolicy.of(solution)
+    witnesses, order = {first: model.start}, [first]
+    actions: list[int] = []
+    successors: list[list[int]] = []
+    for vector in order:  # grows as successors are found
+        x = witnesses[vector]
+        action = policy.action_at(x)
+        following: list[int] = []
+        for o in range(len(model.observations)):
+            after = model.operators.left(x[None], action, o)[0]
+            if after @ model.normalizer <= model.rounding:
+                following.append(-1)
+                continue
+            best = int((solution.vectors @ after).argmax())
+            if best not in witnesses:
+                witnesses[best] = after / (after @ model.normalizer)
+                order.append(best)
+            following.append(order.index(best))
+        actions.append(action)
+        successors.append(following)
+    return FiniteStateController(*names, np.array(actions), np.array(successors), 0)
+
+
+class _Equations:
+    """V = R + discount * (what follows), for all nodes at once; V is (K, n)."""
+
+    def __init__(
+        self, model: LinearModel, actions: Ints, successors: Ints, discount: float
+    ) -> None:
+        self.model = model
+        self.discount = discount
+        self.rewards = np.ascontiguousarray(model.rewards[:, actions].T)
+        self._groups = [
+            (a, o, nodes, successors[nodes, o])
+            for a in range(len(model.actions))
+            if len(nodes := np.flatnonzero(actions == a))
+            for o in range(len(model.observations))
+        ]
+
+    def following(self, vectors: Floats) -> Floats:
+        """discount * sum_o M[a_i, o] vectors[succ(i, o)], (K, n) -> (K, n)."""
+        total = np.zeros_like(vectors)
+        for a, o, nodes, after in self._groups:
+            total[nodes] += self.model.operators.right(vectors[after], a, o)
+        return self.discount * total
+
+    def solve(self) -> Floats:
+        """The vectors, (K, n)."""
+        shape = self.rewards.shape
+        inverse = self._direct() or self._iterative()
+        vectors = np.zeros(shape)
+        for _ in range(_REFINEMENTS):
+            remainder = self.rewards + self.following(vectors) - vectors
+            vectors = vectors + inverse(remainder.ravel()).reshape(shape)
+        return vectors
+
+    def _direct(self) -> Callable[[Floats], Floats] | None:
+        n_nodes, n = self.rewards.shape
+        operators = self.model.operators
+        if isinstance(operators, SparseOperators):
+            blocks = [operators.process[a][o] for a, o, _, _ in self._groups]
+        elif n_nodes * n * n * len(self.model.observations) > _DIRECT:
+            return None
+        else:
+            blocks = [sp.csr_array(operators.matrix(a, o)) for a, o, _, _ in self._groups]
+        sizes = [
+            block.nnz * len(nodes)
+            for block, (_, _, nodes, _) in zip(blocks, self._groups, strict=True)
+        ]
+        if sum(sizes) > _DIRECT:
+            return None
+        moves = sp.csr_array((n_nodes * n, n_nodes * n))
+        for block, (_, _, nodes, after) in zip(blocks, self._groups, strict=True):
+            chosen = sp.csr_array((np.ones(len(nodes)), (nodes, after)), shape=(n_nodes, n_nodes))
+            moves = moves + sp.kron(chosen, block, format="csr")
+        system = sp.csc_array(sp.eye_array(n_nodes * n) - self.discount * moves)
+        return splu(system).solve
+
+    def _iterative(self) -> Callable[[Floats], Floats]:
+        shape = self.rewards.shape
+        size = shape[0] * shape[1]
+
+        def apply(flat: Floats) -> Floats:
+            vectors = flat.reshape(shape)
+            return (vectors - self.following(vectors)).ravel()
+
+        operator: Any = LinearOperator  # its stubs know only how to subclass it
+        system = operator((size, size), matvec=apply, dtype=np.float64)
+
+        def inverse(right: Floats) -> Floats:
+            return gmres(system, right, rtol=1e-10, restart=60, maxiter=200)[0]
+
+        return inverse

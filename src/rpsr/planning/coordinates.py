@@ -1,0 +1,65 @@
+"""Value functions read in other representations of the same problem.
+
+A vector alpha of a model with corners C (k, n) is worth C alpha at the corners. The corners of a
+belief model, of its PSR and of its R-PSR are the same states of one POMDP, so those k numbers are
+the vector in *belief coordinates*: b . (C alpha) is its value at belief b. Back, alpha solves
+C alpha = values, which has a solution only for values that the representation can tell apart; every
+policy's value is one in an R-PSR, and the check is part of the map.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rpsr.errors import InputError, ModelError
+from rpsr.io.records import Floats
+from rpsr.models.domain import Corners, Simplex
+from rpsr.models.linear import LinearModel
+
+TOLERANCE = 1e-9
+
+
+def corners_of(model: LinearModel) -> Floats:
+    """The corners of a model's domain, (k, n)."""
+    match model.domain:
+        case Simplex(n=n):
+            return np.eye(n)
+        case Corners(points=points):
+            return points
+        case _:
+            raise ModelError(f"the domain of {model.name} is unknown: it has no belief coordinates")
+
+
+def to_beliefs(model: LinearModel, vectors: Floats) -> Floats:
+    """Vectors of a model in belief coordinates, (K, n) -> (K, k)."""
+    if isinstance(model.domain, Simplex):
+        return vectors
+    return vectors @ corners_of(model).T
+
+
+def from_beliefs(model: LinearModel, values: Floats, *, tolerance: float = TOLERANCE) -> Floats:
+    """Vectors in belief coordinates as vectors of a model, (K, k) -> (K, n).
+
+    A `ModelError` where the model's states cannot carry them to within the tolerance, relative to
+    the largest value.
+    """
+    n_corners = model.domain.n if isinstance(model.domain, Simplex) else len(corners_of(model))
+    if values.ndim != 2 or values.shape[1] != n_corners:
+        raise InputError(f"values: read shape {values.shape}, expected (K, {n_corners})")
+    if isinstance(model.domain, Simplex):
+        return values
+    corners = corners_of(model)
+    vectors: Floats = np.linalg.lstsq(corners, values.T, rcond=None)[0].T.astype(np.float64)
+    off = float(np.abs(vectors @ corners.T - values).max(initial=0.0))
+    scale = float(np.abs(values).max(initial=0.0))
+    if off > tolerance * max(scale, float(np.finfo(float).tiny)):
+        raise ModelError(
+            f"the {model.kind} of {model.name} cannot carry this value function: "
+            f"it is off by {off:.2g} at a state"
+        )
+    return vectors
+
+
+def translate(vectors: Floats, source: LinearModel, target: LinearModel) -> Floats:
+    """Vectors of one representation in another one of the same POMDP, (K, n) -> (K, n')."""
+    return from_beliefs(target, to_beliefs(source, vectors))

@@ -1,0 +1,96 @@
+"""Finite decision problems on a graph of states, solved to machine precision.
+
+Policy iteration: evaluate a policy by a sparse linear system (I - discount P) v = r, then take in
+every state the best action for v; it ends when no action improves by more than rounding, after
+finitely many policies. For a finite horizon, backward induction.
+Reference: M. L. Puterman, Markov Decision Processes, 1994, sections 4.5 and 6.4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import splu
+
+from rpsr.errors import ModelError
+from rpsr.io.records import Bools, Floats, Ints
+from rpsr.models.linear import LinearModel
+from rpsr.models.operators import Sparse
+
+_IMPROVEMENT = 1e-14  # of the scale of values over 1 - discount: less is rounding
+ROUNDING = 1e-12  # of the scale of values: two one-step values this close are equal in floats
+
+
+def planning_discount(model: LinearModel, horizon: int | None) -> float:
+    """The model's discount; a `ModelError` where planning without a horizon would not converge.
+
+    A model without a discount is planned undiscounted, over a horizon only.
+    """
+    discount = 1.0 if model.discount is None else model.discount
+    if horizon is None and discount >= 1:
+        has = "no discount" if model.discount is None else "discount 1"
+        raise ModelError(
+            f"{model.name} has {has}: its infinite sum of rewards need not converge; "
+            "give a horizon or a discount below 1"
+        )
+    if horizon is not None and horizon < 1:
+        raise ModelError(f"horizon: read {horizon}, expected at least 1")
+    return discount
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteProblem:
+    """N states and A actions: transitions sparse (A * N, N), rewards (N, A), allowed (N, A)."""
+
+    transitions: Sparse
+    rewards: Floats
+    allowed: Bools
+    discount: float
+
+    def action_values(self, values: Floats) -> Floats:
+        """One-step values (N, A) of going on with values (N,); -inf where not allowed."""
+        n_states, n_actions = self.rewards.shape
+        after = (self.transitions @ values).reshape(n_actions, n_states).T
+        return np.where(self.allowed, self.rewards + self.discount * after, -np.inf)
+
+    def evaluate(self, actions: Ints) -> Floats:
+        """The value (N,) of a policy (N,), by a linear system with one step of refinement."""
+        n_states = len(self.rewards)
+        rows = np.arange(n_states)
+        moves = sp.csr_array(self.transitions[actions * n_states + rows])
+        system = sp.csc_array(sp.eye_array(n_states) - self.discount * moves)
+        earned = self.rewards[rows, actions]
+        factors = splu(system)
+        values = factors.solve(earned)
+        return values + factors.solve(earned - system @ values)
+
+    def smallest_gain(self, values: Floats) -> float:
+        """The gain in one step below which an action counts as no better."""
+        scale = max(float(np.finfo(float).tiny), float(np.abs(values).max()))
+        return _IMPROVEMENT * scale / (1 - self.discount)
+
+    def optimum(self) -> tuple[Floats, Ints]:
+        """Optimal values (N,) and the policy (N,) that policy iteration ended with.
+
+        They are within `smallest_gain` / (1 - discount) of the optimum.
+        """
+        n_states = len(self.rewards)
+        rows = np.arange(n_states)
+        actions = np.where(self.allowed, self.rewards, -np.inf).argmax(axis=1)
+        while True:
+            values = self.evaluate(actions)
+            choices = self.action_values(values)
+            better = choices.argmax(axis=1)
+            gain = choices[rows, better] - choices[rows, actions]
+            improved = gain > self.smallest_gain(values)
+            if not improved.any():
+                return values, actions
+            actions = np.where(improved, better, actions)
+
+
+def lowest_within(choices: Floats, tolerance: float) -> Ints:
+    """The lowest action whose value is within a tolerance of the best, (N, A) -> (N,)."""
+    best = choices.max(axis=1, keepdims=True)
+    return (choices >= best - tolerance).argmax(axis=1)

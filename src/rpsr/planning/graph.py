@@ -1,0 +1,192 @@
+"""The states that can be reached from the start, as a graph, where they are finitely many.
+
+Nodes are states of a linear model; an edge is one possible outcome of one action. States that are
+equal but for rounding must become one node, so states closer than a tolerance are merged, and an
+edge that leads to a merged state remembers how far it was moved. Nothing is hidden by that: if
+x' - x = w C with C the corners of the domain, and values there lie between l and u, then
+
+    |V(x') - V(x)| <= (u - l) / 2 * |w|_1,
+
+since V is a maximum of linear functions and the weights w sum to zero. `Edges.shift` holds |w|_1,
+rounding included, and what it costs in value is added up by whoever uses the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+
+import numpy as np
+import scipy.sparse as sp
+
+from rpsr.errors import ModelError
+from rpsr.io.records import Bools, Floats, Ints
+from rpsr.models.domain import Corners, Simplex
+from rpsr.models.linear import LinearModel
+from rpsr.models.operators import Sparse
+from rpsr.planning.states import StateTable
+
+LIMIT = 10_000
+TOLERANCE = 1e-9
+_ULP = float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """E possible outcomes, as parallel arrays (E,); shift is None where the domain is unknown.
+
+    moved: the largest coordinate by which merging displaced the state that is reached.
+    """
+
+    source: Ints
+    action: Ints
+    observation: Ints
+    target: Ints
+    probability: Floats
+    moved: Floats
+    shift: Floats | None
+
+
+@dataclass(frozen=True, eq=False)
+class ReachableGraph:
+    """N states (N, n), the start first; depth (N,) in steps; `open` (N,): not explored further."""
+
+    model: LinearModel
+    states: Floats
+    depth: Ints
+    open: Bools
+    edges: Edges
+
+    def transitions(self) -> Sparse:
+        """Probabilities of moving, sparse (A * N, N): row a * N + i is state i under action a."""
+        edges, n_states, n_actions = self.edges, len(self.states), len(self.model.actions)
+        parts = (edges.probability, (edges.action * n_states + edges.source, edges.target))
+        return sp.csr_array(sp.coo_array(parts, shape=(n_actions * n_states, n_states)))
+
+    def per_choice(self, amounts: Floats) -> Floats:
+        """Amounts (E,) on edges, summed with the edges' probabilities: (N, A)."""
+        n_states, n_actions = len(self.states), len(self.model.actions)
+        cell = self.edges.source * n_actions + self.edges.action
+        summed = np.zeros(n_states * n_actions)
+        np.add.at(summed, cell, self.edges.probability * amounts)
+        return summed.reshape(n_states, n_actions)
+
+    def successors(self, actions: Ints) -> Ints:
+        """Where each state goes under the action chosen there, (N, O); -1: cannot happen."""
+        table = np.full((len(self.states), len(self.model.observations)), -1, dtype=np.int64)
+        chosen = self.edges.action == actions[self.edges.source]
+        table[self.edges.source[chosen], self.edges.observation[chosen]] = self.edges.target[chosen]
+        return table
+
+
+def explore(
+    model: LinearModel,
+    *,
+    limit: int = LIMIT,
+    steps: int | None = None,
+    time_limit: float | None = None,
+    tolerance: float = TOLERANCE,
+    allowed: Callable[[Floats], Bools] | None = None,
+    partial: bool = False,
+) -> ReachableGraph:
+    """The graph of states within `steps` of the start, or of all of them.
+
+    allowed: which actions to follow from a batch of states, (B, n) -> (B, A); all by default.
+    More than `limit` states, or more than `time_limit` seconds, are a `ModelError`; with `partial`,
+    the graph as far as it got, its unexplored states marked open.
+    """
+    builder = _Builder(model, tolerance)
+    deadline = np.inf if time_limit is None else monotonic() + time_limit
+    depth, frontier, level = [0], np.zeros(1, dtype=np.int64), 0
+    while len(frontier) and (steps is None or level < steps):
+        before = builder.size
+        states = builder.table.states[frontier]
+        follow = None if allowed is None else allowed(states)
+        for a, o in np.ndindex(len(model.actions), len(model.observations)):
+            rows = slice(None) if follow is None else np.flatnonzero(follow[:, a])
+            builder.expand(states[rows], frontier[rows], a, o)
+            if len(builder.table) > limit or monotonic() > deadline:
+                break
+        else:
+            level += 1
+            depth += [level] * (len(builder.table) - len(depth))
+            frontier = np.arange(before[0], len(builder.table))
+            continue
+        if not partial:
+            reached = f"{limit} states" if len(builder.table) > limit else f"{time_limit:g} seconds"
+            raise ModelError(
+                f"the states reachable in {model.name} do not close within {reached} "
+                f"and {level} steps: use a planner that does not enumerate them"
+            )
+        builder.undo(before)
+        break
+    unexplored = np.zeros(len(builder.table), dtype=np.bool_)
+    unexplored[frontier] = True
+    states = builder.table.states.copy()
+    return ReachableGraph(model, states, np.array(depth), unexplored, builder.edges())
+
+
+class _Builder:
+    """Collects nodes and edges."""
+
+    def __init__(self, model: LinearModel, tolerance: float) -> None:
+        self.model = model
+        self.table = StateTable(model.start, tolerance)
+        self._columns: list[list[float]] = []
+        n = model.dimension
+        match model.domain:
+            case Simplex():
+                # Sums and quotients of non-negative numbers: relative errors, state by state.
+                self._weights, self._rounding = None, (2.0 * (n + 2) * _ULP, 0.0)
+            case Corners(points=points):
+                self._weights = np.linalg.pinv(points)
+                self._rounding = 0.0, 4.0 * (n + len(points)) * _ULP
+            case _:
+                self._weights, self._rounding = None, (np.nan, np.nan)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """How many nodes and edges there are."""
+        return len(self.table), len(self._columns)
+
+    def undo(self, size: tuple[int, int]) -> None:
+        """Forget the nodes and edges added since there were so many."""
+        self.table.cut(size[0])
+        del self._columns[size[1] :]
+
+    def expand(self, states: Floats, sources: Ints, action: int, observation: int) -> None:
+        """Add the edges of one action and observation from a batch of states."""
+        after = self.model.operators.left(states, action, observation)
+        mass = after @ self.model.normalizer
+        for row in np.flatnonzero(mass > self.model.rounding).tolist():
+            chance = float(mass[row])
+            state = after[row] / chance
+            target = self.table.find(state)
+            shift = self._rounding[0] + self._rounding[1] / chance
+            moved = 0.0
+            if target < 0:
+                target = self.table.add(state)
+            else:
+                difference = state - self.table.states[target]
+                moved = float(np.abs(difference).max())
+                if moved > 0:
+                    back = difference if self._weights is None else difference @ self._weights
+                    shift += float(np.abs(back).sum())
+            edge = [int(sources[row]), action, observation, target, chance, moved, shift]
+            self._columns.append(edge)
+
+    def edges(self) -> Edges:
+        table = np.array(self._columns, dtype=np.float64).reshape(-1, 7)
+        order = np.lexsort((table[:, 2], table[:, 1], table[:, 0]))
+        source, action, observation, target, chance, moved, shift = table[order].T
+        known = isinstance(self.model.domain, Simplex | Corners)
+        return Edges(
+            source.astype(np.int64),
+            action.astype(np.int64),
+            observation.astype(np.int64),
+            target.astype(np.int64),
+            chance,
+            moved,
+            shift if known else None,
+        )

@@ -1,0 +1,109 @@
+"""Finite horizons: the optimal k-step policy trees, for k = 1 up to the horizon.
+
+V_0 = 0 and V_{j+1} = H V_j; the vectors of V_j are policy trees of depth j, each with its first
+action and, for every observation, the tree of V_{j-1} that it goes on with. Pruning drops a tree
+only when what is kept is proven as good, up to the rounding of values; the sum of those tolerances,
+discounted, is the width of the interval between the lower and the upper value that is reported.
+
+Stopped early after j of k steps, the trees so far are optimal for j steps. The remaining k - j
+earn between the best action's worst reward and the best reward a step, which bounds the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from rpsr.errors import InputError
+from rpsr.models.linear import LinearModel
+from rpsr.planning.backup import Stage
+from rpsr.planning.limits import Clock, LimitReached
+from rpsr.planning.process import CornerProcess, corner_process
+from rpsr.planning.pruning import Effort
+from rpsr.planning.solution import ProgressRow, Solution, Status
+
+Backup = Callable[[CornerProcess, Stage, float, Clock, Effort], Stage]
+
+
+def plan_horizon(
+    name: str,
+    model: LinearModel,
+    horizon: int,
+    clock: Clock,
+    backup: Backup,
+    loss_of: Callable[[CornerProcess, float], float],
+    max_iterations: int | None = None,
+) -> Solution:
+    """The optimal trees of every depth up to the horizon, by repeated backups."""
+    if horizon < 0:
+        raise InputError(f"horizon: read {horizon}, expected 0 steps or more")
+    process, effort = corner_process(model), Effort()
+    nothing = np.zeros((1, process.k))
+    stage = Stage(
+        nothing,
+        np.zeros(1, dtype=np.int64),
+        np.full((1, process.observations), -1, dtype=np.int64),
+    )
+    stages: list[Stage] = []
+    status, lost, rounded = Status.HORIZON, 0.0, 0.0
+    try:
+        for step in range(horizon):
+            if max_iterations is not None and step >= max_iterations:
+                raise LimitReached(Status.ITERATIONS)
+            scale = float(np.abs(process.rewards).max() + np.abs(stage.values).max())
+            tolerance = process.rounding(scale)
+            stage = backup(process, stage, tolerance, clock, effort)
+            if step == 0:
+                stage = Stage(stage.values, stage.actions, np.full_like(stage.successors, -1))
+            stages.append(stage)
+            rounded = tolerance + process.discount * rounded
+            lost = loss_of(process, tolerance) + process.discount * lost
+            value, off = process.value_at_start(stage.values)
+            row = ProgressRow(
+                seconds=clock.seconds,
+                iteration=step + 1,
+                lower=value - rounded - off,
+                upper=value + rounded + lost + off,
+                gap=2 * (rounded + off) + lost,
+                vectors=len(stage.values),
+                programs=effort.programs,
+            )
+            clock.report(row)
+    except LimitReached as limit:
+        status = limit.status
+    except KeyboardInterrupt:
+        status = Status.INTERRUPTED
+    value, off = process.value_at_start(stage.values)
+    worst, best = _rest(process, len(stages), horizon)
+    vectors, actions, successors = stage.lifted(process)
+    return Solution(
+        planner=name,
+        model=model,
+        status=status,
+        value=value,
+        lower=value - rounded - off + worst,
+        upper=value + rounded + lost + off + best,
+        residual=None,
+        epsilon=lost + rounded if status is Status.HORIZON else None,
+        vectors=vectors,
+        actions=actions,
+        successors=successors,
+        iterations=len(stages),
+        seconds=clock.seconds,
+        horizon=len(stages),
+        trace=tuple(clock.rows),
+        stages=tuple(stage.lifted(process) for stage in stages),
+        extras={"programs": effort.programs, "undecided": effort.undecided},
+    )
+
+
+def _rest(process: CornerProcess, done: int, horizon: int) -> tuple[float, float]:
+    """What the steps that were not planned earn at least and at most."""
+    discount = process.model.discount
+    discount = 1.0 if discount is None else discount
+    weight = sum(discount**t for t in range(done, horizon))
+    return (
+        weight * float(process.rewards.min(axis=1).max()),
+        weight * float(process.rewards.max()),
+    )

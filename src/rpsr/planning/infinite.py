@@ -1,0 +1,143 @@
+"""Infinite horizons: vectors V, and a proof that V is within epsilon of V* over the domain.
+
+The proof has two sides, each a check of V alone.
+Upper: HV <= V + rho at every state of the domain gives V* <= V + rho / (1 - discount); `residual`
+bounds rho by branch and bound, each bound from duality.
+Lower: every vector is at most its own backup + delta at every corner, so V <= HV + delta, which
+gives V <= V* + delta / (1 - discount); `warm.excess` looks.
+The discount is the largest row sum of the discounted process, and rho and delta include what
+rounding may hide (see `process`).
+
+The search for V alternates passes of branch and bound, which add vectors where HV exceeds V by a
+cutoff, with policy-iteration steps on the points where they were found (see `warm`). The cutoff
+starts at a hundredth of the scale of values, times 1 - discount, and falls by ten with every
+complete pass; a pass that has added more vectors than V had is abandoned. A complete pass that adds
+nothing proves rho <= cutoff. One that added vectors proves rho <= cutoff + discount * (how far they
+rose above the V it began with), which gives honest bounds on the way.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rpsr.errors import ModelError
+from rpsr.io.records import Floats, Ints
+from rpsr.models.linear import LinearModel
+from rpsr.planning.faces import maximal_faces, worth_it
+from rpsr.planning.limits import Clock, LimitReached
+from rpsr.planning.process import CornerProcess, corner_process, summed
+from rpsr.planning.search import THIN, begin, go_on
+from rpsr.planning.solution import ProgressRow, Solution, Status
+
+
+def plan_infinite(
+    name: str,
+    model: LinearModel,
+    epsilon: float,
+    clock: Clock,
+    max_iterations: int | None = None,
+    faces: bool | None = None,
+    earlier: tuple[Floats, Ints] | None = None,
+) -> Solution:
+    """Vectors proven to be within epsilon of the optimal value over the domain.
+
+    faces: whether to look at faces only; None leaves it to `faces.worth_it`.
+    earlier: vectors (K, n) of an earlier search to begin with, and their choices (K, 1 + O).
+    """
+    process = corner_process(model)
+    ahead = 1 / (1 - process.discount)
+    search = begin(process, clock)
+    if earlier is not None:
+        go_on(search, process.lower(earlier[0]), earlier[1])
+    upper = _seeing_everything(process)
+    status, proven, passes = Status.SOLVED, np.inf, 0
+    smaller = maximal_faces(process)
+    cutoff = 1e-2 * search.scale * (1 - process.discount)
+    try:
+        search.improve(0.1 * cutoff)
+        search.explore()
+        while True:
+            target = (epsilon / ahead - 2 * process.rounding(search.scale)) / (1 + 2 * THIN)
+            if target <= 0:
+                least = 4 * process.rounding(search.scale) * ahead
+                raise ModelError(
+                    f"epsilon: read {epsilon}, but floats can prove no less than {least:.2g} "
+                    f"on {model.name}"
+                )
+            if max_iterations is not None and passes >= max_iterations:
+                raise LimitReached(Status.ITERATIONS)
+            cutoff = max(cutoff, target)
+            wanted = worth_it(process, smaller, len(search.values)) if faces is None else faces
+            if search.whole and wanted:
+                search.narrow(smaller)
+            search.improve(0.1 * cutoff)
+            passes += 1
+            added, rho = search.run(cutoff)
+            rho = max(rho, 0.0) + process.rounding(search.scale)
+            if not search.whole:
+                search.look_ahead()
+            value, off = process.value_at_start(search.values)
+            upper = min(upper, value + off + rho * ahead)
+            delta = max(search.excess, 0.0) + process.rounding(search.scale)
+            lower = value - off - delta * ahead
+            clock.report(
+                ProgressRow(
+                    seconds=clock.seconds,
+                    iteration=passes,
+                    lower=lower,
+                    upper=upper,
+                    gap=upper - lower,
+                    residual=rho if rho < np.inf else None,
+                    vectors=len(search.values),
+                    points=len(search.points),
+                    programs=search.effort.programs,
+                )
+            )
+            proven = max(rho, delta)
+            if proven * ahead <= epsilon:
+                break
+            if rho < np.inf:
+                cutoff /= 10 if added else 1000
+    except LimitReached as limit:
+        status = limit.status
+    except KeyboardInterrupt:
+        status = Status.INTERRUPTED
+    solved = status is Status.SOLVED
+    if not (solved or search.whole):
+        search.look_ahead()
+    value, off = process.value_at_start(search.values)
+    delta = max(search.excess, 0.0) + process.rounding(search.scale)
+    return Solution(
+        planner=name,
+        model=model,
+        status=status,
+        value=value,
+        lower=value - off - delta * ahead,
+        upper=upper,
+        residual=proven if solved else None,
+        epsilon=proven * ahead if solved else None,
+        vectors=process.lift(search.values),
+        actions=search.choices[:, 0].copy(),
+        successors=search.choices[:, 1:].copy(),
+        iterations=passes,
+        seconds=clock.seconds,
+        trace=tuple(clock.rows),
+        extras={
+            "programs": search.effort.programs,
+            "undecided": search.effort.undecided,
+            "faces": None if search.whole else [face.tolist() for face in search.faces],
+        },
+    )
+
+
+def _seeing_everything(process: CornerProcess) -> float:
+    """An upper value at the start: that of seeing every state, by sweeps from above."""
+    n_actions, k = process.rewards.shape
+    row = np.repeat(np.arange(n_actions * k), np.diff(process.indptr))
+    scale = float(np.abs(process.rewards).max()) / (1 - process.discount)
+    values = np.full(k, scale)
+    for _ in range(100):
+        earned = summed(row, process.chance * values[process.target], n_actions * k)
+        values = (process.rewards + earned.reshape(n_actions, k)).max(axis=0)
+    off = (process.rounding(1.0) / (1 - process.discount) + process.displaced) * scale
+    return float(process.start @ values) + off

@@ -1,0 +1,205 @@
+"""The native policy file: a value function, a controller or a tree, with the names it is about.
+
+One JSON document. It says which model the policy was made for (name, kind, discount, fingerprint of
+the POMDP behind it), and names actions and observations, so that it loads only against a model
+whose names match. A value function is kept in belief coordinates where the model has them, so that
+what was planned on an R-PSR can be followed on the POMDP, and back; on a model whose domain is
+unknown it is kept in that model's own coordinates. Controllers and trees know no coordinates.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rpsr._version import __version__
+from rpsr.errors import InputError
+from rpsr.io.files import place_of, read_bytes, write_bytes
+from rpsr.io.records import Floats, Ints
+from rpsr.models.domain import Unknown
+from rpsr.models.linear import LinearModel
+from rpsr.planning.controllers import FiniteStateController
+from rpsr.planning.coordinates import from_beliefs, to_beliefs
+from rpsr.planning.policies import AlphaPolicy
+from rpsr.planning.solution import Solution
+from rpsr.planning.trees import PolicyTree
+
+FORMAT = "rpsr-policy"
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class StoredVectors:
+    """A value function read from a file, in the coordinates of the model it was loaded against.
+
+    vectors (K, n), actions (K,); epsilon: its certified error, or None.
+    made_for: the file's account of the model it was made for.
+    """
+
+    model: LinearModel
+    vectors: Floats
+    actions: Ints
+    epsilon: float | None = None
+    made_for: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    def policy(self) -> AlphaPolicy:
+        """The greedy policy of the value function."""
+        return AlphaPolicy(self.model, self.vectors, self.epsilon)
+
+
+Stored = StoredVectors | FiniteStateController | PolicyTree
+
+
+def save_solution(solution: Solution, path: str | Path) -> None:
+    """Write the value function of a solution, or for a horizon its policy tree."""
+    if solution.horizon is not None:
+        save_policy(PolicyTree.of(solution), solution.model, path)
+        return
+    stored = StoredVectors(solution.model, solution.vectors, solution.actions, solution.epsilon)
+    save_policy(stored, solution.model, path)
+
+
+def save_policy(policy: Stored, model: LinearModel, path: str | Path) -> None:
+    """Write a policy made for a model, completely or not at all."""
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "written_by": __version__,
+        "model": {
+            "kind": model.kind,
+            "name": model.name,
+            "discount": model.discount,
+            "provenance": model.provenance,
+        },
+        "actions": model.actions,
+        "observations": model.observations,
+    }
+    if isinstance(policy, FiniteStateController):
+        policy.check(model)
+        document |= {
+            "kind": "controller",
+            "first": policy.first,
+            **_pack_nodes(policy.actions, policy.successors, model),
+        }
+    elif isinstance(policy, PolicyTree):
+        layers = [_pack_nodes(*layer, model) for layer in policy.layers]
+        document |= {"kind": "tree", "root": policy.root, "layers": layers}
+    else:
+        own = isinstance(model.domain, Unknown)
+        vectors = policy.vectors if own else to_beliefs(model, policy.vectors)
+        document |= {
+            "kind": "vectors",
+            "coordinates": "model" if own else "belief",
+            "epsilon": policy.epsilon,
+            "vector_actions": [model.actions[a] for a in policy.actions.tolist()],
+            "vectors": vectors.tolist(),
+        }
+    try:
+        pairs = [
+            f'"{key}": {json.dumps(value, allow_nan=False)}' for key, value in document.items()
+        ]
+    except (TypeError, ValueError) as error:
+        raise InputError(f"cannot be written as JSON: {error}", place=str(path)) from None
+    write_bytes(path, ("{\n" + ",\n".join(pairs) + "\n}\n").encode())
+
+
+def load_policy(path: str | Path, model: LinearModel) -> Stored:
+    """Read a policy against a model; its names must be the model's, in the model's order."""
+    place = place_of(path)
+    document = _document(path)
+    for kind, names in (("actions", model.actions), ("observations", model.observations)):
+        read = document.get(kind)
+        if read != list(names):
+            raise InputError(
+                f"was made for other {kind}: read {_some(read)}, expected {_some(list(names))}",
+                place=place,
+            )
+    try:
+        match document["kind"]:
+            case "controller":
+                nodes, first = _unpack_nodes(document, model), _index(document["first"])
+                return FiniteStateController(model.actions, model.observations, *nodes, first)
+            case "tree":
+                layers = tuple(_unpack_nodes(layer, model) for layer in document["layers"])
+                root = _index(document["root"])
+                return PolicyTree(model.actions, model.observations, layers, root)
+            case "vectors":
+                return _vectors(document, model)
+            case other:
+                raise ValueError(f"a policy of kind {other!r}")
+    except KeyError as error:
+        raise InputError(f"damaged policy file: it has no {error}", place=place) from None
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"damaged policy file: {error}", place=place) from None
+    except InputError as error:
+        raise InputError(f"damaged policy file: {error.message}", place=place) from None
+
+
+def _document(path: str | Path) -> dict[str, Any]:
+    place = place_of(path)
+    try:
+        document = json.loads(read_bytes(path))
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"not JSON: {error.msg}", place=place, line=error.lineno, column=error.colno
+        ) from None
+    except (UnicodeDecodeError, RecursionError):
+        raise InputError("not a policy file of rpsr", place=place) from None
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise InputError("not a policy file of rpsr", place=place)
+    if document.get("format_version") != FORMAT_VERSION:
+        read = document.get("format_version")
+        raise InputError(f"format version {read}, expected {FORMAT_VERSION}", place=place)
+    return document
+
+
+def _pack_nodes(actions: Ints, successors: Ints, model: LinearModel) -> dict[str, Any]:
+    return {
+        "node_actions": [model.actions[a] for a in actions.tolist()],
+        "successors": [[None if s < 0 else s for s in row] for row in successors.tolist()],
+    }
+
+
+def _unpack_nodes(document: dict[str, Any], model: LinearModel) -> tuple[Ints, Ints]:
+    rows = [[-1 if s is None else _index(s) for s in row] for row in document["successors"]]
+    return _actions(document["node_actions"], model), np.array(rows, dtype=np.int64)
+
+
+def _index(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError(f"read {value!r}, expected the number of a node")
+    return value
+
+
+def _vectors(document: dict[str, Any], model: LinearModel) -> StoredVectors:
+    vectors = np.array(document["vectors"], dtype=np.float64)
+    actions = _actions(document["vector_actions"], model)
+    if vectors.ndim != 2 or len(vectors) != len(actions) or not np.isfinite(vectors).all():
+        raise ValueError(f"vectors of shape {vectors.shape} for {len(actions)} actions")
+    if document["coordinates"] == "belief":
+        vectors = from_beliefs(model, vectors)
+    elif document["model"]["kind"] != model.kind or vectors.shape[1] != model.dimension:
+        made_for = f"a {document['model']['kind']} of dimension {vectors.shape[1]}"
+        raise ValueError(f"it is for {made_for}, and this is {model!r}")
+    epsilon = document["epsilon"]
+    stored = None if epsilon is None else float(epsilon)
+    return StoredVectors(model, vectors, actions, stored, document["model"])
+
+
+def _actions(names: list[str], model: LinearModel) -> Ints:
+    position = {name: i for i, name in enumerate(model.actions)}
+    for name in names:
+        if name not in position:
+            raise ValueError(f"it names an action {name!r} that it does not declare")
+    return np.array([position[name] for name in names], dtype=np.int64)
+
+
+def _some(names: Any) -> str:
+    if not isinstance(names, list):
+        return "none"
+    more = f", ... ({len(names)} in all)" if len(names) > 6 else ""
+    return ", ".join(map(str, names[:6])) + more

@@ -1,0 +1,211 @@
+"""A linear model as its corners see it: the form in which exact planning computes.
+
+A value function on the hull of corners c_1 .. c_k is known by its vectors' values at the corners,
+u(s) = c_s . alpha. Corners move to corners, C M[a,o] = K[a,o] C with K >= 0, hence a backup is
+
+    u(s) = r(s, a) + discount * sum_o sum_s' K[a,o](s, s') u_o(s')
+
+and no coordinates of the model appear. For a belief model the corners are the states; for a PSR or
+an R-PSR they are the states of its POMDP, those that the model cannot tell apart merged into one.
+So an R-PSR prunes exactly what its POMDP prunes. `lift` goes back to the model's coordinates by
+least squares, which is exact on the domain.
+
+Rounding. A claim about every state is proven for the numbers above as they stand in memory. One
+backup, or one mixture of vectors, evaluated at a corner is off by at most `rounding(scale)`, where
+scale bounds the absolute values involved: a sum of m products of floats is off by at most m u
+times the sum of their absolute values, to first order, u = 2^-53, and twice that is allowed for.
+Merging corners that differ by d shifts values by at most d |alpha|, which is allowed for as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import nnls
+
+from rpsr.errors import ModelError
+from rpsr.io.records import Floats, Ints
+from rpsr.models.domain import Corners, Simplex
+from rpsr.models.linear import LinearModel
+from rpsr.models.operators import Process, SparseOperators
+
+UNIT = 2.0**-53  # rounding to nearest is off by at most this, relatively
+SAME_CORNER = 1e-12  # of the largest coordinate: closer corners are one
+
+
+@dataclass(frozen=True, eq=False)
+class CornerProcess:
+    """A model with k corners, A actions and O observations, as flat arrays for the kernels.
+
+    rewards (A, k). The moves of action a from corner s are the entries indptr[a * k + s] and on:
+    observation, target and chance (discount included), ordered by observation.
+    start (k,): a mixture of corners that is the model's start, exact for beliefs and otherwise
+    up to rounding. discount: an upper bound of every row's sum of chances.
+    corner_of (all corners,): which of the k merged ones each corner of the model belongs to.
+    merged, displaced: how far merging corners, and writing the start as a mixture of them, may
+    shift a value, for values up to 1.
+    """
+
+    model: LinearModel
+    observations: int
+    rewards: Floats
+    indptr: Ints
+    observation: Ints
+    target: Ints
+    chance: Floats
+    start: Floats
+    discount: float
+    corner_of: Ints
+    merged: float
+    displaced: float
+
+    @property
+    def k(self) -> int:
+        """How many corners."""
+        return self.rewards.shape[1]
+
+    def lift(self, values: Floats) -> Floats:
+        """Vectors in the model's coordinates from values at the corners, (K, k) -> (K, n)."""
+        domain = self.model.domain
+        if not isinstance(domain, Corners):
+            return values.copy()
+        at_all = values[:, self.corner_of].T
+        return np.array(np.linalg.lstsq(domain.points, at_all, rcond=None)[0].T, dtype=np.float64)
+
+    def lower(self, vectors: Floats) -> Floats:
+        """Values at the corners of vectors in the model's coordinates, (K, n) -> (K, k)."""
+        domain = self.model.domain
+        if not isinstance(domain, Corners):
+            return vectors.copy()
+        first = np.unique(self.corner_of, return_index=True)[1]
+        return vectors @ domain.points[first].T
+
+    def rounding(self, scale: float) -> float:
+        """How far a computed backup or mixture may be off at a corner, values up to `scale`."""
+        terms = int(np.diff(self.indptr).max(initial=0)) + 2 * self.k + self.observations + 16
+        return (2 * terms * UNIT + self.merged) * scale
+
+    def value_at_start(self, values: Floats) -> tuple[float, float]:
+        """The best vector's value at the model's start and how far that may be off.
+
+        values (K, k). Between vectors in coordinates and their values at the corners there is
+        rounding; the start is a mixture of corners, so it is off by no more than the worst corner.
+        """
+        start = self.model.start
+        if isinstance(self.model.domain, Corners):
+            vectors = self.lift(values)
+            off = float(
+                np.abs(vectors @ self.model.domain.points.T - values[:, self.corner_of]).max()
+            )
+        else:
+            vectors, off = values, 0.0
+        off += 2 * (len(start) + 2) * UNIT * float((np.abs(vectors) @ np.abs(start)).max())
+        return float((vectors @ start).max()), off
+
+
+def corner_process(model: LinearModel) -> CornerProcess:
+    """The model as its corners see it, or a `ModelError` where nothing is known of its domain."""
+    kernel, points = _kernel(model)
+    n_actions, n_observations, _ = model.operators.shape
+    rewards = model.rewards if points is None else points @ model.rewards
+    growth = 1.0  # a vector's coordinates are at most this times its values at the corners
+    if points is None:
+        corner_of, apart = np.arange(len(rewards)), 0.0
+    else:
+        corner_of, apart = _merge(points)
+        growth = float(np.abs(np.linalg.pinv(points)).sum(axis=1).max())
+    first = np.unique(corner_of, return_index=True)[1]
+    k = len(first)
+    discount = 1.0 if model.discount is None else model.discount
+    parts: list[tuple[Ints, Ints, Ints, Floats]] = []
+    for a in range(n_actions):
+        for o in range(n_observations):
+            moves = kernel[a][o]
+            if points is not None:
+                moves = moves[first]
+            moves = moves.tocoo()
+            row = np.asarray(moves.row, dtype=np.int64) + a * k
+            target = corner_of[np.asarray(moves.col, dtype=np.int64)]
+            parts.append((row, np.full(len(row), o), target, discount * np.asarray(moves.data)))
+    row, observation, target, chance = (
+        np.concatenate(column) for column in zip(*parts, strict=True)
+    )
+    key = (row * n_observations + observation) * k + target
+    unique, where = np.unique(key, return_inverse=True)  # sorts, and sums merged targets
+    chance = summed(where, chance, len(unique))
+    keep = chance > 0
+    unique, chance = unique[keep], chance[keep]
+    row, observation, target = (
+        unique // (n_observations * k),
+        unique // k % n_observations,
+        unique % k,
+    )
+    indptr = np.searchsorted(row, np.arange(n_actions * k + 1))
+    start, displaced = _start(model, points, corner_of, k)
+    sums = summed(row, chance, n_actions * k)
+    return CornerProcess(
+        model=model,
+        observations=n_observations,
+        rewards=np.ascontiguousarray(rewards[first].T),
+        indptr=indptr.astype(np.int64),
+        observation=observation.astype(np.int64),
+        target=target.astype(np.int64),
+        chance=chance,
+        start=start,
+        discount=float(sums.max()) * (1 + 2 * UNIT * (int(np.diff(indptr).max()) + 2)),
+        corner_of=corner_of,
+        merged=apart * growth,
+        displaced=displaced * growth,
+    )
+
+
+def _kernel(model: LinearModel) -> tuple[Process, Floats | None]:
+    domain, operators = model.domain, model.operators
+    if isinstance(domain, Corners):
+        return domain.kernel, domain.points
+    if not isinstance(domain, Simplex):
+        raise ModelError(
+            f"{model.name}: exact planning proves its bounds over the model's domain, "
+            f"and the domain of this {model.kind} model is unknown"
+        )
+    if isinstance(operators, SparseOperators):
+        return operators.process, None
+    n_actions, n_observations, _ = operators.shape
+    return tuple(
+        tuple(sp.csr_array(operators.matrix(a, o)) for o in range(n_observations))
+        for a in range(n_actions)
+    ), None
+
+
+def _merge(points: Floats) -> tuple[Ints, float]:
+    """Which corners are one, (K,), and how far apart merged ones are at most."""
+    size = float(np.abs(points).max())
+    first: list[int] = []
+    corner_of = np.empty(len(points), dtype=np.int64)
+    for s, point in enumerate(points):
+        gaps = np.abs(points[first] - point).max(axis=1) if first else np.empty(0)
+        near = np.flatnonzero(gaps <= SAME_CORNER * size)
+        corner_of[s] = near[0] if len(near) else len(first)
+        if not len(near):
+            first.append(s)
+    return corner_of, float(np.abs(points - points[first][corner_of]).sum(axis=1).max())
+
+
+def _start(
+    model: LinearModel, points: Floats | None, corner_of: Ints, k: int
+) -> tuple[Floats, float]:
+    """The start as a mixture of corners, and how far that mixture is from it."""
+    if points is None:
+        mixture = model.start / model.start.sum()
+        return mixture, float(np.abs(mixture - model.start).sum())
+    weights = nnls(points.T, model.start, maxiter=30 * len(points))[0]
+    weights /= weights.sum()
+    apart = float(np.abs(weights @ points - model.start).sum())
+    return summed(corner_of, weights, k), apart
+
+
+def summed(where: Ints, numbers: Floats, size: int) -> Floats:
+    """Numbers added up by where they go, (size,)."""
+    return np.asarray(np.bincount(where, numbers, minlength=size), dtype=np.float64)

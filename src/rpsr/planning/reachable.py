@@ -1,0 +1,201 @@
+"""Planner `reachable`: enumerate the states that can be reached, solve that finite problem.
+
+On the graph of reachable states (`rpsr.planning.graph`) policy iteration is exact but for rounding.
+The lower bound is the value of the controller it ends with, one node a state, evaluated on the
+model by linear algebra: a policy's value, whatever was merged. The upper bound solves the graph
+again with every edge paid what merging and rounding may have hidden behind it,
+
+    discount * P * (u - l) / 2 * |w|_1,
+
+so that it bounds the optimal value at the start even where states only *nearly* close, as they do
+when beliefs converge without ever arriving (tiger, stand-tiger). Then merged edges lie far from
+where an optimal policy goes, and the gap stays at rounding. The status says which it was.
+
+For a horizon the graph is cut at that depth and backward induction solves it, discount 1 allowed.
+Everything here is about states reachable from the start; of the rest of the domain nothing is
+claimed, and `Solution.epsilon` is the error at the start.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from rpsr.errors import ModelError
+from rpsr.io.records import Floats, Ints
+from rpsr.models.domain import Corners, Simplex
+from rpsr.models.linear import LinearModel
+from rpsr.planning.controllers import FiniteStateController
+from rpsr.planning.finite import ROUNDING, FiniteProblem, lowest_within, planning_discount
+from rpsr.planning.graph import LIMIT, TOLERANCE, ReachableGraph, explore
+from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
+from rpsr.planning.trees import PolicyTree
+
+SAME = 1e-13  # states that rounding keeps apart differ by less than this, others by more
+_ULP = float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True)
+class Reachable:
+    """Plan on the reachable states, where they are finitely many.
+
+    horizon: plan this many steps; for ever by default. epsilon: the largest gap at the start that
+    merging states may cause. limit: how many states at most. time_limit: seconds. tolerance: states
+    closer than this, relative to the start's size, are merged.
+    """
+
+    horizon: int | None = None
+    epsilon: float = 1e-9
+    limit: int = LIMIT
+    time_limit: float | None = None
+    tolerance: float = TOLERANCE
+
+    @property
+    def name(self) -> str:
+        """The planner's name on the command line."""
+        return "reachable"
+
+    def solve(self, model: LinearModel, progress: Progress) -> Solution:
+        """Plan; a `ModelError` where the reachable states do not close within the limits."""
+        began = perf_counter()
+        discount = planning_discount(model, self.horizon)
+        graph = explore(
+            model,
+            limit=self.limit,
+            steps=self.horizon,
+            time_limit=self.time_limit,
+            tolerance=self.tolerance,
+        )
+        found = ProgressRow(perf_counter() - began, 0, points=len(graph.states))
+        progress(found)
+        if self.horizon is None:
+            plan = _for_ever(graph, discount)
+        else:
+            plan = _for_a_horizon(graph, discount, self.horizon)
+        close = bool(graph.edges.moved.max(initial=0.0) <= SAME)
+        gap = None if plan.upper is None else plan.upper - plan.lower
+        if not close and (gap is None or gap > self.epsilon):
+            cost = "an unknown amount" if gap is None else f"up to {gap:.2g}"
+            raise ModelError(
+                f"the {len(graph.states)} states reachable in {model.name} close only by merging "
+                f"states that differ, which may cost {cost} in value (epsilon is "
+                f"{self.epsilon:g}): use a smaller tolerance, or planner vi"
+            )
+        seconds = perf_counter() - began
+        last = ProgressRow(
+            seconds, 1, plan.lower, plan.upper, gap, vectors=len(plan.vectors), points=found.points
+        )
+        progress(last)
+        return Solution(
+            planner=self.name,
+            model=model,
+            status=_status(close, self.horizon),
+            value=plan.value,
+            lower=plan.lower,
+            upper=plan.upper,
+            residual=None,
+            epsilon=gap,
+            vectors=plan.vectors,
+            actions=plan.actions,
+            successors=plan.successors,
+            iterations=1,
+            seconds=seconds,
+            horizon=self.horizon,
+            trace=(found, last),
+            stages=plan.stages,
+            extras={"states": len(graph.states), "closed_exactly": close},
+        )
+
+
+def _status(close: bool, horizon: int | None) -> Status:
+    if not close:
+        return Status.SOLVED
+    return Status.EXACT if horizon is None else Status.HORIZON
+
+
+def value_bounds(model: LinearModel, total: float) -> tuple[float, float] | None:
+    """The least and greatest value that rewards allow, `total` being the sum of discounts."""
+    match model.domain:
+        case Simplex():
+            rewards = model.rewards
+        case Corners(points=points):
+            rewards = points @ model.rewards
+        case _:
+            return None
+    return total * float(rewards.min()), total * float(rewards.max())
+
+
+def hidden(graph: ReachableGraph, bounds: tuple[float, float] | None) -> Floats | None:
+    """What merging and rounding may hide in one step, (N, A), undiscounted; None: unknown."""
+    if bounds is None or graph.edges.shift is None:
+        return None
+    return graph.per_choice(graph.edges.shift) * (bounds[1] - bounds[0]) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    value: float
+    lower: float
+    upper: float | None
+    vectors: Floats
+    actions: Ints
+    successors: Ints
+    stages: tuple[tuple[Floats, Ints, Ints], ...] = ()
+
+
+def _problem(graph: ReachableGraph, discount: float, rewards: Floats) -> FiniteProblem:
+    return FiniteProblem(graph.transitions(), rewards, np.ones(rewards.shape, np.bool_), discount)
+
+
+def _for_ever(graph: ReachableGraph, discount: float) -> _Plan:
+    model = graph.model
+    rewards = graph.states @ model.rewards
+    problem = _problem(graph, discount, rewards)
+    values, _ = problem.optimum()
+    scale = float(np.abs(values).max())
+    actions = lowest_within(problem.action_values(values), 4 * ROUNDING * scale)
+    successors = graph.successors(actions)
+    controller = FiniteStateController(model.actions, model.observations, actions, successors)
+    vectors = controller.vectors(model)
+    value = float(vectors[0] @ model.start)
+    rounding = 2 * (model.dimension + 2) * _ULP * scale / (1 - discount)
+    paid = hidden(graph, value_bounds(model, 1 / (1 - discount)))
+    upper = None
+    if paid is not None:
+        above = _problem(graph, discount, rewards + discount * paid)
+        best, _ = above.optimum()
+        missed = max(0.0, float((above.action_values(best).max(axis=1) - best).max()))
+        upper = max(value, float(best[0])) + missed / (1 - discount) + rounding
+    return _Plan(value, value - rounding, upper, vectors, actions, successors)
+
+
+def _for_a_horizon(graph: ReachableGraph, discount: float, horizon: int) -> _Plan:
+    model = graph.model
+    rewards = graph.states @ model.rewards
+    problem = _problem(graph, discount, rewards)
+    total = sum(discount**k for k in range(horizon))
+    paid = hidden(graph, value_bounds(model, total))
+    above = None if paid is None else _problem(graph, discount, rewards + discount * paid)
+    values = best = np.zeros(len(rewards))
+    layers: list[tuple[Ints, Ints]] = []
+    nothing = np.full((len(rewards), len(model.observations)), -1, dtype=np.int64)
+    for k in range(1, horizon + 1):
+        choices = problem.action_values(values)
+        scale = float(np.abs(choices).max())
+        actions = lowest_within(choices, 4 * ROUNDING * scale)
+        values = choices.max(axis=1)
+        best = best if above is None else above.action_values(best).max(axis=1)
+        # With k steps to go, only states within horizon - k steps of the start can be met; they
+        # come first, since the graph was explored in order of depth.
+        met = int((graph.depth <= horizon - k).sum())
+        following = graph.successors(actions)[:met] if k > 1 else nothing[:met]
+        layers.append((actions[:met], following))
+    tree = PolicyTree(model.actions, model.observations, tuple(layers))
+    stages = tree.stages(model)
+    value = float(stages[-1][0] @ model.start)
+    rounding = 2 * (model.dimension + 2) * _ULP * total * float(np.abs(rewards).max())
+    upper = None if above is None else max(value, float(best[0])) + rounding
+    joined = tuple((v, *layer) for v, layer in zip(stages, layers, strict=True))
+    return _Plan(value, value - rounding, upper, *joined[-1], joined)

@@ -1,0 +1,247 @@
+"""The search for vectors: policy iteration on points and branch and bound, taking turns.
+
+Everything here computes and bounds; what it adds up to is said in `infinite`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rpsr.io.records import Floats, Ints
+from rpsr.planning import residual, warm
+from rpsr.planning.faces import on_faces
+from rpsr.planning.limits import Clock
+from rpsr.planning.lp import careful_gain, gain
+from rpsr.planning.process import CornerProcess
+from rpsr.planning.pruning import Effort
+
+REACHABLE = 30  # states reachable from the start, among the first witness points
+APART = 1e-3  # in some coordinate: closer points are not worth having both
+TIE = 1e-14  # of the largest value: two vectors this close at a point are as good
+SOLVED = 1e-12  # of the largest value: bounds of a program closer than this are an answer
+THIN = 0.02  # of the cutoff: what leaving out projected vectors may hide
+LARGEST_SUM = 2_000  # vectors in a cross-sum that is formed before the search
+SWEEPS = 300  # of the controller in a policy-iteration step
+STEPS = 20  # policy-iteration steps between two passes, at most
+PROGRAMS_PER_CALL = 5_000  # between two looks at the clock
+
+
+@dataclass
+class Search:
+    """A controller, values (K, k) with choices (K, 1 + O), and witness points (P, k).
+
+    A choice is an action and, for every observation, the vector to go on with.
+    faces: the corners of each part of the domain that is looked at; at first, all of it.
+    """
+
+    process: CornerProcess
+    clock: Clock
+    controller: tuple[Floats, Ints]  # one name, so that Ctrl-C finds both or neither changed
+    points: Floats
+    faces: list[Ints]
+    effort: Effort = field(default_factory=Effort)
+
+    @property
+    def moves(self) -> warm.Moves:
+        """The process's arrays as the kernels take them."""
+        p = self.process
+        return p.indptr, p.observation, p.target, p.chance, p.rewards
+
+    @property
+    def values(self) -> Floats:
+        """The vectors, at the corners."""
+        return self.controller[0]
+
+    @property
+    def choices(self) -> Ints:
+        """What each vector does, and goes on with."""
+        return self.controller[1]
+
+    @property
+    def whole(self) -> bool:
+        """Whether the whole domain is looked at."""
+        return len(self.faces[0]) == self.process.k
+
+    @property
+    def scale(self) -> float:
+        """A bound of the absolute values in play."""
+        return float(np.abs(self.process.rewards).max() + np.abs(self.values).max())
+
+    def improve(self, settled: float) -> None:
+        """Policy-iteration steps until the points have little to give and vectors stand still."""
+        for _ in range(STEPS):
+            values, choices, gain = warm.improve(
+                self.moves,
+                self.values,
+                self.choices,
+                self.points,
+                SWEEPS,
+                0.1 * settled * (1 - self.process.discount),
+                0.1 * settled,
+                TIE * self.scale,
+            )
+            self.controller = values, choices
+            self.clock.check()
+            if gain <= settled:
+                break
+        while self.excess > settled:
+            warm.sweep(self.moves, self.choices, self.values, SWEEPS, settled / 10)
+            self.clock.check()
+
+    def explore(self) -> None:
+        """Grow the witness points by a step along the best actions from those there are."""
+        plans = warm.backup_points(
+            self.moves,
+            self.values,
+            self.points,
+            np.full(len(self.points), -1),
+            self.choices.shape[1],
+            TIE * self.scale,
+        )
+        self.points = warm.expand(
+            self.moves,
+            self.points,
+            plans[:, 0].copy(),
+            self.process.observations,
+            APART,
+            len(self.points) + REACHABLE,
+        )
+
+    def narrow(self, faces: list[Ints]) -> None:
+        """From now on, look at these faces only."""
+        self.faces = faces
+        self.points = self.points[on_faces(self.points, faces)]
+
+    @property
+    def excess(self) -> float:
+        """The largest by which a vector exceeds its own backup, at any corner."""
+        return warm.excess(self.moves, self.choices, self.values)
+
+    def run(self, cutoff: float) -> tuple[int, float]:
+        """One pass of branch and bound: (vectors added, residual proven, inf if abandoned)."""
+        before, proven = len(self.values), -np.inf
+        limit = before + max(30, before)
+        self.clock.claim(_bytes(self.process, limit))
+        for face in self.faces:
+            for action in range(len(self.process.rewards)):
+                proven = max(proven, self._search(face, action, cutoff, limit))
+                if len(self.values) >= limit:
+                    return len(self.values) - before, np.inf
+        added = len(self.values) - before
+        if added:
+            v, solved = self.values.T, SOLVED * self.scale
+            proven += self.process.discount * max(
+                residual.rise(np.ascontiguousarray(v[face]), before, solved) for face in self.faces
+            )
+        return added, proven
+
+    def _search(self, face: Ints, action: int, cutoff: float, limit: int) -> float:
+        """Branch and bound for one action on one face, up to `limit` vectors; the residual."""
+        process, count = self.process, len(self.values)
+        n_observations, scale = process.observations, self.scale
+        v = np.ascontiguousarray(self.values.T)
+        g, source, first = residual.project(*self.moves[:4], action, face, v, count, n_observations)
+        solved = min(SOLVED * scale, 0.05 * cutoff)
+        g, source, first = residual.thin(
+            g, source, first, LARGEST_SUM, THIN * cutoff / (2 * n_observations), solved
+        )
+        groups = len(first) - 1
+        maxima, child, roots, deepest = residual.plant(g, first)
+        stack, depth = np.empty((deepest + 2, groups), dtype=np.int64), 1
+        stack[0] = roots
+        u = np.empty((len(face), limit))
+        u[:, :count] = v[face]
+        r = process.rewards[action, face]
+        tuples = np.empty((limit, groups), dtype=np.int64)
+        points = np.empty((limit, len(face)))
+        enough = cutoff - 2 * solved
+        tie = min(TIE * scale, 1e-3 * cutoff / groups)
+        size, bound = count, -np.inf
+        while True:
+            why, size, depth, programs, proven = residual.search(
+                u, size, r, g, first, maxima, child, stack, depth,
+                cutoff, enough, solved, tie, PROGRAMS_PER_CALL, tuples, points,
+            )  # fmt: skip
+            self.effort.programs += programs
+            bound = max(bound, proven)
+            if why == residual.STUCK:
+                self.effort.undecided += 1
+                w = r + maxima[stack[depth - 1]].sum(axis=0)
+                careful = careful_gain(u[:, :size].T, w)
+                if careful.upper <= cutoff:
+                    bound = max(bound, careful.upper)
+                elif size == limit:
+                    break
+                else:  # its bounds do not decide: a vector too many does no harm
+                    tuples[size] = child[stack[depth - 1], 1]
+                    u[:, size], points[size] = w, careful.point
+                    size += 1
+                depth -= 1
+            elif why != residual.PAUSED:
+                break
+            self.clock.check()
+        if size > count:
+            successors = source[tuples[count:size]].max(axis=1)  # each from the group that has it
+            self._adopt(face, action, successors, points[count:size])
+        return bound + THIN * cutoff
+
+    def look_ahead(self) -> None:
+        """Add the backup at the start, which may lie on no face."""
+        start, width = self.process.start[None], self.choices.shape[1]
+        plan = warm.backup_points(
+            self.moves, self.values, start, np.array([-1]), width, TIE * self.scale
+        )
+        self._append(plan)
+
+    def _adopt(self, face: Ints, action: int, successors: Ints, points: Floats) -> None:
+        """Add vectors that a search found, and the points where it found them."""
+        full = np.zeros((len(points), self.process.k))
+        full[:, face] = points
+        self.points = np.vstack([self.points, full])
+        self._append(np.insert(successors, 0, action, axis=1))
+
+    def _append(self, choices: Ints) -> None:
+        values = warm.backups(self.moves, choices, self.values)
+        self.controller = np.vstack([self.values, values]), np.vstack([self.choices, choices])
+
+
+def begin(process: CornerProcess, clock: Clock) -> Search:
+    """Blind policies, each doing one action for ever, and the first witness points.
+
+    Those are the corners and the first states reachable from the start.
+    """
+    n_actions = len(process.rewards)
+    moves = process.indptr, process.observation, process.target, process.chance, process.rewards
+    low = process.rewards.min(axis=1) / (1 - process.discount)
+    low -= process.rounding(1.0) * np.abs(low) / (1 - process.discount)
+    values = np.repeat(low[:, None], process.k, axis=1)
+    choices = np.repeat(np.arange(n_actions)[:, None], 1 + process.observations, axis=1)
+    warm.sweep(moves, choices, values, SWEEPS, 0.0)
+    anything, observations = np.array([-1]), process.observations
+    start = process.start[None]
+    reached = warm.expand(moves, start, anything, observations, APART, REACHABLE)
+    points = np.vstack([np.eye(process.k), reached])
+    return Search(process, clock, (values, choices), points, [np.arange(process.k)])
+
+
+def go_on(search: Search, values: Floats, choices: Ints) -> None:
+    """Add vectors of an earlier search, each with a point where it is the best, if it is anywhere.
+
+    They need not be believed: sweeps and the two certificates see to it.
+    """
+    others = [np.delete(values, i, axis=0) for i in range(len(values))] if len(values) > 1 else []
+    points = [gain(rest, vector).point for rest, vector in zip(others, values, strict=False)]
+    old = len(search.values)
+    choices = np.hstack([choices[:, :1], choices[:, 1:] + old])
+    search.controller = (
+        np.vstack([search.values, values]),
+        np.vstack([search.choices, choices]),
+    )
+    search.points = np.vstack([search.points, *points])
+
+
+def _bytes(process: CornerProcess, vectors: int) -> int:
+    """What a pass over so many vectors needs, roughly: vectors, projections and trees."""
+    return 8 * vectors * (process.k * (4 + 4 * process.observations) + 4 * process.observations)

@@ -1,0 +1,109 @@
+"""What planning returns: a value, bounds that hold, why it stopped, and a policy.
+
+A planner is a frozen dataclass of keyword hyper-parameters with one method,
+`solve(model, progress) -> Solution`; it holds no data. `solve` (in `rpsr.planning`) is the verb.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Protocol
+
+import numpy as np
+
+from rpsr.io.records import Floats, Ints
+from rpsr.models.linear import LinearModel
+
+
+class Status(Enum):
+    """Why planning stopped; the text tells the user what to do next."""
+
+    SOLVED = "solved: the value is proven to the precision that was asked for"
+    EXACT = "solved exactly: a finite problem, to machine precision"
+    HORIZON = "solved: the whole horizon was planned, exactly"
+    TIME = "stopped by the time limit: the bounds hold; give it more time to close the gap"
+    MEMORY = "stopped by the memory limit: the bounds hold; give it more memory to close the gap"
+    ITERATIONS = "stopped by the iteration limit: the bounds hold; allow more to close the gap"
+    INTERRUPTED = "interrupted: the bounds hold; resume from the checkpoint to go on"
+    NO_UPPER_BOUND = "the model's domain is unknown: the lower bound holds, no upper bound can"
+
+    @property
+    def reached_goal(self) -> bool:
+        """Whether the goal was reached, rather than a limit."""
+        return self in (Status.SOLVED, Status.EXACT, Status.HORIZON)
+
+
+@dataclass(frozen=True)
+class ProgressRow:
+    """The one row of progress; what a planner does not have is None."""
+
+    seconds: float
+    iteration: int
+    lower: float | None = None
+    upper: float | None = None
+    gap: float | None = None
+    residual: float | None = None
+    vectors: int | None = None
+    points: int | None = None
+    programs: int | None = None
+
+
+Progress = Callable[[ProgressRow], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The result of planning on a linear model of dimension n.
+
+    value: at the start, of the policy returned (a lower bound where only bounds are known).
+    lower, upper: bounds on the optimal value at the start; upper is None where none can be had.
+    residual: the proven Bellman residual, or None. epsilon: the certified error of the value
+    function over the domain, or None.
+    vectors (K, n) and actions (K,): the value function V(x) = max_k vectors[k] . x and the first
+    action of each vector's policy. successors (K, O): for each vector and observation, the vector
+    that its policy goes on with, or -1 where that is not known.
+    horizon: None for the infinite horizon, else the number of steps planned.
+    """
+
+    planner: str
+    model: LinearModel
+    status: Status
+    value: float
+    lower: float
+    upper: float | None
+    residual: float | None
+    epsilon: float | None
+    vectors: Floats
+    actions: Ints
+    successors: Ints
+    iterations: int
+    seconds: float
+    horizon: int | None = None
+    seed: int | None = None
+    trace: tuple[ProgressRow, ...] = ()
+    stages: tuple[tuple[Floats, Ints, Ints], ...] = ()  # finite horizon: one value function a step
+    extras: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def gap(self) -> float | None:
+        """Upper minus lower at the start."""
+        return None if self.upper is None else self.upper - self.lower
+
+    def value_at(self, states: Floats) -> Floats:
+        """The value function at a batch of states, (B, n) -> (B,)."""
+        return np.max(np.atleast_2d(states) @ self.vectors.T, axis=1)
+
+
+class Planner(Protocol):
+    """A frozen dataclass of hyper-parameters that can solve a linear model."""
+
+    @property
+    def name(self) -> str:
+        """The planner's name on the command line."""
+        ...
+
+    def solve(self, model: LinearModel, progress: Progress) -> Solution:
+        """Plan. `progress` is called with one row now and then and must not be relied upon."""
+        ...

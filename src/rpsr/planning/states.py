@@ -1,0 +1,65 @@
+"""A growing set of states in which a state is found again by closeness.
+
+Rounding each coordinate and hashing the result separates neighbours that fall on two sides of a
+rounding boundary. Here a state is hashed by one number, its product with a fixed random vector v of
+unit 1-norm: two states within t of each other in every coordinate have products within t, so with
+cells of width t the one is found in the other's cell or in a neighbour of it. What is found there
+is then compared, all coordinates, before it counts as the same.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rpsr.io.records import Floats
+
+
+class StateTable:
+    """States (n,) by index; `tolerance` is relative to `size`, that of the first by default."""
+
+    def __init__(self, first: Floats, tolerance: float, size: float | None = None) -> None:
+        direction = np.random.default_rng(0).standard_normal(len(first))
+        self._direction = direction / np.abs(direction).sum()
+        size = float(np.abs(first).max()) if size is None else size
+        self._width = tolerance * max(size, float(np.finfo(float).tiny))
+        self._cells: dict[int, list[int]] = {}
+        self._rows = np.empty((16, len(first)))
+        self._count = 0
+        self.add(first)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def states(self) -> Floats:
+        """All states, (N, n), in the order they were added."""
+        return self._rows[: self._count]
+
+    def find(self, state: Floats) -> int:
+        """The index of the nearest state within the tolerance, or -1."""
+        cell = self._cell(state)
+        near = [i for c in (cell - 1, cell, cell + 1) for i in self._cells.get(c, ())]
+        if not near:
+            return -1
+        distances = np.abs(self._rows[near] - state).max(axis=1)
+        best = int(distances.argmin())
+        return near[best] if distances[best] <= self._width else -1
+
+    def add(self, state: Floats) -> int:
+        """Add a state, whether or not it is there already; its index."""
+        if self._count == len(self._rows):
+            self._rows = np.vstack([self._rows, np.empty_like(self._rows)])
+        index = self._count
+        self._rows[index] = state
+        self._cells.setdefault(self._cell(state), []).append(index)
+        self._count += 1
+        return index
+
+    def cut(self, count: int) -> None:
+        """Forget all but the first `count` states."""
+        for index in range(count, self._count):
+            self._cells[self._cell(self._rows[index])].remove(index)
+        self._count = count
+
+    def _cell(self, state: Floats) -> int:
+        return int(np.floor(float(state @ self._direction) / self._width))

@@ -1,0 +1,94 @@
+"""Two linear models of one process, side by side: the direct sum.
+
+States are pairs (x, y), both filtered from the same history. Since both models give an observation
+the same probability, the pair is a state of a linear model with block-diagonal operators and the
+first model's normaliser. Its rewards are the first model's; the second's are `second_rewards`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rpsr.errors import ModelError
+from rpsr.io.records import Floats
+from rpsr.models.domain import Corners, Domain, Simplex, Unknown
+from rpsr.models.linear import LinearModel
+from rpsr.models.operators import Operators, SparseOperators
+from rpsr.planning.coordinates import corners_of
+
+
+@dataclass(frozen=True, eq=False)
+class SumOperators(Operators):
+    """Block-diagonal operators: those of two models of dimensions n and m."""
+
+    first: Operators
+    second: Operators
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(A, O, n + m)."""
+        actions, observations, n = self.first.shape
+        return actions, observations, n + self.second.shape[2]
+
+    def left(self, x: Floats, action: int, observation: int) -> Floats:
+        """(x, y) M[a, o], (B, n + m) -> (B, n + m)."""
+        n = self.first.shape[2]
+        ahead = self.first.left(x[:, :n], action, observation)
+        return np.hstack([ahead, self.second.left(x[:, n:], action, observation)])
+
+    def right(self, v: Floats, action: int, observation: int) -> Floats:
+        """M[a, o] (v, w), (K, n + m) -> (K, n + m)."""
+        n = self.first.shape[2]
+        ahead = self.first.right(v[:, :n], action, observation)
+        return np.hstack([ahead, self.second.right(v[:, n:], action, observation)])
+
+
+def direct_sum(first: LinearModel, second: LinearModel) -> LinearModel:
+    """The two models side by side; they must name the same actions and observations."""
+    if (first.actions, first.observations) != (second.actions, second.observations):
+        raise ModelError(f"{first!r} and {second!r} do not have the same actions and observations")
+    n = second.dimension
+    off = float(np.abs(_seen(first) - _seen(second)).max())
+    if off > 1e-9:
+        raise ModelError(
+            f"{first!r} and {second!r} disagree on what is seen at the start, by {off:.2g}"
+        )
+    return LinearModel(
+        kind=f"{first.kind}+{second.kind}",
+        name=first.name,
+        actions=first.actions,
+        observations=first.observations,
+        start=np.concatenate([first.start, second.start]),
+        operators=SumOperators(first.operators, second.operators),
+        normalizer=np.concatenate([first.normalizer, np.zeros(n)]),
+        rewards=np.vstack([first.rewards, np.zeros((n, len(first.actions)))]),
+        discount=first.discount,
+        domain=_domain(first, second),
+        rounding=max(first.rounding, second.rounding),
+    )
+
+
+def second_rewards(first: LinearModel, second: LinearModel) -> Floats:
+    """The second model's rewards on states of the sum, (n + m, A)."""
+    return np.vstack([np.zeros((first.dimension, len(first.actions))), second.rewards])
+
+
+def _seen(model: LinearModel) -> Floats:
+    return np.stack([model.predict(model.start, a) for a in range(len(model.actions))])
+
+
+def _domain(first: LinearModel, second: LinearModel) -> Domain:
+    """Pairs of corners, where both models' corners are the states of one POMDP."""
+    kernel = None
+    for model in (first, second):
+        if isinstance(model.domain, Corners):
+            kernel = model.domain.kernel
+        elif isinstance(model.domain, Simplex) and isinstance(model.operators, SparseOperators):
+            kernel = kernel or model.operators.process
+    origins = {model.provenance.get("pomdp") for model in (first, second)}
+    if kernel is None or len(origins) > 1 or None in origins:
+        return Unknown()
+    corners = [corners_of(model) for model in (first, second)]
+    return Corners(np.hstack(corners), kernel)

@@ -1,0 +1,155 @@
+"""`rpsr accuracy`: one row a source, in JSON and for people, and its exit codes."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rpsr import save
+from rpsr.cli.app import main
+from rpsr.domains import build
+from rpsr.predictive import survey
+
+KEYS = {
+    *("domain", "states", "actions", "observations", "psr_rank", "rpsr_rank", "accurate"),
+    *("accurate_reachable", "d_inf", "rel_d_inf", "d_inf_reachable", "rpsr_d_inf", "certified"),
+    *("error_probability", "margin", "seconds", "error"),
+}
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def say(capsys):
+    """Run a command; its exit code, its standard output and its standard error."""
+
+    def run(*words):
+        code = main(list(words))
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def test_rows_have_every_key(say):
+    code, out, err = say("accuracy", "tiger", "loadunload", "--json")
+    facts = json.loads(out)
+    assert (code, err) == (0, "")
+    assert facts["schema"] == "rpsr.accuracy/1"
+    assert facts["source"] == ["tiger", "loadunload"]
+    assert [row["domain"] for row in facts["rows"]] == ["tiger", "loadunload"]
+    assert all(row.keys() >= KEYS for row in facts["rows"])
+    assert [row["accurate"] for row in facts["rows"]] == [True, False]
+
+
+def test_an_unreadable_source_is_a_row_and_the_exit_code_after_all_rows(say):
+    Path("bad.pomdp").write_text("nonsense\n")
+    code, out, err = say("accuracy", "tigre", "bad.pomdp", "paint", "--json")
+    rows = json.loads(out)["rows"]
+    assert (code, err) == (1, "")
+    assert [row["domain"] for row in rows] == ["tigre", "bad", "paint"]
+    assert [row["error"] is None for row in rows] == [False, False, True]
+    assert rows[1]["error"].startswith("bad.pomdp:1:1: ")
+    assert {key for key, value in rows[1].items() if value is not None} == {
+        *("domain", "source", "seconds", "error", "stamp"),
+    }
+    assert rows[2]["d_inf"] == pytest.approx(4 / 3)
+
+
+def test_people_read_a_table_and_errors_below_it(say):
+    Path("bad.pomdp").write_text("nonsense\n")
+    code, out, err = say("accuracy", "paint", "bad.pomdp", "tiger")
+    assert (code, err) == (1, "")
+    lines = [line.split() for line in out.splitlines()]
+    assert ["paint", "4", "4", "2", "2", "4", "no", "no", "1.333", "1.333", "1.333"] in [
+        line[:11] for line in lines
+    ]
+    assert ["tiger", "2", "3", "2", "2", "2", "yes", "yes", "0", "0", "0"] in [
+        line[:11] for line in lines
+    ]
+    assert "1 of 2 models are not accurate as PSRs." in out
+    assert out.splitlines()[-1].startswith("bad.pomdp:1:1: ")
+
+
+def test_one_source_is_told_with_its_costly_merges(say):
+    out = say("accuracy", "loadunload")[1]
+    assert "states loaded-0 and empty-0 look alike to every test, but actions right and left" in out
+    assert "look alike" not in say("accuracy", "loadunload", "tiger")[1]
+
+
+def test_a_folder_stands_for_its_files(say):
+    Path("models").mkdir()
+    for name in ("tiger", "paint"):
+        save(build(name), f"models/{name}.pomdp")
+    rows = json.loads(say("accuracy", "models", "--json")[1])["rows"]
+    assert [row["domain"] for row in rows] == ["paint", "tiger"]
+
+
+def test_a_source_named_twice_is_one_row(say):
+    assert len(json.loads(say("accuracy", "tiger", "tiger", "--json")[1])["rows"]) == 1
+
+
+def test_floats_are_not_certified(say):
+    (row,) = json.loads(say("accuracy", "tiger", "--float", "--json")[1])["rows"]
+    assert (row["certified"], row["error_probability"]) == (False, None)
+
+
+def test_rows_are_shown_in_the_order_asked_for(say, monkeypatch):
+    rows = [survey.survey_row(source) for source in ("tiger", "paint", "1d")]
+    told = []
+
+    def finished(sources, options, *, jobs, record):
+        told.append((jobs, record, options.exact))
+        return iter(rows)
+
+    monkeypatch.setattr(survey, "survey", finished)
+    shown = json.loads(say("accuracy", "1d", "tiger", "paint", "--jobs", "2", "--json")[1])["rows"]
+    assert [row["domain"] for row in shown] == ["1d", "tiger", "paint"]
+    assert told == [(2, None, None)]
+
+
+def test_rows_are_kept_and_not_done_again(say, monkeypatch):
+    first = say("accuracy", "tiger", "paint", "--json", "-o", "rows.jsonl")
+    assert len(Path("rows.jsonl").read_text().splitlines()) == 2
+    monkeypatch.setattr(survey, "survey_row", None)  # nothing is left to do
+    assert say("accuracy", "tiger", "paint", "--json", "--output", "rows.jsonl") == first
+
+
+def test_options_that_every_source_has(say):
+    code, out, _ = say("accuracy", "tiger", "--discount", "0.5", "--normalize")
+    assert code == 0
+    assert "tiger" in out
+    assert say("accuracy", "tiger", "--discount", "2")[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["accuracy"], 2, "requires an argument"),
+        (["accuracy", "tiger", "--jobs", "0"], 2, "--jobs"),
+        (["accuracy", "."], 1, ".: is a folder without .pomdp files"),
+        (["accuracy", "tiger", "-o", "no/where.jsonl"], 1, "cannot be written"),
+    ],
+)
+def test_an_error_of_the_whole_is_one_line(say, words, code, message):
+    found, out, err = say(*words)
+    assert (found, out) == (code, "")
+    assert err.startswith("rpsr: ")
+    assert err.count("\n") == 1
+    assert message in err
+
+
+def test_an_interrupt_shows_the_rows_so_far(say, monkeypatch):
+    work = survey.survey_row
+
+    def interrupted(source, options):
+        if source == "paint":
+            raise KeyboardInterrupt
+        return work(source, options)
+
+    monkeypatch.setattr(survey, "survey_row", interrupted)
+    code, out, err = say("accuracy", "tiger", "paint", "1d", "--json")
+    assert (code, err) == (130, "rpsr: interrupted\n")
+    assert [row["domain"] for row in json.loads(out)["rows"]] == ["tiger"]

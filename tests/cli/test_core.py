@@ -1,0 +1,157 @@
+"""`rpsr core`: tables for people, the JSON contract, and what it refuses."""
+
+import json
+
+import numpy as np
+import pytest
+from tests.models.builders import Sizes, random_arrays
+
+from rpsr import POMDP, save
+from rpsr.cli.app import main
+from rpsr.domains import build
+from rpsr.predictive import find_core, outcomes_of, parse_future
+
+KEYS = {
+    *("schema", "version", "source", "model", "search", "rank", "core", "condition_number"),
+    *("margin", "certified", "error_probability", "seconds"),
+}
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def say(capsys):
+    """Run a command that must succeed; its standard output and standard error."""
+
+    def run(*words):
+        assert main(list(words)) == 0
+        return capsys.readouterr()
+
+    return run
+
+
+def document(text):
+    """The one JSON document that a text is."""
+
+    def refuse(constant):
+        raise AssertionError(f"{constant} is not JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+# ---- JSON
+
+
+@pytest.mark.parametrize("model", ["psr", "rpsr", "ra-psr"])
+@pytest.mark.parametrize("search", ["bfs", "dfs"])
+def test_the_document_has_every_key(say, model, search):
+    out, err = say("core", "loadunload", "--model", model, "--search", search, "--json")
+    facts = document(out)
+    assert facts.keys() >= KEYS
+    assert (facts["schema"], facts["model"], facts["search"]) == ("rpsr.core/1", model, search)
+    assert facts["rank"] == len(facts["core"]) == {"psr": 5, "rpsr": 9, "ra-psr": 10}[model]
+    assert facts["certified"] is True
+    assert err == ""
+
+
+def test_members_are_told_by_their_parts(say):
+    tests = document(say("core", "loadunload", "--json").out)["core"]
+    assert tests[3] == {
+        "text": "right travel, left loading",
+        "interactions": [["right", "travel"], ["left", "loading"]],
+        "action": None,
+        "token": False,
+    }
+    intents = document(say("core", "loadunload", "--model", "rpsr", "--json").out)["core"]
+    assert [(i["interactions"], i["action"], i["token"]) for i in intents[:2]] == [
+        ([], None, True),
+        ([], "right", False),
+    ]
+    for member in (*tests, *intents):
+        assert str(parse_future(member["text"])) == member["text"]
+
+
+def test_outcomes_come_with_matrix_only(say):
+    assert "outcomes" not in document(say("core", "loadunload", "--json").out)
+    facts = document(say("core", "loadunload", "--json", "--matrix").out)
+    futures = [parse_future(member["text"]) for member in facts["core"]]
+    assert np.array_equal(np.array(facts["outcomes"]).T, outcomes_of(build("loadunload"), futures))
+
+
+def test_a_number_that_does_not_exist_is_null(say):
+    facts = document(say("core", "tiger", "--float", "--json").out)
+    assert (facts["certified"], facts["error_probability"]) == (False, None)
+    assert facts["margin"]["smallest_accepted"] > 0.1
+
+
+def test_the_answer_is_the_librarys(say):
+    facts = document(say("core", "iff", "--search", "dfs", "--json").out)
+    core = find_core(build("iff"), "psr", search="dfs")
+    assert [member["text"] for member in facts["core"]] == [str(m) for m in core.members]
+    assert facts["condition_number"] == pytest.approx(core.condition_number, rel=1e-6)
+
+
+# ---- people
+
+
+def test_core_intents_of_load_unload_for_a_talk(say):
+    out, err = say("core", "loadunload", "--model", "rpsr")
+    assert err == ""
+    lines = [line.split("  ") for line in out.splitlines()]
+    assert out.startswith("The R-PSR of loadunload: rank 9, 10 states\n")
+    for row in ("ε; ζ", "right travel, left loading; ζ"):
+        assert any(row in [cell.strip() for cell in line] for line in lines)
+    assert "0 0 0 1 0 0 0 0 0 0" in out
+    assert "condition number of U: 8.99" in out
+    assert "all of them are linear in this state, as in every R-PSR" in out
+    assert "wrong with probability at most" in out
+
+
+def test_a_psr_says_which_rewards_it_cannot_hold(say):
+    out = say("core", "paint").out
+    assert "not accurate; no linear function of this state gives the rewards of ship, reject" in out
+    assert "rewards: accurate" in say("core", "tiger").out
+    assert "rank: certain, by exact arithmetic" in say("core", "tiger").out
+    assert "rank: decided in floats" in say("core", "tiger", "--float").out
+
+
+def test_long_outcomes_are_left_out_unless_asked_for(say):
+    assert "outcome in states" not in say("core", "tiger-grid").out
+    assert "outcome in states 0 to 35" in say("core", "tiger-grid", "--matrix").out
+
+
+def test_warnings_go_to_standard_error(say):
+    T, O, R = random_arrays(0, Sizes(2, 3, 2))
+    save(POMDP.from_arrays(T * (1 + 1e-6), O, R), "off.rpsr")
+    out, err = say("core", "off.rpsr")
+    assert "rescaled" in err
+    assert "rescaled" not in out
+
+
+# ---- what is refused
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["core", "floats.rpsr", "--exact"], 1, "known only in floats"),
+        (["core", "belief.rpsr"], 1, "holds a belief model, expected a POMDP"),
+        (["core", "tigre"], 1, "no built-in domain is called 'tigre'"),
+        (["core", "tiger", "--exact", "--float"], 2, "Mutually exclusive"),
+        (["core", "tiger", "--model", "mdp"], 2, "mdp"),
+        (["core", "tiger", "--search", "best"], 2, "best"),
+        (["core"], 2, "requires an argument"),
+    ],
+)
+def test_an_error_is_one_line(capsys, words, code, message):
+    save(POMDP.from_arrays(*random_arrays(0, Sizes(2, 3, 2))), "floats.rpsr")
+    save(build("tiger").belief_model(), "belief.rpsr")
+    assert main(words) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("rpsr: ")
+    assert err.count("\n") == 1
+    assert message in err

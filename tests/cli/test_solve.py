@@ -1,0 +1,250 @@
+"""`rpsr solve`: what it prints, writes and returns."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rpsr import save
+from rpsr.cli.app import main
+from rpsr.domains import build
+from rpsr.planning import PLANNER_NAMES, load_policy, read_alpha, read_pg
+from rpsr.planning.reachable import Reachable
+from rpsr.planning.solution import ProgressRow, Status
+from rpsr.predictive import rpsr
+
+KEYS = {
+    *("schema", "version", "source", "model", "planner", "discount", "horizon", "status", "value"),
+    *("lower", "upper", "gap", "residual", "vectors", "iterations", "seconds", "seed"),
+}
+PARR = 7.201039921204691
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def say(capsys):
+    """Run a command; its exit code, standard output and standard error."""
+
+    def run(*words):
+        code = main(list(words))
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+@pytest.mark.parametrize("model", ["pomdp", "psr", "rpsr", "ra-psr"])
+def test_every_model_is_planned_on(say, model):
+    code, out, err = say("solve", "parr", "--planner", "reachable", "--model", model, "--json")
+    found = json.loads(out)
+    assert (code, err) == (0, "")
+    assert found.keys() >= KEYS
+    assert (found["schema"], found["model"]) == ("rpsr.solve/1", model)
+    assert (found["status"], found["planner"]) == ("exact", "reachable")
+    assert (found["discount"], found["horizon"], found["seed"]) == (0.95, None, None)
+    assert found["lower"] <= found["value"] <= found["upper"]
+    expected = 6.327782646801046 if model == "psr" else PARR
+    assert found["value"] == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("planner", PLANNER_NAMES)
+def test_every_planner_can_be_named(say, planner):
+    words = ("--planner", planner, "--horizon", "3", "--json", "--seed", "7")
+    code, out, _ = say("solve", "parr", *words)
+    found = json.loads(out)
+    assert code == 0
+    assert found["value"] == pytest.approx(0.95**2, abs=1e-9)  # the third step pays
+    assert (found["horizon"], found["seed"]) == (3, 7)
+
+
+def test_people_see_a_table(say):
+    code, out, err = say("solve", "parr", "--planner", "reachable")
+    assert (code, err) == (0, "")
+    assert "solved exactly: a finite problem, to machine precision" in out
+    assert "7.2010399212" in out
+
+
+def test_discount_one_needs_a_horizon(say):
+    code, out, err = say("solve", "parr", "--planner", "reachable", "--discount", "1")
+    assert (code, out) == (1, "")
+    assert "give a horizon or a discount below 1" in err
+    words = ("--planner", "reachable", "--discount", "1", "--horizon", "4", "--json")
+    code, out, _ = say("solve", "parr", *words)
+    assert code == 0
+    assert json.loads(out)["value"] == pytest.approx(1.5, abs=0.51)
+
+
+def test_a_native_model_is_planned_on_as_it_is(say):
+    save(rpsr(build("parr")), "m.rpsr")
+    code, out, _ = say("solve", "m.rpsr", "--planner", "reachable", "--json")
+    found = json.loads(out)
+    assert (code, found["model"]) == (0, "rpsr")
+    assert found["value"] == pytest.approx(PARR, abs=1e-9)
+    code, _, err = say("solve", "m.rpsr", "--planner", "reachable", "--model", "psr")
+    assert code == 1
+    assert "m.rpsr: holds a rpsr model, expected a POMDP" in err
+
+
+# ---- what it writes
+
+
+def test_policies_are_written_in_three_forms(say):
+    belief = build("parr").belief_model()
+    for name in ("p.alpha", "p.pg", "p.json"):
+        words = ("--planner", "reachable", "--model", "rpsr", "-o", name)
+        assert say("solve", "parr", *words)[0] == 0
+    vectors, _ = read_alpha("p.alpha", belief)
+    assert float((vectors @ belief.start).max()) == pytest.approx(PARR, abs=1e-9)
+    assert read_pg("p.pg", belief).value(belief) == pytest.approx(PARR, abs=1e-9)
+    stored = load_policy("p.json", belief)
+    assert float((stored.vectors @ belief.start).max()) == pytest.approx(PARR, abs=1e-9)
+    assert say("solve", "parr", "--planner", "reachable", "--horizon", "3", "-o", "t.json")[0] == 0
+    assert load_policy("t.json", belief).horizon == 3
+
+
+def test_a_policy_on_standard_output_is_alone_there(capfdbinary):
+    assert main(["solve", "parr", "--planner", "reachable", "-o", "-"]) == 0
+    document = json.loads(capfdbinary.readouterr().out)
+    assert document["format"] == "rpsr-policy"
+    assert main(["solve", "parr", "--planner", "reachable", "-o", "-", "--json"]) == 1
+
+
+# ---- usage
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["--planner", "nope"],
+            f"no planner is called 'nope'; there is {', '.join(PLANNER_NAMES)}",
+        ),
+        (["--horizon", "0"], "read 0, expected a number above 0"),
+        (["--epsilon", "-1"], "expected a number above 0"),
+        (["--epsilon", "nan"], "expected a number above 0"),
+        (["--time-limit", "0"], "expected a number above 0"),
+        (["--model", "mdp"], "mdp"),
+    ],
+)
+def test_usage(say, words, message):
+    code, out, err = say("solve", "parr", *words)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_an_option_that_a_planner_lacks_is_not_passed_over_in_silence(say):
+    code, _, err = say("solve", "parr", "--planner", "reachable", "--memory-limit", "1000000")
+    assert code == 0
+    assert err == "rpsr: planner reachable has no memory limit: it is ignored\n"
+
+
+# ---- limits, interrupts, progress
+
+
+def stopping(status):
+    """A planner's `solve` that reports a row and stops for a reason."""
+    sound = Reachable.solve
+
+    def solve(self, model, progress):
+        progress(ProgressRow(0.5, 1, lower=1.0, vectors=8))
+        progress(ProgressRow(0.6, 2, lower=1.5))
+        found = sound(self, model, lambda row: None)
+        return replace(found, status=status, upper=None if "UPPER" in status.name else 9.0)
+
+    return solve
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (Status.TIME, 3),
+        (Status.MEMORY, 3),
+        (Status.ITERATIONS, 3),
+        (Status.NO_UPPER_BOUND, 3),
+        (Status.INTERRUPTED, 130),
+        (Status.SOLVED, 0),
+    ],
+)
+def test_where_it_stopped_decides_the_exit_code_and_the_best_is_written(
+    say, monkeypatch, status, code
+):
+    monkeypatch.setattr(Reachable, "solve", stopping(status))
+    words = ("--planner", "reachable", "--json", "-o", "p.json", "--checkpoint", "c.ckpt")
+    given, out, err = say("solve", "parr", *words)
+    found = json.loads(out)
+    assert (given, err) == (code, "")
+    assert (found["status"], found["message"]) == (status.name.lower(), status.value)
+    assert (found["upper"] is None) == (found["gap"] is None) == (status is Status.NO_UPPER_BOUND)
+    assert len(load_policy("p.json", build("parr").belief_model()).vectors) == 8
+    assert Path("c.ckpt").exists()
+
+
+def test_a_time_limit_of_the_exact_planner_is_exit_3(say):
+    code, out, _ = say("solve", "4x3", "--time-limit", "0.3", "--epsilon", "1e-8", "--json")
+    found = json.loads(out)
+    assert (code, found["status"]) == (3, "time")
+    assert found["lower"] <= found["upper"]
+
+
+def test_a_checkpoint_is_gone_on_from(say, monkeypatch):
+    given = []
+
+    def resume(self, model, progress, checkpoint):
+        given.append(checkpoint.vectors.shape)
+        return self.solve(model, progress)
+
+    words = ("solve", "parr", "--planner", "reachable", "--checkpoint", "c.ckpt")
+    assert say(*words)[0] == 0
+    code, _, err = say(*words)
+    assert code == 1
+    assert "planner reachable cannot go on from a checkpoint" in err
+    monkeypatch.setattr(Reachable, "resume", resume, raising=False)
+    assert say(*words)[0] == 0
+    assert given == [(8, 7)]
+
+
+def test_progress_is_drawn_on_a_terminal_only(say, monkeypatch):
+    monkeypatch.setattr(Reachable, "solve", stopping(Status.SOLVED))
+    words = ("solve", "parr", "--planner", "reachable")
+    assert say(*words)[2] == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    _, _, err = say(*words)
+    head, *rows = err.splitlines()
+    names = ["seconds", "iteration", "lower", "upper", "gap", "residual", "vectors", "points"]
+    assert head.split() == [*names, "programs"]
+    assert [row.split() for row in rows] == [["0.5", "1", "1", "8"]]  # the second came too soon
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of another kind")
+def test_ctrl_c_leaves_the_best_result_and_exits_130():
+    words = ["solve", "4x3", "--epsilon", "1e-8", "--json", "-o", "p.json"]
+    program = f"""
+import os, signal, sys
+from contextlib import contextmanager
+import rpsr.cli.solve
+from rpsr.cli.app import main
+
+@contextmanager
+def interrupting():
+    yield lambda row: os.kill(os.getpid(), signal.SIGINT)
+
+rpsr.cli.solve.planning_progress = interrupting
+sys.exit(main({words!r}))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert (done.returncode, done.stderr) == (130, "")
+    found = json.loads(done.stdout)
+    assert found["status"] == "interrupted"
+    assert found["lower"] <= found["upper"]
+    stored = load_policy("p.json", build("4x3").belief_model())
+    assert len(stored.vectors) == found["vectors"]

@@ -1,0 +1,139 @@
+"""Bytes in, bytes out: what cannot be read is named, and what is written is written whole."""
+
+import gzip
+import os
+import sys
+import tracemalloc
+from io import BytesIO, TextIOWrapper
+
+import pytest
+from tests.io.reading import NAMES, REST, read
+
+from rpsr.errors import InputError
+from rpsr.io import files
+from rpsr.io.pomdp_reader import read_pomdp
+from rpsr.io.pomdp_writer import format_pomdp, write_pomdp
+
+TEXT = NAMES + REST
+MODEL = read(TEXT)
+MEGABYTE = 10**6
+
+
+# ---- reading
+
+
+def refused_file(path) -> str:
+    with pytest.raises(InputError) as refused:
+        read_pomdp(path)
+    assert refused.value.place == str(path)
+    assert "\n" not in str(refused.value)
+    return refused.value.message
+
+
+def test_binary_files(tmp_path):
+    path = tmp_path / "f.pomdp"
+    path.write_bytes(b"states: 2\n" + bytes(range(256)))
+    assert refused_file(path) == "read the byte 0x00, expected text: is this a binary file?"
+    path.write_bytes("states: 2".encode("utf-16"))
+    assert "is this a binary file?" in refused_file(path)
+
+
+def test_folders_and_missing_files(tmp_path):
+    assert refused_file(tmp_path) == "is a folder, expected a file"
+    assert refused_file(tmp_path / "none.pomdp") == "cannot be read: No such file or directory"
+
+
+@pytest.mark.parametrize("cut", [3, 10, 30, -1])
+def test_truncated_gzip(tmp_path, cut):
+    path = tmp_path / "f.pomdp.gz"
+    path.write_bytes(gzip.compress(TEXT.encode())[:cut])
+    assert refused_file(path).startswith("broken gzip: ")
+
+
+def test_damaged_gzip(tmp_path):
+    path, packed = tmp_path / "f.pomdp.gz", bytearray(gzip.compress(TEXT.encode()))
+    said: list[str] = []
+    for at in range(2, len(packed)):
+        damaged = packed.copy()
+        damaged[at] ^= 0xFF
+        path.write_bytes(damaged)
+        try:
+            assert read_pomdp(path).digest() == MODEL.digest()  # a byte of a date, say
+        except InputError as error:
+            said.append(str(error))
+    assert len(said) > len(packed) / 2
+    assert not any("\n" in error for error in said)
+
+
+def test_a_gzip_bomb_is_refused_at_the_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "LARGEST_TEXT", MEGABYTE)
+    path = tmp_path / "f.pomdp.gz"
+    path.write_bytes(gzip.compress(b" " * 50 * MEGABYTE))
+    tracemalloc.start()
+    try:
+        assert refused_file(path).startswith("unpacks to more than")
+        assert tracemalloc.get_traced_memory()[1] < 10 * MEGABYTE
+    finally:
+        tracemalloc.stop()
+
+
+# ---- writing
+
+
+def test_plain_gzip_and_standard_output(tmp_path, monkeypatch):
+    text = format_pomdp(MODEL).encode()
+    write_pomdp(MODEL, tmp_path / "m.pomdp")
+    assert (tmp_path / "m.pomdp").read_bytes() == text
+    for name in ("m.pomdp.gz", "M.POMDP.GZ"):
+        write_pomdp(MODEL, tmp_path / name)
+        assert gzip.decompress((tmp_path / name).read_bytes()) == text
+    assert (tmp_path / "m.pomdp.gz").read_bytes() == (tmp_path / "M.POMDP.GZ").read_bytes()
+    monkeypatch.setattr(sys, "stdout", TextIOWrapper(BytesIO()))
+    write_pomdp(MODEL, "-")
+    assert sys.stdout.buffer.getvalue() == text  # pyright: ignore
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError("half-way"), OSError(28, "No space left"), SystemExit()]
+)
+def test_a_failure_half_way_leaves_the_target_as_it_was(tmp_path, error):
+    target = tmp_path / "m.pomdp"
+    target.write_text("before")
+
+    def write(stream):
+        stream.write(b"half of ")
+        raise error
+
+    with pytest.raises(InputError if isinstance(error, OSError) else type(error)):
+        files.write_whole(target, write)
+    assert target.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_folder_that_does_not_exist_or_is_in_the_way(tmp_path):
+    with pytest.raises(InputError, match=r"cannot be written: No such file or directory"):
+        write_pomdp(MODEL, tmp_path / "none" / "m.pomdp")
+    (tmp_path / "m.pomdp").mkdir()
+    with pytest.raises(InputError, match=r"m\.pomdp: cannot be written: "):
+        write_pomdp(MODEL, tmp_path / "m.pomdp")
+    assert [path.name for path in tmp_path.iterdir()] == ["m.pomdp"]
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="needs a user whom folders refuse")
+def test_a_folder_that_may_not_be_written_to(tmp_path):
+    tmp_path.chmod(0o500)
+    try:
+        with pytest.raises(InputError, match="cannot be written: Permission denied"):
+            write_pomdp(MODEL, tmp_path / "m.pomdp")
+    finally:
+        tmp_path.chmod(0o700)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions of a result follow the umask")
+def test_a_result_is_readable_by_whom_the_umask_lets(tmp_path):
+    umask = os.umask(0o027)
+    try:
+        write_pomdp(MODEL, tmp_path / "m.pomdp")
+    finally:
+        os.umask(umask)
+    assert (tmp_path / "m.pomdp").stat().st_mode & 0o777 == 0o640

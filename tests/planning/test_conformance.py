@@ -1,0 +1,220 @@
+"""`check_planner` and `check_policy` pass for what is sound and name what is not."""
+
+from copy import copy
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from rpsr.domains import build
+from rpsr.planning.policies import AlphaPolicy, UniformPolicy
+from rpsr.planning.reachable import Reachable
+from rpsr.planning.solution import ProgressRow
+from rpsr.planning.solve import PLANNER_NAMES, planner_by_name, solve
+from rpsr.testing import check_planner, check_policy
+
+
+@pytest.mark.parametrize("name", PLANNER_NAMES)
+def test_every_planner_passes(name):
+    check_planner(planner_by_name(name))
+
+
+# ---- planners that break one law each
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A sound planner whose solutions are changed."""
+
+    changes: tuple[tuple[str, object], ...] = ()
+    refuses: bool = True
+    name: str = "broken"
+
+    def solve(self, model, progress):
+        discounted = model if self.refuses else model.with_discount(min(model.discount, 0.9))
+        solution = Reachable().solve(discounted, progress)
+        given = {key: make(solution) for key, make in self.changes}
+        return replace(solution, **given)
+
+
+def shifted(by):
+    return lambda solution: solution.value + by
+
+
+BROKEN = {
+    "a low upper bound": ({"upper": shifted(-1e-3)}, "the bounds cross"),
+    "both bounds low": (
+        {"upper": shifted(-1e-3), "lower": shifted(-2e-3), "value": shifted(-1e-3)},
+        "upper 24.99",
+    ),
+    "both bounds high": (
+        {"upper": shifted(2e-3), "lower": shifted(1e-3), "value": shifted(1e-3)},
+        "lower 25.00",
+    ),
+    "a value below its bound": ({"value": shifted(-1e-3)}, "the value is below the lower bound"),
+    "a wrong value": ({"value": shifted(1e-3)}, "claims success, but is off by"),
+    "no vectors": ({"vectors": lambda s: s.vectors[:0]}, "no value function"),
+    "vectors of another size": ({"vectors": lambda s: np.ones((1, 7))}, "no value function"),
+    "no number": ({"vectors": lambda s: s.vectors * np.nan}, "a vector is not finite"),
+    "too many actions": ({"actions": lambda s: np.zeros(9, dtype=int)}, "(9,) actions"),
+    "an unknown action": ({"actions": lambda s: s.actions + 7}, "an action that does not exist"),
+    "successors of another shape": (
+        {"successors": lambda s: s.successors[:, :0]},
+        "successors of shape",
+    ),
+    "time that runs backwards": ({"seconds": lambda s: -1.0}, "negative effort"),
+    "a policy that is worth less": (
+        {"vectors": lambda s: -s.vectors * [[-1.0]] if s.model.dimension == 1 else -s.vectors},
+        "the policy is worth",
+    ),
+}
+
+
+@pytest.mark.parametrize(("changes", "law"), BROKEN.values(), ids=BROKEN)
+def test_a_broken_planner_is_named(changes, law):
+    with pytest.raises(AssertionError) as caught:
+        check_planner(Broken(tuple(changes.items())))
+    assert law in str(caught.value)
+
+
+def test_a_planner_that_accepts_discount_one_is_named():
+    with pytest.raises(AssertionError, match="discount 1 was accepted"):
+        check_planner(Broken(refuses=False))
+
+
+def test_a_planner_that_is_no_frozen_dataclass_is_named():
+    class Loose:
+        name = "loose"
+
+    with pytest.raises(AssertionError, match="a dataclass of hyper-parameters"):
+        check_planner(Loose())
+
+    @dataclass
+    class Melting:
+        name: str = "melting"
+
+    with pytest.raises(AssertionError, match="a planner is frozen"):
+        check_planner(Melting())
+
+
+def test_progress_that_goes_back_is_named():
+    @dataclass(frozen=True)
+    class Backwards:
+        name: str = "backwards"
+
+        def solve(self, model, progress):
+            progress(ProgressRow(1e9, 0))
+            return Reachable().solve(model, progress)
+
+    with pytest.raises(AssertionError, match="progress goes back in time"):
+        check_planner(Backwards())
+
+
+def test_a_horizon_that_is_not_summed_is_named():
+    @dataclass(frozen=True)
+    class Short:
+        horizon: int | None = None
+        name: str = "short"
+
+        def solve(self, model, progress):
+            steps = None if self.horizon is None else self.horizon - 1
+            return Reachable(horizon=steps).solve(model, progress)
+
+    with pytest.raises(AssertionError, match=r"4 steps of 2\.5 are worth 10"):
+        check_planner(Short())
+
+
+# ---- policies that break one law each
+
+TIGER = build("tiger").belief_model()
+
+
+def alpha():
+    return AlphaPolicy.of(solve(TIGER, Reachable()))
+
+
+class Wrapped:
+    """A sound policy, to be broken."""
+
+    def __init__(self):
+        self.inner = alpha()
+        self.asked = 0
+
+    @property
+    def memory(self):
+        return self.inner.memory
+
+    def start(self):
+        self.inner.start()
+
+    def act(self):
+        return self.inner.act()
+
+    def update(self, action, observation):
+        self.inner = copy(self.inner)
+        self.inner.update(action, observation)
+
+
+class Outside(Wrapped):
+    def act(self):
+        return 3
+
+
+class Fickle(Wrapped):
+    def act(self):
+        self.asked += 1
+        return self.asked % 3
+
+
+class Stubborn(Wrapped):
+    def start(self):
+        self.asked = 0 if self.asked == 0 else self.asked
+
+    def act(self):
+        return 0 if self.asked == 0 else 1
+
+    def update(self, action, observation):
+        super().update(action, observation)
+        self.asked += 1
+
+
+class Shared(Wrapped):
+    def update(self, action, observation):
+        self.inner.update(action, observation)  # a copy shares the inner policy
+
+
+class Growing(Wrapped):
+    @property
+    def memory(self):
+        return np.zeros(self.asked + 1)
+
+    def update(self, action, observation):
+        super().update(action, observation)
+        self.asked += 1
+
+
+class Deaf(Wrapped):
+    def update(self, action, observation):
+        super().update(action, 0 if observation == 2 else observation)
+
+
+@pytest.mark.parametrize(
+    ("kind", "law"),
+    [
+        (Outside, "history 0, step 0: action 3"),
+        (Fickle, "`start` did not forget|asking twice gave another action"),
+        (Stubborn, "`start` did not forget"),
+        (Shared, "updating a copy changed the original"),
+        (Growing, "the memory changed its length"),
+        (Deaf, "an observation that does not exist was accepted"),
+    ],
+)
+def test_a_broken_policy_is_named(kind, law):
+    with pytest.raises(AssertionError, match=law):
+        check_policy(kind(), TIGER)
+
+
+def test_sound_policies_pass():
+    check_policy(Wrapped(), TIGER)
+    check_policy(alpha(), TIGER)
+    check_policy(UniformPolicy(TIGER, np.random.default_rng(0)), TIGER, deterministic=False)

@@ -1,0 +1,101 @@
+"""Enumeration against sums one can write down and against every policy tree of two steps."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from tests.models.builders import Sizes, pomdps, random_exact, rotated
+
+from rpsr import POMDP, ModelError
+from rpsr.domains import build
+from rpsr.planning.enumeration import Enumeration
+from rpsr.planning.solution import Status
+
+
+def ignore(row):
+    pass
+
+
+def one_state(discount):
+    return POMDP.from_arrays(
+        np.ones((2, 1, 1)), np.ones((2, 1, 1)), np.array([[1.0, 2.5]]), discount=discount
+    )
+
+
+@pytest.mark.parametrize("discount", [0.0, 0.5, 0.95, 1.0])
+@pytest.mark.parametrize("horizon", [1, 3, 10])
+def test_one_state_sums_its_best_reward(discount, horizon):
+    model = one_state(discount).belief_model()
+    found = Enumeration(horizon=horizon).solve(model, ignore)
+    answer = 2.5 * sum(discount**t for t in range(horizon))
+    assert found.lower <= answer <= found.upper
+    assert found.value == pytest.approx(answer, rel=1e-13)
+    assert found.status is Status.HORIZON
+
+
+def test_one_state_for_ever():
+    found = Enumeration(epsilon=1e-9).solve(one_state(0.9).belief_model(), ignore)
+    assert found.lower <= 25.0 <= found.upper
+    assert found.upper - found.lower <= 3e-9
+
+
+def every_tree(model, steps):
+    """The values (.., n) of all policy trees, by recursion over everything."""
+    n_actions, n_observations, n = model.operators.shape
+    if steps == 0:
+        return np.zeros((1, n))
+    below = every_tree(model, steps - 1)
+    trees = []
+    for a in range(n_actions):
+        after = [model.operators.right(below, a, o) for o in range(n_observations)]
+        for pick in product(range(len(below)), repeat=n_observations):
+            total = sum(after[o][i] for o, i in enumerate(pick))
+            trees.append(model.rewards[:, a] + model.discount * total)
+    return np.array(trees)
+
+
+@given(pomdps())
+@settings(max_examples=20)
+def test_two_steps_are_the_best_of_every_tree(pomdp):
+    model = pomdp.belief_model()
+    found = Enumeration(horizon=2).solve(model, ignore)
+    points = np.random.default_rng(0).dirichlet(np.ones(model.dimension), size=50)
+    answer = (points @ every_tree(model, 2).T).max(axis=1)
+    assert found.value_at(points) == pytest.approx(answer, abs=1e-11)
+
+
+def test_stages_hold_trees_whose_successors_are_in_the_stage_before():
+    model = random_exact(3, Sizes(2, 3, 2)).belief_model()
+    found = Enumeration(horizon=4).solve(model, ignore)
+    assert len(found.stages) == 4
+    for before, stage in zip(found.stages, found.stages[1:], strict=False):
+        vectors, actions, successors = stage
+        for vector, a, after in zip(vectors, actions, successors, strict=True):
+            total = sum(
+                model.operators.right(before[0][i][None], int(a), o)[0] for o, i in enumerate(after)
+            )
+            assert vector == pytest.approx(model.rewards[:, a] + 0.9 * total, abs=1e-11)
+
+
+def test_coordinates_do_not_matter():
+    pomdp = random_exact(5, Sizes(2, 4, 2))
+    plain = Enumeration(horizon=3).solve(pomdp.belief_model(), ignore)
+    turned = Enumeration(horizon=3).solve(rotated(pomdp), ignore)
+    assert turned.value == pytest.approx(plain.value, abs=1e-12)
+    assert len(turned.vectors) == len(plain.vectors)
+
+
+def test_too_large_a_cross_sum_is_refused(monkeypatch):
+    monkeypatch.setattr("rpsr.planning.backup.LARGEST_CROSS_SUM", 8)
+    with pytest.raises(ModelError, match="too large to enumerate"):
+        Enumeration(horizon=3).solve(build("tiger").belief_model(), ignore)
+
+
+def test_limits_leave_bounds_that_hold():
+    model = random_exact(3, Sizes(2, 3, 2)).belief_model()
+    full = Enumeration(horizon=6).solve(model, ignore)
+    short = Enumeration(horizon=6, max_iterations=2).solve(model, ignore)
+    assert short.status is Status.ITERATIONS
+    assert short.lower <= full.value <= short.upper
+    assert len(short.stages) == 2
