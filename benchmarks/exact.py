@@ -72,12 +72,14 @@ def ours(model, limit: float) -> tuple[float, Solution]:
 def peer(program: str, file: Path, discount: str | None, limit: float, method: str) -> float | None:
     """Processor seconds of the C solver, or None where it gave no answer."""
     with tempfile.TemporaryDirectory() as folder:
-        options = ["-pomdp", str(file), "-method", method, "-o", f"{folder}/out"]
+        options = ["-pomdp", str(file.resolve()), "-method", method, "-o", f"{folder}/out"]
         if discount is not None:
             options += ["-discount", discount]
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         try:
-            run = subprocess.run([program, *options], capture_output=True, timeout=3 * limit)
+            run = subprocess.run(  # in a folder of its own: it leaves files where it runs
+                [program, *options], capture_output=True, timeout=3 * limit, cwd=folder
+            )
         except subprocess.TimeoutExpired:
             return None
         after = resource.getrusage(resource.RUSAGE_CHILDREN)

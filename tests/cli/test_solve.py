@@ -142,8 +142,8 @@ def test_usage(say, words, message):
 
 def test_an_option_that_a_planner_lacks_is_not_passed_over_in_silence(say):
     code, _, err = say("solve", "parr", "--planner", "reachable", "--memory-limit", "1000000")
-    assert code == 0
-    assert err == "rpsr: planner reachable has no memory limit: it is ignored\n"
+    assert code == 1
+    assert err == "rpsr: planner reachable has no memory limit\n"
 
 
 # ---- limits, interrupts, progress

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from rpsr.cli.convert import as_kind
 from rpsr.cli.options import Discount, Json, Normalize, Source, standard_stream
 from rpsr.cli.output import note, print_facts, print_json
 from rpsr.cli.progress import planning_progress
@@ -100,8 +101,11 @@ def solve(
     known = planner_options(planner)
     for option, value in options.items():
         if value is not None and option not in known and option != "seed":
-            note(f"planner {planner} has no {option.replace('_', ' ')}: it is ignored")
-    chosen = planner_by_name(planner, **{key: options[key] for key in options if key in known})
+            raise InputError(f"planner {planner} has no {option.replace('_', ' ')}")
+    given: dict[str, Any] = {key: options[key] for key in options if key in known}
+    if output is not None and output.endswith(".alpha") and "faces" in known:
+        given["faces"] = False  # the file's vectors will be read without looking ahead
+    chosen = planner_by_name(planner, **given)
     with planning_progress() as progress:
         if checkpoint is not None and checkpoint.exists():
             solution = resume(linear, chosen, load_checkpoint(checkpoint, linear), progress)
@@ -123,7 +127,6 @@ def solve(
 def _model(source: str, kind: Kind | None, normalize: bool, discount: str | None) -> LinearModel:
     from rpsr.errors import InputError
     from rpsr.models import POMDP
-    from rpsr.predictive import psr, reward_aware_psr, rpsr
     from rpsr.sources import load
 
     loaded = load(source, normalize=normalize, discount=discount)
@@ -133,15 +136,9 @@ def _model(source: str, kind: Kind | None, normalize: bool, discount: str | None
         return loaded
     for warning in loaded.warnings:
         note(f"{source}: {warning}")
-    match kind:
-        case "psr":
-            return psr(loaded)
-        case "rpsr":
-            return rpsr(loaded)
-        case "ra-psr":
-            return reward_aware_psr(loaded)
-        case _:
-            return loaded.belief_model()
+    model = as_kind(loaded, "belief" if kind in (None, "pomdp") else kind)
+    assert not isinstance(model, POMDP), "a POMDP is planned on through its beliefs"
+    return model
 
 
 def write_policy(solution: Solution, target: str | Path) -> None:

@@ -92,8 +92,22 @@ class Solution:
         return None if self.upper is None else self.upper - self.lower
 
     def value_at(self, states: Floats) -> Floats:
-        """The value function at a batch of states, (B, n) -> (B,)."""
-        return np.max(np.atleast_2d(states) @ self.vectors.T, axis=1)
+        """The value function at a batch of states, (B, n) -> (B,).
+
+        Where the vectors were proven on faces of the domain only (`extras["faces"]`), a state is
+        valued by one more backup, whose successors lie on those faces.
+        """
+        batch = np.atleast_2d(states)
+        flat = np.max(batch @ self.vectors.T, axis=1)
+        if not self.extras.get("faces"):
+            return flat
+        model = self.model
+        ahead = batch @ model.rewards
+        for action in range(len(model.actions)):
+            for observation in range(len(model.observations)):
+                after = model.operators.left(batch, action, observation) @ self.vectors.T
+                ahead[:, action] += (model.discount or 0.0) * after.max(axis=1)
+        return np.maximum(flat, ahead.max(axis=1))
 
 
 class Planner(Protocol):

@@ -24,7 +24,7 @@ from rpsr.io.records import Floats
 TOLERANCE = 1e-9  # of a unit vector; rounding is near 1e-14
 STRONG = 0.1  # of the largest in a round; weaker ones wait
 CLEAR = 100  # a rank is clear if what is kept is this many times what is dropped
-ROUNDING = 1e-13
+ROUNDING = 1e-14
 
 
 def close(
