@@ -1,5 +1,8 @@
 """Sphinx configuration; built by `make docs` with warnings as errors."""
 
+from docutils.nodes import SkipNode
+from latex2mathml.converter import convert
+
 from rpsr import __version__
 
 project = "rpsr"
@@ -10,6 +13,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphin
 myst_enable_extensions = ["dollarmath", "deflist"]
 exclude_patterns = ["_build"]
 html_theme = "furo"
+html_math_renderer = "mathml"  # formulas that need no network to be read
 html_title = f"rpsr {version}"
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
@@ -40,5 +44,13 @@ def setup(app):
                 shown.append(line)
             lines[:] = shown
 
+    def as_mathml(display):
+        def visit(writer, node):
+            writer.body.append(convert(node.astext(), display=display))
+            raise SkipNode
+
+        return visit, None
+
+    app.add_html_math_renderer("mathml", as_mathml("inline"), as_mathml("block"))
     app.connect("autodoc-process-docstring", escape_bars, priority=600)
     app.connect("autodoc-process-docstring", as_written, priority=400)
