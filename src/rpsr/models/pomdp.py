@@ -214,6 +214,10 @@ class POMDP:
 
     def exact_rewards(self) -> tuple[tuple[Fraction, ...], ...]:
         """Expected rewards as fractions, S tuples of A; a `ModelError` if known only in floats."""
+        return self._exact_rewards
+
+    @cached_property
+    def _exact_rewards(self) -> tuple[tuple[Fraction, ...], ...]:
         record, o = self.record, self.outcomes
         if not self.exact or record.rewards.exact is None:
             raise ModelError(f"{self.name} is known only in floats: it has no exact rewards")
