@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from rpsr import save
-from rpsr.cli.app import main
 from rpsr.domains import build
 from rpsr.predictive import survey
 
@@ -15,22 +14,6 @@ KEYS = {
     *("accurate_reachable", "d_inf", "rel_d_inf", "d_inf_reachable", "rpsr_d_inf", "certified"),
     *("error_probability", "margin", "seconds", "error"),
 }
-
-
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture
-def say(capsys):
-    """Run a command; its exit code, its standard output and its standard error."""
-
-    def run(*words):
-        code = main(list(words))
-        return code, *capsys.readouterr()
-
-    return run
 
 
 def test_rows_have_every_key(say):

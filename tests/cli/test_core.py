@@ -1,9 +1,8 @@
 """`rpsr core`: tables for people, the JSON contract, and what it refuses."""
 
-import json
-
 import numpy as np
 import pytest
+from tests.cli.documents import document
 from tests.models.builders import Sizes, random_arrays
 
 from rpsr import POMDP, save
@@ -17,38 +16,13 @@ KEYS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture
-def say(capsys):
-    """Run a command that must succeed; its standard output and standard error."""
-
-    def run(*words):
-        assert main(list(words)) == 0
-        return capsys.readouterr()
-
-    return run
-
-
-def document(text):
-    """The one JSON document that a text is."""
-
-    def refuse(constant):
-        raise AssertionError(f"{constant} is not JSON")
-
-    return json.loads(text, parse_constant=refuse)
-
-
 # ---- JSON
 
 
 @pytest.mark.parametrize("model", ["psr", "rpsr", "ra-psr"])
 @pytest.mark.parametrize("search", ["bfs", "dfs"])
-def test_the_document_has_every_key(say, model, search):
-    out, err = say("core", "loadunload", "--model", model, "--search", search, "--json")
+def test_the_document_has_every_key(succeed, model, search):
+    out, err = succeed("core", "loadunload", "--model", model, "--search", search, "--json")
     facts = document(out)
     assert facts.keys() >= KEYS
     assert (facts["schema"], facts["model"], facts["search"]) == ("rpsr.core/1", model, search)
@@ -57,15 +31,15 @@ def test_the_document_has_every_key(say, model, search):
     assert err == ""
 
 
-def test_members_are_told_by_their_parts(say):
-    tests = document(say("core", "loadunload", "--json").out)["core"]
+def test_members_are_told_by_their_parts(succeed):
+    tests = document(succeed("core", "loadunload", "--json").out)["core"]
     assert tests[3] == {
         "text": "right travel, left loading",
         "interactions": [["right", "travel"], ["left", "loading"]],
         "action": None,
         "token": False,
     }
-    intents = document(say("core", "loadunload", "--model", "rpsr", "--json").out)["core"]
+    intents = document(succeed("core", "loadunload", "--model", "rpsr", "--json").out)["core"]
     assert [(i["interactions"], i["action"], i["token"]) for i in intents[:2]] == [
         ([], None, True),
         ([], "right", False),
@@ -74,21 +48,21 @@ def test_members_are_told_by_their_parts(say):
         assert str(parse_future(member["text"])) == member["text"]
 
 
-def test_outcomes_come_with_matrix_only(say):
-    assert "outcomes" not in document(say("core", "loadunload", "--json").out)
-    facts = document(say("core", "loadunload", "--json", "--matrix").out)
+def test_outcomes_come_with_matrix_only(succeed):
+    assert "outcomes" not in document(succeed("core", "loadunload", "--json").out)
+    facts = document(succeed("core", "loadunload", "--json", "--matrix").out)
     futures = [parse_future(member["text"]) for member in facts["core"]]
     assert np.array_equal(np.array(facts["outcomes"]).T, outcomes_of(build("loadunload"), futures))
 
 
-def test_a_number_that_does_not_exist_is_null(say):
-    facts = document(say("core", "tiger", "--float", "--json").out)
+def test_a_number_that_does_not_exist_is_null(succeed):
+    facts = document(succeed("core", "tiger", "--float", "--json").out)
     assert (facts["certified"], facts["error_probability"]) == (False, None)
     assert facts["margin"]["smallest_accepted"] > 0.1
 
 
-def test_the_answer_is_the_librarys(say):
-    facts = document(say("core", "iff", "--search", "dfs", "--json").out)
+def test_the_answer_is_the_librarys(succeed):
+    facts = document(succeed("core", "iff", "--search", "dfs", "--json").out)
     core = find_core(build("iff"), "psr", search="dfs")
     assert [member["text"] for member in facts["core"]] == [str(m) for m in core.members]
     assert facts["condition_number"] == pytest.approx(core.condition_number, rel=1e-6)
@@ -97,8 +71,8 @@ def test_the_answer_is_the_librarys(say):
 # ---- people
 
 
-def test_core_intents_of_load_unload_for_a_talk(say):
-    out, err = say("core", "loadunload", "--model", "rpsr")
+def test_core_intents_of_load_unload_for_a_talk(succeed):
+    out, err = succeed("core", "loadunload", "--model", "rpsr")
     assert err == ""
     lines = [line.split("  ") for line in out.splitlines()]
     assert out.startswith("The R-PSR of loadunload: rank 9, 10 states\n")
@@ -110,23 +84,23 @@ def test_core_intents_of_load_unload_for_a_talk(say):
     assert "wrong with probability at most" in out
 
 
-def test_a_psr_says_which_rewards_it_cannot_hold(say):
-    out = say("core", "paint").out
+def test_a_psr_says_which_rewards_it_cannot_hold(succeed):
+    out = succeed("core", "paint").out
     assert "not accurate; no linear function of this state gives the rewards of ship, reject" in out
-    assert "rewards: accurate" in say("core", "tiger").out
-    assert "rank: certain, by exact arithmetic" in say("core", "tiger").out
-    assert "rank: decided in floats" in say("core", "tiger", "--float").out
+    assert "rewards: accurate" in succeed("core", "tiger").out
+    assert "rank: certain, by exact arithmetic" in succeed("core", "tiger").out
+    assert "rank: decided in floats" in succeed("core", "tiger", "--float").out
 
 
-def test_long_outcomes_are_left_out_unless_asked_for(say):
-    assert "outcome in states" not in say("core", "tiger-grid").out
-    assert "outcome in states 0 to 35" in say("core", "tiger-grid", "--matrix").out
+def test_long_outcomes_are_left_out_unless_asked_for(succeed):
+    assert "outcome in states" not in succeed("core", "tiger-grid").out
+    assert "outcome in states 0 to 35" in succeed("core", "tiger-grid", "--matrix").out
 
 
-def test_warnings_go_to_standard_error(say):
+def test_warnings_go_to_standard_error(succeed):
     T, O, R = random_arrays(0, Sizes(2, 3, 2))
     save(POMDP.from_arrays(T * (1 + 1e-6), O, R), "off.rpsr")
-    out, err = say("core", "off.rpsr")
+    out, err = succeed("core", "off.rpsr")
     assert "rescaled" in err
     assert "rescaled" not in out
 

@@ -25,23 +25,6 @@ KEYS = {
 PARR = 7.201039921204691
 
 
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture
-def say(capsys):
-    """Run a command; its exit code, standard output and standard error."""
-
-    def run(*words):
-        code = main(list(words))
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
-
-
 @pytest.mark.parametrize("model", ["pomdp", "psr", "rpsr", "ra-psr"])
 def test_every_model_is_planned_on(say, model):
     code, out, err = say("solve", "parr", "--planner", "reachable", "--model", model, "--json")

@@ -1,10 +1,10 @@
 """The verbs: what they print, what they write, and the JSON contract."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.cli.documents import document
 from tests.models.builders import Sizes, random_arrays, random_exact
 
 from rpsr import POMDP, __version__, load, save
@@ -26,43 +26,18 @@ INFO_KEYS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture
-def say(capsys):
-    """Run a command that must succeed; its standard output and standard error."""
-
-    def run(*words):
-        assert main(list(words)) == 0
-        return capsys.readouterr()
-
-    return run
-
-
-def document(text):
-    """The one JSON document that a text is."""
-
-    def refuse(constant):
-        raise AssertionError(f"{constant} is not JSON")
-
-    return json.loads(text, parse_constant=refuse)
-
-
 # ---- info
 
 
-def test_info_tells_people_what_a_model_is(say):
-    out, err = say("info", "tiger")
+def test_info_tells_people_what_a_model_is(succeed):
+    out, err = succeed("info", "tiger")
     assert "states" in out
     assert "-100 to 10" in out
     assert err == ""
 
 
-def test_info_as_json_has_every_key_and_nothing_else_is_printed(say):
-    out, err = say("info", "tiger", "--json")
+def test_info_as_json_has_every_key_and_nothing_else_is_printed(succeed):
+    out, err = succeed("info", "tiger", "--json")
     facts = document(out)
     assert facts.keys() >= INFO_KEYS
     assert facts["source"] == facts["name"] == "tiger"
@@ -77,46 +52,46 @@ def test_info_as_json_has_every_key_and_nothing_else_is_printed(say):
     assert err == ""
 
 
-def test_what_a_source_does_not_have_is_null(say):
+def test_what_a_source_does_not_have_is_null(succeed):
     save(build("tiger").with_discount(None), "tiger.rpsr")
-    assert document(say("info", "tiger.rpsr", "--json").out)["discount"] is None
+    assert document(succeed("info", "tiger.rpsr", "--json").out)["discount"] is None
     save(build("tiger").belief_model(), "belief.rpsr")
-    facts = document(say("info", "belief.rpsr", "--json").out)
+    facts = document(succeed("info", "belief.rpsr", "--json").out)
     assert facts.keys() >= INFO_KEYS
     assert facts["states"] is None
     assert facts["reward_range"] is None
     assert (facts["model"], facts["dimension"], facts["domain"]) == ("belief", 2, "simplex")
 
 
-def test_info_of_models_of_other_sorts(say):
+def test_info_of_models_of_other_sorts(succeed):
     save(random_exact(0, Sizes(2, 3, 2), by_edge=True), "edges.rpsr")
-    facts = document(say("info", "edges.rpsr", "--json").out)
+    facts = document(succeed("info", "edges.rpsr", "--json").out)
     assert facts["observations_depend_on"] == "(s, a, s')"
     save(POMDP.from_arrays(*random_arrays(0, Sizes(2, 3, 2))), "floats.rpsr")
-    assert document(say("info", "floats.rpsr", "--json").out)["exact"] is False
-    assert "no" in say("info", "floats.rpsr").out
+    assert document(succeed("info", "floats.rpsr", "--json").out)["exact"] is False
+    assert "no" in succeed("info", "floats.rpsr").out
     save(build("tiger").belief_model(), "belief.rpsr")
-    assert "dimension" in say("info", "belief.rpsr").out
+    assert "dimension" in succeed("info", "belief.rpsr").out
 
 
-def test_warnings_are_in_the_document_or_on_standard_error(say):
+def test_warnings_are_in_the_document_or_on_standard_error(succeed):
     T, O, R = random_arrays(0, Sizes(2, 3, 2))
     save(POMDP.from_arrays(T * (1 + 1e-6), O, R), "off.rpsr")
-    (warning,) = document(say("info", "off.rpsr", "--json").out)["warnings"]
+    (warning,) = document(succeed("info", "off.rpsr", "--json").out)["warnings"]
     assert "6 rows were rescaled" in warning
-    out, err = say("info", "off.rpsr")
+    out, err = succeed("info", "off.rpsr")
     assert "rescaled" not in out
     assert err == f"rpsr: off.rpsr: {warning}\n"
 
 
-def test_a_discount_may_be_given(say):
+def test_a_discount_may_be_given(succeed):
     for words in (["--discount", "0.5"], ["--discount=1/2"]):
-        assert document(say("info", "tiger", "--json", *words).out)["discount"] == 0.5
+        assert document(succeed("info", "tiger", "--json", *words).out)["discount"] == 0.5
 
 
-def test_names_of_any_script_are_plain_json(say):
+def test_names_of_any_script_are_plain_json(succeed):
     save(build("tiger").with_name("老虎"), "tiger.rpsr")
-    out = say("info", "tiger.rpsr", "--json").out
+    out = succeed("info", "tiger.rpsr", "--json").out
     assert out.isascii()
     assert document(out)["name"] == "老虎"
 
@@ -125,8 +100,8 @@ def test_names_of_any_script_are_plain_json(say):
 
 
 @pytest.mark.parametrize("target", ["t.pomdp", "t.pomdp.gz", "t.rpsr"])
-def test_convert_keeps_the_model(say, target):
-    out, err = say("convert", "tiger", target)
+def test_convert_keeps_the_model(succeed, target):
+    out, err = succeed("convert", "tiger", target)
     assert (out, err) == ("", "")
     assert load(target) == build("tiger")
 
@@ -137,17 +112,17 @@ def test_convert_to_standard_output_is_the_file(capfdbinary):
     assert capfdbinary.readouterr().out == Path("there.pomdp").read_bytes()
 
 
-def test_convert_to_the_belief_model(say):
-    say("convert", "tiger", "belief.rpsr", "--model", "belief")
+def test_convert_to_the_belief_model(succeed):
+    succeed("convert", "tiger", "belief.rpsr", "--model", "belief")
     model = load("belief.rpsr")
     assert model.kind == "belief"
-    say("convert", "belief.rpsr", "again.rpsr", "--discount", "0.5")
+    succeed("convert", "belief.rpsr", "again.rpsr", "--discount", "0.5")
     assert load("again.rpsr").discount == 0.5
     assert np.array_equal(load("again.rpsr").rewards, model.rewards)
 
 
-def test_convert_says_what_the_target_cannot_hold(say):
-    err = say("convert", "parr:right=1/3", "t.pomdp").err
+def test_convert_says_what_the_target_cannot_hold(succeed):
+    err = succeed("convert", "parr:right=1/3", "t.pomdp").err
     assert err.startswith("rpsr: t.pomdp: ")
     assert "no finite decimal" in err
 
@@ -155,15 +130,15 @@ def test_convert_says_what_the_target_cannot_hold(say):
 # ---- domains
 
 
-def test_domains_list_names_them_all(say):
-    out, err = say("domains", "list")
+def test_domains_list_names_them_all(succeed):
+    out, err = succeed("domains", "list")
     for name in NAMES:
         assert name in out
     assert err == ""
 
 
-def test_domains_list_as_json(say):
-    facts = document(say("domains", "list", "--json").out)
+def test_domains_list_as_json(succeed):
+    facts = document(succeed("domains", "list", "--json").out)
     assert [row["name"] for row in facts["rows"]] == list(NAMES)
     assert facts["source"] is None
     tiger = next(row for row in facts["rows"] if row["name"] == "tiger")
@@ -173,8 +148,8 @@ def test_domains_list_as_json(say):
 
 
 @pytest.mark.parametrize("option", ["-o", "--output"])
-def test_domains_export(say, option):
-    say("domains", "export", "t-maze:length=4", option, "m.pomdp", "--discount", "0.5")
+def test_domains_export(succeed, option):
+    succeed("domains", "export", "t-maze:length=4", option, "m.pomdp", "--discount", "0.5")
     assert load("m.pomdp") == build("t-maze:length=4").with_discount("0.5")
 
 

@@ -1,0 +1,35 @@
+"""What tests of verbs share: a folder of their own, and ways to run a command."""
+
+from __future__ import annotations
+
+import pytest
+
+from rpsr.cli.app import main
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def say(capsys):
+    """Run a command; its exit code, standard output and standard error."""
+
+    def run(*words):
+        code = main(list(words))
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+@pytest.fixture
+def succeed(capsys):
+    """Run a command that must succeed; its standard output and standard error."""
+
+    def run(*words):
+        assert main(list(words)) == 0
+        return capsys.readouterr()
+
+    return run
