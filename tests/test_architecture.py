@@ -16,6 +16,7 @@ LAYERS = [
     "_version",
     "io",
     "models",
+    "logs",
     "domains",
     "sources",
     "predictive",

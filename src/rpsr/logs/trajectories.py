@@ -1,0 +1,159 @@
+"""Episodes of actions, observations and rewards, as flat arrays.
+
+A simulator writes them and an estimator reads them. Episodes differ in length, so the steps of all
+of them stand one after another and `offsets` says where each begins: episode i is the slice
+`offsets[i]:offsets[i + 1]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rpsr.errors import InputError
+from rpsr.io.records import Bools, Floats, Ints, frozen
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectories:
+    """Episodes over named actions and observations; N episodes, L steps in all.
+
+    actions, observations (L,): indices. rewards (L,), propensities (L,) (the probability with which
+    the logged action was taken) and states (L,) (of a simulated system, before the action): None
+    where they were not recorded. offsets (N + 1,). terminated (N,): whether the task ended there,
+    rather than the recording; `truncated` is the opposite.
+    """
+
+    action_names: tuple[str, ...]
+    observation_names: tuple[str, ...]
+    actions: Ints
+    observations: Ints
+    offsets: Ints
+    terminated: Bools
+    rewards: Floats | None = None
+    propensities: Floats | None = None
+    states: Ints | None = None
+
+    def __post_init__(self) -> None:
+        for name, kind in _KINDS.items():
+            given = getattr(self, name)
+            if given is not None:
+                object.__setattr__(self, name, frozen(np.asarray(given, dtype=kind)))
+        self._check_offsets()
+        for name in ("actions", "observations", "rewards", "propensities", "states"):
+            column = getattr(self, name)
+            if column is not None and column.shape != (self.steps,):
+                raise InputError(f"{name}: read shape {column.shape}, expected ({self.steps},)")
+        self._check("actions", self._inside(self.actions, self.action_names), "a known action")
+        known = self._inside(self.observations, self.observation_names)
+        self._check("observations", known, "a known observation")
+        if self.rewards is not None:
+            self._check("rewards", np.isfinite(self.rewards), "a finite number")
+        if self.propensities is not None:
+            chance = (self.propensities > 0) & (self.propensities <= 1)
+            self._check("propensities", chance, "a probability above 0")
+
+    def _check_offsets(self) -> None:
+        offsets = self.offsets
+        if offsets.ndim != 1 or len(offsets) == 0 or offsets[0] != 0:
+            raise InputError("offsets: expected the first step of each episode, then the end")
+        if np.any(np.diff(offsets) < 0) or offsets[-1] != len(self.actions):
+            raise InputError(f"offsets: expected them to rise from 0 to {len(self.actions)}")
+        if self.terminated.shape != (self.episodes,):
+            read = self.terminated.shape
+            raise InputError(f"terminated: read shape {read}, expected ({self.episodes},)")
+
+    @staticmethod
+    def _inside(column: Ints, names: tuple[str, ...]) -> Bools:
+        return (column >= 0) & (column < len(names))
+
+    def _check(self, name: str, good: Bools, expected: str) -> None:
+        """An error that names the first episode and step (both from 0) where a column is wrong."""
+        if good.all():
+            return
+        at = int(np.argmin(good))
+        episode = int(np.searchsorted(self.offsets, at, side="right")) - 1
+        step = at - int(self.offsets[episode])
+        read = getattr(self, name)[at]
+        raise InputError(
+            f"episode {episode}, step {step}: {name}: read {read}, expected {expected}"
+        )
+
+    @property
+    def episodes(self) -> int:
+        """The number N of episodes."""
+        return len(self.offsets) - 1
+
+    @property
+    def steps(self) -> int:
+        """The number L of steps in all episodes."""
+        return len(self.actions)
+
+    @property
+    def truncated(self) -> Bools:
+        """Whether only the recording ended, (N,)."""
+        return ~self.terminated
+
+    @property
+    def lengths(self) -> Ints:
+        """The number of steps of each episode, (N,)."""
+        return np.diff(self.offsets)
+
+    def __repr__(self) -> str:
+        extra = [
+            name
+            for name in ("rewards", "propensities", "states")
+            if getattr(self, name) is not None
+        ]
+        tail = f", with {' and '.join(extra)}" if extra else ""
+        return f"<{self.episodes} episodes, {self.steps} steps{tail}>"
+
+    def __len__(self) -> int:
+        return self.episodes
+
+    def __iter__(self) -> Iterator[Trajectories]:
+        """The episodes, one at a time."""
+        return (self.select(np.array([episode])) for episode in range(self.episodes))
+
+    def select(self, episodes: Ints) -> Trajectories:
+        """Some episodes, in the order given; one may come more than once (a bootstrap sample)."""
+        episodes = np.asarray(episodes, dtype=np.int64)
+        lengths = self.lengths[episodes]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        shift = np.repeat(self.offsets[episodes] - offsets[:-1], lengths)
+        steps = np.arange(offsets[-1]) + shift
+        columns: dict[str, Any] = {
+            name: None if getattr(self, name) is None else getattr(self, name)[steps]
+            for name in ("actions", "observations", "rewards", "propensities", "states")
+        }
+        return Trajectories(
+            action_names=self.action_names,
+            observation_names=self.observation_names,
+            offsets=offsets,
+            terminated=self.terminated[episodes],
+            **columns,
+        )
+
+    def padded(self, name: str, fill: float) -> NDArray[Any]:
+        """A column as a table with a row an episode, (N, longest), shorter ones filled up."""
+        column = getattr(self, name)
+        if column is None:
+            raise InputError(f"these episodes have no {name}")
+        table = np.full((self.episodes, int(self.lengths.max(initial=0))), fill, dtype=column.dtype)
+        table[np.arange(table.shape[1]) < self.lengths[:, None]] = column
+        return table
+
+
+_KINDS: dict[str, Any] = {
+    "actions": np.int64,
+    "observations": np.int64,
+    "offsets": np.int64,
+    "terminated": np.bool_,
+    "rewards": np.float64,
+    "propensities": np.float64,
+    "states": np.int64,
+}

@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+
+from rpsr.errors import InputError
+from rpsr.logs import Trajectories
+
+
+def make(**changes):
+    columns = {
+        "action_names": ("left", "right"),
+        "observation_names": ("dark", "light"),
+        "actions": [0, 1, 1, 0, 0],
+        "observations": [0, 0, 1, 1, 0],
+        "rewards": [0.0, 1.0, -1.0, 0.5, 2.0],
+        "offsets": [0, 3, 5],
+        "terminated": [True, False],
+    }
+    return Trajectories(**(columns | changes))
+
+
+def test_sizes_and_ends():
+    log = make()
+    assert (log.episodes, log.steps, len(log)) == (2, 5, 2)
+    assert log.lengths.tolist() == [3, 2]
+    assert log.truncated.tolist() == [False, True]
+    assert repr(log) == "<2 episodes, 5 steps, with rewards>"
+
+
+def test_selecting_repeats_and_reorders_episodes():
+    log = make(states=[0, 1, 2, 3, 4]).select(np.array([1, 0, 1]))
+    assert log.states is not None
+    assert log.states.tolist() == [3, 4, 0, 1, 2, 3, 4]
+    assert log.offsets.tolist() == [0, 2, 5, 7]
+    assert log.terminated.tolist() == [False, True, False]
+    assert log.propensities is None
+
+
+def test_iterating_gives_single_episodes():
+    first, second = make()
+    assert first.actions.tolist() == [0, 1, 1]
+    assert second.observations.tolist() == [1, 0]
+
+
+def test_padded_fills_short_episodes():
+    assert make().padded("actions", -1).tolist() == [[0, 1, 1], [0, 0, -1]]
+    with pytest.raises(InputError, match="have no propensities"):
+        make().padded("propensities", 1)
+
+
+def test_no_episodes_and_an_empty_one():
+    none = make(actions=[], observations=[], rewards=[], offsets=[0], terminated=[])
+    assert (none.episodes, none.padded("actions", 0).shape) == (0, (0, 0))
+    gap = make(offsets=[0, 3, 3, 5], terminated=[True, False, True])
+    assert [episode.steps for episode in gap] == [3, 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"actions": [0, 1, 1, 2, 0]},
+            "episode 1, step 0: actions: read 2, expected a known action",
+        ),
+        ({"observations": [0, 0, -1, 1, 0]}, "episode 0, step 2: observations: read -1"),
+        ({"rewards": [0, 0, 0, 0, np.nan]}, "episode 1, step 1: rewards: read nan"),
+        ({"propensities": [1, 0.5, 0, 1, 1]}, "episode 0, step 2: propensities: read 0.0"),
+        ({"rewards": [0.0]}, r"rewards: read shape \(1,\), expected \(5,\)"),
+        ({"offsets": [0, 3]}, "rise from 0 to 5"),
+        ({"offsets": [1, 5]}, "expected the first step"),
+        ({"terminated": [True]}, r"terminated: read shape \(1,\), expected \(2,\)"),
+    ],
+)
+def test_errors_name_episode_and_step(changes, message):
+    with pytest.raises(InputError, match=message):
+        make(**changes)
