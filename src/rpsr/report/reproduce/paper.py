@@ -8,7 +8,6 @@ number may be from what was rounded. Comments name lines of the paper's LaTeX so
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from rpsr.io.checksums import CLASSICS
 
@@ -19,48 +18,27 @@ EPISODES, STEPS = 1000, 100  # lines 816-817
 # The published program (rl-rpsr, scripts/rl-rrpsr-eval.py) loops over range(num_steps - 1).
 STEPS_OF_THE_PROGRAM = 99
 
-Policy = Literal["random", "pomdp", "psr", "rpsr"]
-RewardRow = Literal["pomdp", "psr"]
-POLICIES: dict[Policy, str] = {
-    "random": "Random",
-    "pomdp": "POMDP-VI",
-    "psr": "PSR-VI",
-    "rpsr": "R-PSR-VI",
+# Names that `rpsr.evaluation.experiment` gives, and those the paper prints.
+POLICIES = {
+    "uniform": "Random",
+    "pomdp-vi": "POMDP-VI",
+    "psr-vi": "PSR-VI",
+    "rpsr-vi": "R-PSR-VI",
 }
-REWARD_ROWS: dict[RewardRow, str] = {"pomdp": "POMDP/R-PSR", "psr": "PSR"}
+REWARD_ROWS = {"pomdp": "POMDP/R-PSR", "psr": "PSR"}
 
 
-@dataclass(frozen=True)
-class Domain:
-    """One of the eight domains: how the paper prints it, and which built-in domain it is.
-
-    file: the name of its file in the collections that hold it. discount: what the authors set in
-    place of the file's own, so that value iteration ends; None where they left it.
-    """
-
-    printed: str
-    builtin: str
-    file: str
-    discount: str | None = None
-
-    @property
-    def as_run(self) -> str:
-        """The domain with its discount, for people."""
-        return self.printed if self.discount is None else f"{self.printed} (discount .95)"
-
-
-# Lines 758 and 780-796. Discounts: the program's files heavenhell.95 and line4-2goals.95.
-DOMAINS = (
-    Domain("4x3", "4x3", "4x3.95"),
-    Domain("heaven/hell", "heavenhell", "heavenhell", "0.95"),
-    Domain("iff", "iff", "iff"),
-    Domain("line4-2goals", "line4-2goals", "line4-2goals", "0.95"),
-    Domain("load/unload", "loadunload", "loadunload"),
-    Domain("paint", "paint", "paint.95"),
-    Domain("parr", "parr", "parr95.95"),
-    Domain("stand-tiger", "stand-tiger", "stand-tiger.95"),
-)
-BY_BUILTIN = {domain.builtin: domain for domain in DOMAINS}
+# The eight domains of line 758, by the names of the built-in ones, as printed.
+DOMAINS = {
+    "4x3": "4x3",
+    "heavenhell": "heaven/hell",
+    "iff": "iff",
+    "line4-2goals": "line4-2goals",
+    "loadunload": "load/unload",
+    "paint": "paint",
+    "parr": "parr",
+    "stand-tiger": "stand-tiger",
+}
 
 
 # Table 2, lines 760-764: d_inf and relative d_inf.
@@ -88,7 +66,7 @@ class Cell:
         return f"{self.mean} ± {self.std}"
 
 
-def _row(text: str) -> dict[Policy, Cell]:
+def _row(text: str) -> dict[str, Cell]:
     """A row as printed: cells of mean and deviation, an asterisk before what is bold."""
     cells: list[Cell] = []
     for part in text.split("|"):
@@ -98,7 +76,7 @@ def _row(text: str) -> dict[Policy, Cell]:
 
 
 # Table 3, lines 780-796: Random, POMDP-VI, PSR-VI, R-PSR-VI.
-RESULTS: dict[str, dict[RewardRow, dict[Policy, Cell]]] = {
+RESULTS: dict[str, dict[str, dict[str, Cell]]] = {
     "heavenhell": {
         "pomdp": _row("0.0 0.1 | * 1.4 0.0 | 0.0 0.0 | * 1.4 0.0"),
         "psr": _row("* -0.0 0.0 | * -0.0 0.0 | * -0.0 0.0 | * -0.0 0.0"),
