@@ -15,6 +15,8 @@ from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.policies import UniformPolicy
 
+ROUNDING = 1e-12  # of the scale of returns: sums of some hundred rewards in floats
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -32,6 +34,17 @@ class Estimate:
     exact: float | None
     episodes: int
     steps: int
+
+    @property
+    def deviation(self) -> float | None:
+        """How many standard errors the mean is off the exact value; None where one is missing.
+
+        Returns that are all alike have a spread of rounding only, and so may their mean be off.
+        """
+        if self.exact is None or self.stderr is None:
+            return None
+        off, rounding = self.mean - self.exact, ROUNDING * max(1.0, abs(self.exact))
+        return 0.0 if abs(off) <= rounding else off / max(self.stderr, rounding)
 
     @staticmethod
     def of(
