@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec
 
 import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -52,18 +52,23 @@ STYLE: dict[Any, Any] = {
 }
 
 _P = ParamSpec("_P")
-_T = TypeVar("_T")
 
 
-def styled(draw: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Draw in this style, whatever the user's own settings are, and leave those as they were."""
+def styled(draw: Callable[_P, Figure]) -> Callable[_P, Figure]:
+    """Draw in this style, whatever the user's own settings are, and leave those as they were.
+
+    The layout is settled once and then kept, so that every later saving gives the same bytes.
+    """
 
     @wraps(draw)
-    def inside(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+    def inside(*args: _P.args, **kwargs: _P.kwargs) -> Figure:
         with matplotlib.rc_context():
             matplotlib.rcdefaults()
             matplotlib.rcParams.update(STYLE)
-            return draw(*args, **kwargs)
+            figure = draw(*args, **kwargs)
+            figure.draw_without_rendering()
+            figure.set_layout_engine("none")
+            return figure
 
     return inside
 

@@ -28,8 +28,8 @@ class EstimateLike(Protocol):
         ...
 
     @property
-    def std(self) -> float:
-        """Their standard deviation."""
+    def std(self) -> float | None:
+        """Their standard deviation; None for a single sample."""
         ...
 
 
@@ -38,7 +38,7 @@ class Estimate:
     """A mean and a standard deviation, for tables that have no richer estimate at hand."""
 
     mean: float
-    std: float
+    std: float | None
 
 
 Cell = str | bool | int | float | EstimateLike | None
@@ -200,7 +200,8 @@ def show(cell: Cell, spec: str = FORMAT) -> str:
         return str(int(cell))
     if isinstance(cell, SupportsFloat):
         return _signless_zero(float(cell), spec)
-    return f"{_signless_zero(cell.mean, spec)} ± {_signless_zero(cell.std, spec)}"
+    spread = "" if cell.std is None else f" ± {_signless_zero(cell.std, spec)}"
+    return _signless_zero(cell.mean, spec) + spread
 
 
 def _signless_zero(number: float, spec: str) -> str:
@@ -218,7 +219,7 @@ def _exact(cell: Cell) -> list[str]:
         return [show(cell), ""]
     if isinstance(cell, SupportsFloat):
         return [repr(float(cell)), ""]
-    return [repr(float(cell.mean)), repr(float(cell.std))]
+    return [repr(float(cell.mean)), "" if cell.std is None else repr(float(cell.std))]
 
 
 def _pad(cell: str, width: int, letter: str) -> str:
