@@ -21,6 +21,7 @@ from rpsr.cli.evaluate import evaluate
 from rpsr.cli.info import info
 from rpsr.cli.options import STANDARD_STREAM
 from rpsr.cli.output import note
+from rpsr.cli.reproduce import reproduce
 from rpsr.cli.simulate import simulate
 from rpsr.cli.solve import solve
 from rpsr.errors import RpsrError
@@ -33,6 +34,7 @@ app = App(
     help_format="plaintext",
     suppress_keyboard_interrupt=False,
 )
+app.command(reproduce)
 app.command(info)
 app.command(core)
 app.command(accuracy)

@@ -113,7 +113,7 @@ def returns(all_: Reproduction) -> Table:
         bold=frozenset(bold),
         footnotes=(
             f"Mean ± standard deviation over {settings.episodes:,} episodes of {paper.STEPS} "
-            f"steps, discounted, seed {settings.seed}; what stands out is best for that row.",
+            f"steps, discounted, seed {settings.seed}. Bold, or an asterisk: the best of its row.",
             "Discount .95 on heaven/hell and line4-2goals, as in the paper. 4x3 and iff are not in "
             "the paper's table.",
             f"{_RA} is shown its rewards while it acts, which is another problem.",
@@ -146,14 +146,15 @@ def exact_returns(all_: Reproduction) -> Table:
     names = list(paper.POLICIES.values())
     return Table(
         caption=f"Expected returns over {paper.STEPS} steps, exactly",
-        columns=("domain", "rewards", *names, "all PSR-optimal", "largest s.e. above"),
+        columns=("domain", "rewards", *names, "all PSR-optimal", "largest s.e."),
         rows=tuple(rows),
         align="llrrrrlr",
         formats=("", "", *[".4f"] * 4, "", ".1g"),
         footnotes=(
             "All PSR-optimal: what such policies earn, over all steps, from the least to the "
             "most; empty where they all earn the same.",
-            "Empty: the policy reaches too many states for a closed form; see the estimate.",
+            "Empty: the policy reaches too many states for a closed form; see the estimate. "
+            "Largest s.e.: the largest standard error of the row's four estimates.",
         ),
     )
 
@@ -176,7 +177,7 @@ def plans(all_: Reproduction) -> Table:
         columns=("domain", "model", "lower", "upper", "gap", "vectors", "status"),
         rows=tuple(rows),
         align="llrrrrl",
-        formats=("", "", ".6f", ".6f", ".0e", "", ""),
+        formats=("", "", ".6f", ".6f", ".1g", "", ""),
         footnotes=(
             "The optimum lies between lower and upper. RA-PSR: of the agent that is shown its "
             "rewards, beside the POMDP's, which is not.",
