@@ -20,6 +20,7 @@ from rpsr.cli.core import core
 from rpsr.cli.info import info
 from rpsr.cli.options import STANDARD_STREAM
 from rpsr.cli.output import note
+from rpsr.cli.report import report
 from rpsr.cli.solve import solve
 from rpsr.errors import RpsrError
 
@@ -35,6 +36,7 @@ app.command(info)
 app.command(core)
 app.command(accuracy)
 app.command(solve)
+app.command(report)
 app.command(convert)
 app.command(domains.app)
 app.register_install_completion_command()
