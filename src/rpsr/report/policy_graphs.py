@@ -42,7 +42,7 @@ def plot_policy_graph(
     model: what the controller runs on; without it every observation counts as possible.
     most: how many nodes to draw; a controller that reaches more is refused.
     """
-    edges = _edges(controller, model)
+    edges = reachable_edges(controller, model)
     order = list(dict.fromkeys([controller.first, *(node for edge in edges for node in edge[:2])]))
     if len(order) > most:
         raise ModelError(
@@ -76,7 +76,7 @@ def plot_policy_graph(
     return figure
 
 
-def _edges(
+def reachable_edges(
     controller: FiniteStateController, model: LinearModel | None
 ) -> list[tuple[int, int, tuple[int, ...]]]:
     """(source, target, observations), in breadth-first order from the first node."""
