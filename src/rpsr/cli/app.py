@@ -21,6 +21,7 @@ from rpsr.cli.evaluate import evaluate
 from rpsr.cli.info import info
 from rpsr.cli.options import STANDARD_STREAM
 from rpsr.cli.output import note
+from rpsr.cli.report import report
 from rpsr.cli.reproduce import reproduce
 from rpsr.cli.simulate import simulate
 from rpsr.cli.solve import solve
@@ -41,6 +42,7 @@ app.command(accuracy)
 app.command(solve)
 app.command(simulate)
 app.command(evaluate)
+app.command(report)
 app.command(convert)
 app.command(domains.app)
 app.register_install_completion_command()

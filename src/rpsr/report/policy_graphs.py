@@ -35,17 +35,18 @@ _WIDEST = 28  # characters of a label before it is cut
 
 @styled
 def plot_policy_graph(
-    controller: FiniteStateController, model: LinearModel | None = None
+    controller: FiniteStateController, model: LinearModel | None = None, *, most: int = MOST_NODES
 ) -> Figure:
     """The nodes of a controller that can be reached, and what leads from one to another.
 
     model: what the controller runs on; without it every observation counts as possible.
+    most: how many nodes to draw; a controller that reaches more is refused.
     """
-    edges = _edges(controller, model)
+    edges = reachable_edges(controller, model)
     order = list(dict.fromkeys([controller.first, *(node for edge in edges for node in edge[:2])]))
-    if len(order) > MOST_NODES:
+    if len(order) > most:
         raise ModelError(
-            f"the controller reaches {len(order)} nodes; a graph is drawn for at most {MOST_NODES}"
+            f"the controller reaches {len(order)} nodes; a graph is drawn for at most {most}"
         )
     spread = max(1.5, len(order) / 4)
     angles = np.pi / 2 - 2 * np.pi * np.arange(len(order)) / max(len(order), 1)
@@ -53,8 +54,9 @@ def plot_policy_graph(
         node: spread * np.array([1.25 * np.cos(angle), np.sin(angle)])
         for node, angle in zip(order, angles, strict=True)
     }
-    wide, high = 1.25 * spread + _MARGIN, spread + _MARGIN
-    figure = new_figure(2 * _INCHES * wide, 2 * _INCHES * high)
+    corners = np.stack(list(places.values()))
+    low, high = corners.min(axis=0) - _MARGIN, corners.max(axis=0) + _MARGIN
+    figure = new_figure(*(_INCHES * (high - low)))
     axes = figure.add_subplot()
     leaving = {source: sum(len(seen) for at, _, seen in edges if at == source) for source in order}
     taken = [_Box(place, 2 * _RADIUS, 2 * _RADIUS) for place in places.values()]
@@ -67,14 +69,14 @@ def plot_policy_graph(
         taken.append(_name(axes, curve, label, taken))
     for node, place in places.items():
         _node(axes, place, controller, node)
-    axes.set_xlim(-wide, wide)
-    axes.set_ylim(-high, high)
+    axes.set_xlim(low[0], high[0])
+    axes.set_ylim(low[1], high[1])
     axes.set_aspect("equal")
     axes.set_axis_off()
     return figure
 
 
-def _edges(
+def reachable_edges(
     controller: FiniteStateController, model: LinearModel | None
 ) -> list[tuple[int, int, tuple[int, ...]]]:
     """(source, target, observations), in breadth-first order from the first node."""

@@ -6,7 +6,8 @@ import html
 import re
 
 _SPANS = re.compile(
-    r"`(?P<code>[^`]+)`"
+    r"\\(?P<escaped>[\\`*\[\-])"
+    r"|`(?P<code>[^`]+)`"
     r"|\*\*(?P<strong>[^*]+)\*\*"
     r"|\*(?P<em>[^*\s][^*]*)\*"
     r"|\[(?P<words>[^\]]+)\]\((?P<where>(?:https?://|#)[^)\s]+)\)"
@@ -43,12 +44,15 @@ def spans(text: str) -> str:
         if kind == "where":
             where = html.escape(match["where"])
             pieces.append(f'<a href="{where}">{html.escape(match["words"])}</a>')
+        elif kind == "escaped":
+            pieces.append(html.escape(match[kind]))
         else:
             assert kind is not None
             pieces.append(f"<{kind}>{html.escape(match[kind])}</{kind}>")
     return "".join([*pieces, html.escape(text[at:])])
 
 
-def plain(name: str) -> str:
-    """A name as code, so that nothing in it is taken for markup."""
-    return f"`{name.replace('`', chr(0x2019))}`"
+def plain(text: str) -> str:
+    """A text in which nothing is taken for markup, whatever names are in it."""
+    escaped = re.sub(r"([\\`*\[])", r"\\\1", " ".join(text.split()))
+    return escaped.replace("- ", "\\- ", 1) if escaped.startswith("- ") else escaped

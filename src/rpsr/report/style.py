@@ -6,7 +6,8 @@ never rely on colour alone (lines differ in their dashes and markers, cells carr
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, ParamSpec
 
@@ -49,9 +50,20 @@ STYLE: dict[Any, Any] = {
     "lines.linewidth": 1.6,
     "axes.grid": False,
     "image.interpolation": "nearest",
+    "svg.hashsalt": "rpsr",
+    "svg.fonttype": "path",
 }
 
 _P = ParamSpec("_P")
+
+
+@contextmanager
+def house_style() -> Generator[None]:
+    """Inside, matplotlib's settings are ours; after, they are again what they were."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(STYLE)
+        yield
 
 
 def styled(draw: Callable[_P, Figure]) -> Callable[_P, Figure]:
@@ -62,9 +74,7 @@ def styled(draw: Callable[_P, Figure]) -> Callable[_P, Figure]:
 
     @wraps(draw)
     def inside(*args: _P.args, **kwargs: _P.kwargs) -> Figure:
-        with matplotlib.rc_context():
-            matplotlib.rcdefaults()
-            matplotlib.rcParams.update(STYLE)
+        with house_style():
             figure = draw(*args, **kwargs)
             figure.draw_without_rendering()
             figure.set_layout_engine("none")

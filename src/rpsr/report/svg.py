@@ -11,12 +11,11 @@ import html
 import io
 import re
 
-import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-from rpsr.report.style import COLOURS, INK, PAPER
+from rpsr.report.style import COLOURS, INK, PAPER, house_style
 
 _PAGE_COLOURS = {INK: "currentColor", PAPER: "var(--paper)"} | {
     colour: f"var(--series-{number}, {colour})" for number, colour in enumerate(COLOURS, 1)
@@ -26,7 +25,7 @@ _PAGE_COLOURS = {INK: "currentColor", PAPER: "var(--paper)"} | {
 def svg_text(figure: Figure, *, transparent: bool = False) -> str:
     """A figure as an SVG document."""
     stream = io.StringIO()
-    with matplotlib.rc_context({"svg.hashsalt": "rpsr", "svg.fonttype": "path"}):
+    with house_style():  # some of an axis is made up only when it is drawn
         FigureCanvasSVG(figure).print_figure(
             stream,
             format="svg",
@@ -39,9 +38,10 @@ def svg_text(figure: Figure, *, transparent: bool = False) -> str:
 def png_bytes(figure: Figure, *, dpi: int = 200) -> bytes:
     """A figure as a PNG image on white."""
     stream = io.BytesIO()
-    FigureCanvasAgg(figure).print_figure(
-        stream, format="png", dpi=dpi, metadata={"Software": None}, facecolor="white"
-    )
+    with house_style():
+        FigureCanvasAgg(figure).print_figure(
+            stream, format="png", dpi=dpi, metadata={"Software": None}, facecolor="white"
+        )
     return stream.getvalue()
 
 
@@ -56,4 +56,7 @@ def inline_svg(figure: Figure, *, alt: str, prefix: str) -> str:
     for colour, name in _PAGE_COLOURS.items():
         text = text.replace(colour, name)
     text = re.sub(r"\n\s*", "\n", text)
-    return text.replace("<svg", f'<svg role="img" aria-label="{html.escape(alt)}"', 1)
+    width = f"{figure.get_figwidth():.4g}in"
+    return text.replace(
+        "<svg", f'<svg role="img" aria-label="{html.escape(alt)}" style="--natural: {width}"', 1
+    )

@@ -156,7 +156,7 @@ class Table:
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.footnotes)
         label = html.escape(self.caption or "table")
         return (
-            '<figure class="table">'
+            f'<figure class="table{" wide" if len(self.columns) > 3 else ""}">'
             f'<div class="scroll" role="region" tabindex="0" aria-label="{label}"><table>'
             + (f"<caption>{caption}</caption>" if caption else "")
             + f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"

@@ -46,7 +46,7 @@ def _segment(solution: Solution, values: Floats, names: tuple[str, ...]) -> Figu
     axes = figure.add_subplot()
     for left, right in values:
         axes.plot([0, 1], [left, right], color=COLOURS[6], linewidth=0.5, alpha=0.5)
-    pieces = _envelope(values)
+    pieces = envelope(values)
     shown: set[int] = set()
     for k, low, high in pieces:
         action = int(solution.actions[k])
@@ -78,7 +78,7 @@ def _segment(solution: Solution, values: Floats, names: tuple[str, ...]) -> Figu
     return figure
 
 
-def _envelope(values: Floats) -> list[tuple[int, float, float]]:
+def envelope(values: Floats) -> list[tuple[int, float, float]]:
     """Where each vector is best: (k, from, to), from left to right, none empty."""
     slopes = values[:, 1] - values[:, 0]
     at = 0.0
@@ -102,14 +102,14 @@ def _triangle(solution: Solution, values: Floats, names: tuple[str, ...]) -> Fig
     levels = _levels(values)
     shown: set[int] = set()
     for k in range(len(values)):
-        region = _region(values, k)
-        if len(region) < 3:
+        polygon = region(values, k)
+        if len(polygon) < 3:
             continue
         action = int(solution.actions[k])
         shown.add(action)
         axes.add_patch(
             Polygon(
-                region @ _TRIANGLE,
+                polygon @ _TRIANGLE,
                 facecolor=_colour(action),
                 alpha=0.3,
                 hatch=_HATCHES[action % len(_HATCHES)],
@@ -118,7 +118,7 @@ def _triangle(solution: Solution, values: Floats, names: tuple[str, ...]) -> Fig
             )
         )
         for level in levels:
-            _level_line(axes, region, values[k], level)
+            _level_line(axes, polygon, values[k], level)
     axes.add_patch(Polygon(_TRIANGLE, fill=False, edgecolor=INK, linewidth=1.0))
     tops = values.max(axis=0)
     for name, top, point, (ha, va), offset in zip(
@@ -162,12 +162,12 @@ def _levels(values: Floats) -> Floats:
 
     V is convex, so its least value is at a corner of a region.
     """
-    points = [region for k in range(len(values)) if len(region := _region(values, k))]
-    least = float((np.vstack(points) @ values.T).max(axis=1).min())
+    points = np.vstack([region(values, k) for k in range(len(values))])
+    least = float((points @ values.T).max(axis=1).min())
     return np.linspace(least, float(values.max()), _LEVELS + 2)[1:-1]
 
 
-def _region(values: Floats, k: int) -> Floats:
+def region(values: Floats, k: int) -> Floats:
     """The polygon, in weights of corners (p, 3), where vector k is best."""
     polygon = np.eye(3)
     for other in range(len(values)):
@@ -196,14 +196,14 @@ def _cut(polygon: Floats, normal: Floats) -> Floats:
     return np.array(kept) if len(kept) >= 3 else np.empty((0, 3))
 
 
-def _level_line(axes: Any, region: Floats, vector: Floats, level: float) -> None:
-    heights = region @ vector - level
+def _level_line(axes: Any, polygon: Floats, vector: Floats, level: float) -> None:
+    heights = polygon @ vector - level
     ends: list[Floats] = []
-    for i in range(len(region)):
-        here, there = heights[i], heights[(i + 1) % len(region)]
+    for i in range(len(polygon)):
+        here, there = heights[i], heights[(i + 1) % len(polygon)]
         if (here > 0) != (there > 0):
             share = here / (here - there)
-            ends.append(region[i] + share * (region[(i + 1) % len(region)] - region[i]))
+            ends.append(polygon[i] + share * (polygon[(i + 1) % len(polygon)] - polygon[i]))
     if len(ends) == 2:
         points = np.array(ends) @ _TRIANGLE
         axes.plot(points[:, 0], points[:, 1], color=INK, linewidth=0.7, alpha=0.8)

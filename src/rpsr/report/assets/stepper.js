@@ -169,9 +169,9 @@
           ...each.map((row, m) => numberCell(row[a], m === 1 ? mark : {})),
           numberCell(off, mark));
       });
-      const titles = [...domain.models.map((model) => model.name), "error"];
+      const titles = [...domain.models.map((model) => model.name), "PSR\u2019s error"];
       earned.replaceChildren(element("table", { class: "rewards" },
-        element("caption", {}, "Rewards each model expects, R(h, a); error: PSR \u2212 POMDP"),
+        element("caption", {}, "Rewards each model expects, R(h, a)"),
         element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "action"),
           ...titles.map((title) => element("th", { scope: "col", class: "r" }, title)))),
         element("tbody", {}, ...rows)));

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rpsr._version import __version__
 from rpsr.domains import NAMES
@@ -13,6 +13,7 @@ from rpsr.report.corridor_plot import plot_corridor
 from rpsr.report.page import Block, Figure, Page, Section, Text
 from rpsr.report.planning_plots import plot_convergence
 from rpsr.report.reproduce import paper, story, tables
+from rpsr.report.reproduce.convergence import Curve
 from rpsr.report.reproduce.run import Reproduction, corpus_counts
 from rpsr.report.reproduce.story import Findings
 from rpsr.report.return_plots import plot_returns
@@ -68,7 +69,11 @@ def _figures(all_: Reproduction) -> dict[str, Figure]:
         ),
     }
     for name, found in all_.returns.items():
-        rows = [row for row in found.experiment.estimates if row.model in paper.REWARD_ROWS]
+        rows = [
+            replace(row, policy=paper.POLICIES[row.policy], model=f"the {_MODELS[row.model]}")
+            for row in found.experiment.estimates
+            if row.model in paper.REWARD_ROWS
+        ]
         figures[f"returns-{name}"] = Figure(
             plot_returns(rows),
             f"Returns on {paper.DOMAINS[name]} by policy, once by true rewards, once by the PSR's.",
@@ -85,9 +90,15 @@ def _figures(all_: Reproduction) -> dict[str, Figure]:
         figures[f"convergence-{name}"] = Figure(
             plot_convergence(traces, quantity="residual"),
             f"Residuals of value iteration on {paper.DOMAINS[name]}, by iteration, three models.",
-            f"{paper.DOMAINS[name]}: the change of the value function by iteration.",
+            f"{paper.DOMAINS[name]}: the change of the value function by iteration.{_flat(curves)}",
         )
     return figures
+
+
+def _flat(curves: dict[str, Curve]) -> str:
+    """A curve at zero cannot be drawn on a logarithmic scale."""
+    flat = [title for model, title in _MODELS.items() if not any(curves[model]["residuals"])]
+    return f" That of the {' and '.join(flat)} is zero throughout." if flat else ""
 
 
 def page(findings: Findings, found: Exhibits) -> Page:
