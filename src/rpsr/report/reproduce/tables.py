@@ -71,20 +71,21 @@ def errors(all_: Reproduction) -> Table:
     for name, row in all_.errors.items():
         absolute, relative = paper.ERRORS[name]
         same = rounds_to(row["d_inf"], absolute) and rounds_to(row["rel_d_inf"], relative)
+        verdict = (Verdict.AGREES if same else Verdict.DIFFERS).value
         size = (row["states"], row["psr_rank"], row["rpsr_rank"])
         found = (row["d_inf"], absolute, row["rel_d_inf"], relative)
         rpsr = 0.0 if row["rpsr_d_inf"] < 1e-10 else row["rpsr_d_inf"]
-        verdict = Verdict.AGREES if same else Verdict.DIFFERS
-        rows.append((paper.DOMAINS[name], *size, *found, rpsr, verdict.value))
-    columns = ("domain", "states", "PSR rank", "R-PSR rank", "d_inf", "paper", "relative")
+        rows.append((paper.DOMAINS[name], verdict, *size, *found, rpsr))
+    ranks = ("states", "PSR rank", "R-PSR rank")
     return Table(
         caption="Reward errors of PSRs (the paper's Table 2), and of R-PSRs",
-        columns=(*columns, "paper", "R-PSR d_inf", "verdict"),
+        columns=("domain", "verdict", *ranks, "d_inf", "paper", "relative", "paper", "R-PSR"),
         rows=tuple(rows),
-        align="lrrrrrrrrl",
+        align="llrrrrrrrr",
         footnotes=(
-            "d_inf: the largest difference between a reward and what the model takes it for; "
-            "relative: over the largest reward. A PSR is accurate if both ranks are equal.",
+            "d_inf: the largest difference between a reward and what the PSR takes it for; "
+            "relative: over the largest reward; last column: the same difference for the R-PSR.",
+            "A PSR is accurate if both ranks are equal.",
         ),
     )
 
@@ -149,7 +150,7 @@ def exact_returns(all_: Reproduction) -> Table:
         columns=("domain", "rewards", *names, "all PSR-optimal", "largest s.e."),
         rows=tuple(rows),
         align="llrrrrlr",
-        formats=("", "", *[".4f"] * 4, "", ".1g"),
+        formats=("", "", *[".4f"] * 4, "", ".3f"),
         footnotes=(
             "All PSR-optimal: what such policies earn, over all steps, from the least to the "
             "most; empty where they all earn the same.",
@@ -192,26 +193,30 @@ def _bounds(plan: Plan) -> tuple[Cell, Cell, Cell]:
 
 
 def cells(all_: Reproduction) -> Table:
-    """The paper's estimates one by one."""
+    """The paper's estimates one by one; reasons are numbered notes."""
     rows: list[tuple[Cell, ...]] = []
+    reasons: dict[str, int] = {}
     for cell in judged_cells(all_.returns):
         ours = f"{cell.low:.4f} to {cell.high:.4f}" if cell.several else f"{cell.low + 0.0:.4f}"
         estimate = Estimate(cell.estimate.mean, cell.estimate.std or 0.0)
-        names = (paper.DOMAINS[cell.domain], paper.REWARD_ROWS[cell.row])
-        verdict = (cell.judgement.distance, cell.judgement.verdict.value, cell.judgement.reason)
-        policy = paper.POLICIES[cell.policy]
-        rows.append((*names, policy, str(cell.printed), estimate, ours, *verdict))
-    columns = ("domain", "rewards", "policy", "paper", "ours", "exact")
+        where = (paper.DOMAINS[cell.domain], paper.POLICIES[cell.policy])
+        verdict = cell.judgement.verdict.value
+        if reason := cell.judgement.reason:
+            verdict += f" ({reasons.setdefault(reason, len(reasons) + 1)})"
+        rewards = paper.REWARD_ROWS[cell.row]
+        numbers = (str(cell.printed), estimate, ours, cell.judgement.distance)
+        rows.append((*where, rewards, *numbers, verdict))
     return Table(
         caption="The paper's returns one by one",
-        columns=(*columns, "distance", "verdict", "why the digits differ"),
+        columns=("domain", "policy", "rewards", "paper", "ours", "exact", "distance", "verdict"),
         rows=tuple(rows),
-        align="lllrrrrll",
-        formats=("", "", "", "", ".1f", "", ".1f", "", ""),
+        align="lllrrrrl",
+        formats=("", "", "", "", ".1f", "", ".1f", ""),
         footnotes=(
             "Distance: from the exact value to the nearest number that rounds to the printed one, "
             "in standard errors of the paper's mean (its deviation over the root of 1,000). Up to "
             "2 agrees, up to 3 is as far as chance goes in a table of 48, more differs.",
+            *(f"({number}) {reason}." for reason, number in reasons.items()),
         ),
     )
 
