@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from rpsr.planning import FiniteStateController
@@ -65,7 +66,7 @@ def test_optimal_carts_go_back_and_forth_and_the_psrs_stays(found):
 
 
 def test_a_walk_earns_what_its_cells_say(found):
-    """A cart is paid on acting empty at cell 0 and loaded at cell 4; the load is its own to track."""
+    """A cart is paid on acting empty at cell 0 and loaded at cell 4."""
     for walks in found["walks"].values():
         for walk in walks:
             loaded = walk["start"].startswith("loaded")
@@ -84,8 +85,6 @@ def test_a_walk_earns_what_its_cells_say(found):
     ],
 )
 def test_behaviour_is_read_from_any_policy(actions, successors, words):
-    import numpy as np
-
     pomdp = load_pomdp("loadunload")
     controller = FiniteStateController(
         pomdp.actions, pomdp.observations, np.array(actions), np.array(successors)

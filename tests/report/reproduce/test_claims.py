@@ -93,7 +93,7 @@ def test_sentences_that_need_a_qualification(found, words):
             lambda doc: [row.update(exact=9.0) for row in doc["experiment"]["estimates"]],
             "in 3 of 6 cases",
         ),
-        ("case-study", lambda doc: doc["rewards"][0].reverse(), "only states 1 and 8"),
+        ("case-study", lambda doc: doc["rewards"][0].sort(), "only states 1 and 8"),
         ("case-study", lambda doc: doc.update(psr_rank=6), "a PSR of rank 5"),
     ],
 )
