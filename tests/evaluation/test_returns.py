@@ -1,5 +1,6 @@
 """Returns by a model's own rewards: POMDP and R-PSR agree on every sequence, a PSR where it can."""
 
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -147,6 +148,14 @@ def test_episodes_of_different_lengths():
     first, none, second = returns(cut, pomdp)
     alone = returns(cut.select(np.array([0])), pomdp)
     assert (first, none, second) == (alone[0], 0, returns(whole, pomdp)[1])
+
+
+def test_many_episodes_are_taken_in_turns(monkeypatch):
+    pomdp = build("paint")
+    log = uniform_log(pomdp, episodes=25, steps=6)
+    together = returns(log, pomdp)
+    monkeypatch.setattr(sys.modules[returns.__module__], "TOGETHER", 10)
+    assert returns(log, pomdp) == pytest.approx(together, abs=1e-14)
 
 
 def test_refusals():
