@@ -12,11 +12,13 @@ import numpy as np
 
 from rpsr.errors import ImpossibleObservation, InputError
 from rpsr.evaluation.filtering import advance
-from rpsr.io.records import Floats
+from rpsr.io.records import Floats, Ints
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.linear import LinearModel
 from rpsr.models.numbers import parse_discount
 from rpsr.models.pomdp import POMDP
+
+TOGETHER = 4096  # episodes filtered at once: enough to be quick, few enough for any memory
 
 
 def returns(
@@ -40,22 +42,34 @@ def returns(
     given = parse_discount(linear.discount if discount is None else discount)
     factor = 1.0 if given is None else float(given)
     total = np.zeros(trajectories.episodes)
-    states = np.tile(linear.start, (trajectories.episodes, 1))
-    lengths, first, weight = trajectories.lengths, trajectories.offsets[:-1], 1.0
+    for first in range(0, len(total), TOGETHER):
+        episodes = np.arange(first, min(first + TOGETHER, len(total)))
+        total[episodes] = _returns(trajectories, linear, factor, episodes)
+    return total
+
+
+def _returns(
+    trajectories: Trajectories, model: LinearModel, discount: float, episodes: Ints
+) -> Floats:
+    """The returns of some episodes, filtered side by side, (B,) -> (B,)."""
+    total = np.zeros(len(episodes))
+    states = np.tile(model.start, (len(episodes), 1))
+    lengths, first = trajectories.lengths[episodes], trajectories.offsets[episodes]
+    weight = 1.0
     for step in range(int(lengths.max(initial=0))):
         going = np.flatnonzero(lengths > step)
         actions = trajectories.actions[first[going] + step]
-        total[going] += weight * np.einsum("bn,nb->b", states[going], linear.rewards[:, actions])
-        weight *= factor
+        total[going] += weight * np.einsum("bn,nb->b", states[going], model.rewards[:, actions])
+        weight *= discount
         going = going[lengths[going] > step + 1]  # what follows the last step changes nothing
         actions = trajectories.actions[first[going] + step]
         observations = trajectories.observations[first[going] + step]
-        states[going], possible = advance(linear, states[going], actions, observations)
+        states[going], possible = advance(model, states[going], actions, observations)
         if not possible.all():
             lost = int(possible.argmin())
-            names = linear.actions[actions[lost]], linear.observations[observations[lost]]
+            names = model.actions[actions[lost]], model.observations[observations[lost]]
             raise ImpossibleObservation(
-                f"episode {going[lost]}, step {step}: observation {names[1]!r} cannot follow "
-                f"action {names[0]!r} in the {linear.kind} model of {linear.name}"
+                f"episode {episodes[going[lost]]}, step {step}: observation {names[1]!r} cannot "
+                f"follow action {names[0]!r} in the {model.kind} model of {model.name}"
             )
     return total

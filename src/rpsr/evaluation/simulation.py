@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from rpsr.errors import InputError, ModelError
-from rpsr.evaluation.greedy import Greedy, horizon_of, tabulate
+from rpsr.evaluation.greedy import horizon_of, tabulate
 from rpsr.evaluation.running import Job
-from rpsr.evaluation.stochastic import StochasticController
+from rpsr.evaluation.stochastic import StochasticController, check_fit
 from rpsr.evaluation.systems import sampler
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.linear import LinearModel
@@ -161,23 +161,13 @@ def as_table(
         case TreePolicy():
             table = StochasticController.of_tree(policy.tree)
         case AlphaPolicy() | StagedPolicy():
-            _check_greedy(policy, system, steps)
+            names = policy.model.actions, policy.model.observations
+            check_fit(*names, horizon_of(policy), system, steps)
             return tabulate(policy, steps=steps)
         case _:
             return None
     table.check(system, steps)
     return table
-
-
-def _check_greedy(policy: Greedy, system: POMDP | LinearModel, steps: int | None) -> None:
-    """The checks of a table, for a greedy policy that may not become one."""
-    model = policy.model
-    shape = (1, len(model.actions), len(model.observations))
-    even = np.full(shape[:2], 1 / shape[1])
-    stays = np.zeros(shape, dtype=np.int64)
-    horizon = horizon_of(policy)
-    names = model.actions, model.observations
-    StochasticController(*names, even, stays, horizon=horizon).check(system, steps)
 
 
 def _runnable(

@@ -103,17 +103,28 @@ class StochasticController:
             tree.horizon,
         )
 
-    def check(self, model: POMDP | LinearModel, steps: int | None = None) -> None:
-        """Refuse a model with other names, or more steps than there is a plan for."""
-        for kind, mine, theirs in (
-            ("actions", self.action_names, model.actions),
-            ("observations", self.observation_names, model.observations),
-        ):
-            if mine != theirs:
-                raise ModelError(f"the policy's {kind} are {mine}, the system's are {theirs}")
-        if self.horizon is not None and (steps is None or steps > self.horizon):
-            asked = "for ever" if steps is None else f"for {steps} steps"
-            raise ModelError(f"the policy is a plan for {self.horizon} steps, not {asked}")
+    def check(self, system: POMDP | LinearModel, steps: int | None = None) -> None:
+        """Refuse a system with other names, or more steps than there is a plan for."""
+        check_fit(self.action_names, self.observation_names, self.horizon, system, steps)
+
+
+def check_fit(
+    action_names: tuple[str, ...],
+    observation_names: tuple[str, ...],
+    horizon: int | None,
+    system: POMDP | LinearModel,
+    steps: int | None,
+) -> None:
+    """Refuse a policy whose names are not the system's, or whose plan is too short."""
+    for kind, mine, theirs in (
+        ("actions", action_names, system.actions),
+        ("observations", observation_names, system.observations),
+    ):
+        if mine != theirs:
+            raise ModelError(f"the policy's {kind} are {mine}, the system's are {theirs}")
+    if horizon is not None and (steps is None or steps > horizon):
+        asked = "for ever" if steps is None else f"for {steps} steps"
+        raise ModelError(f"the policy is a plan for {horizon} steps, not {asked}")
 
 
 def deterministic(

@@ -11,7 +11,7 @@ import gzip
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -125,23 +125,29 @@ def _parquet_writer(logs: Iterable[Trajectories], path: str | Path) -> Callable[
     arrow, parquet = _pyarrow(path)
 
     def write(stream: BinaryIO) -> None:
-        writer: Any = None
-        waiting: list[Any] = []
-        episodes = 0
-        for log in logs:
-            waiting.append(_table(arrow, log, episodes))
-            episodes += log.episodes
-            writer = writer or parquet.ParquetWriter(stream, waiting[0].schema)
-            if sum(table.num_rows for table in waiting) >= ROW_GROUP:
-                writer.write_table(arrow.concat_tables(waiting))
-                waiting = []
-        if writer is None:
+        groups = _groups(arrow, logs)
+        first = next(groups, None)
+        if first is None:
             raise InputError("there are no episodes to write", place=str(path))
-        if waiting:
-            writer.write_table(arrow.concat_tables(waiting))
-        writer.close()
+        with parquet.ParquetWriter(stream, first.schema) as writer:
+            for group in chain([first], groups):
+                writer.write_table(group)
 
     return write
+
+
+def _groups(arrow: Any, logs: Iterable[Trajectories]) -> Iterator[Any]:
+    """Tables of whole logs, each of a row group's size or more but for the last."""
+    waiting: list[Any] = []
+    episodes = 0
+    for log in logs:
+        waiting.append(_table(arrow, log, episodes))
+        episodes += log.episodes
+        if sum(table.num_rows for table in waiting) >= ROW_GROUP:
+            yield arrow.concat_tables(waiting)
+            waiting = []
+    if waiting:
+        yield arrow.concat_tables(waiting)
 
 
 def _table(arrow: Any, log: Trajectories, episodes: int) -> Any:
