@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from rpsr.cli.app import main
 from rpsr.domains import build
 from rpsr.planning import Reachable, solve
 from rpsr.planning.solution import Status
@@ -113,8 +114,6 @@ def test_bad_words(say, words, code, message):
     assert list(Path().iterdir()) == []
 
 
-def test_standard_output(say, capfdbinary):
-    from rpsr.cli.app import main
-
+def test_standard_output(capfdbinary):
     assert main(["report", "tiger", "-o", "-"]) == 0
     assert capfdbinary.readouterr().out.startswith(b"<!DOCTYPE html>")
