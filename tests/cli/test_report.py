@@ -42,7 +42,7 @@ def test_a_built_in_domain(say):
         ["empty-4", "0", "0.5", "0", "0.5"],
     ]
     tests = rows("Core tests of the PSR")
-    assert tests[1] == ["right unloading", *"0000001111"]
+    assert tests[1] == ["right unloading", "0.4", *"0000001111"]
     head, *planned = rows("Value at the start")
     optimum = solve(build("loadunload"), Reachable()).value
     for row in planned:
