@@ -14,6 +14,8 @@ PAGES = [
     "explanation/errata.md",
     "howto/is-a-psr-enough.md",
     "howto/your-own-policy.md",
+    "howto/reading-the-report.md",
+    "reference/gallery.md",
 ]
 BLOCK = re.compile(r"^```(python)\n(.*?)^```\n(?:```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -37,10 +38,13 @@ def report(
     time limit, and the page says where.
     """
     from rpsr.cli.info import builtin_facts
+    from rpsr.errors import InputError
     from rpsr.report.model_page import STAGES, model_page
     from rpsr.report.page import write_page
     from rpsr.sources import load_pomdp
 
+    if output != "-" and not Path(output).parent.is_dir():  # said before the work, not after
+        raise InputError("cannot be written: its folder does not exist", place=output)
     pomdp = load_pomdp(source, normalize=normalize, discount=discount)
     for warning in pomdp.warnings:
         note(f"{source}: {warning}")

@@ -28,7 +28,7 @@ from rpsr.report.stepper import Stepper, Steps
 from rpsr.report.tables import Table
 
 STAGES = ("ranks and rewards", "POMDP", "PSR", "R-PSR", "page")  # what `progress` is told of
-MOST_MEMBERS = 60
+MOST_MEMBERS = 40
 MOST_OUTCOMES = 16  # states whose outcomes are listed beside a core member
 MOST_MERGES = 8
 MOST_ROWS = 40
@@ -216,8 +216,9 @@ def _core(pomdp: POMDP, core: Core) -> list[Block]:
     kind, name = ("test", "PSR") if core.kind == "psr" else ("intent", "R-PSR")
     wide = len(pomdp.states) <= MOST_OUTCOMES
     members = core.members[:MOST_MEMBERS]
+    at_start = pomdp.start @ core.outcomes
     rows = [
-        [_words(member), *(core.outcomes[:, i].tolist() if wide else [])]
+        (_words(member), float(at_start[i]), *(core.outcomes[:, i].tolist() if wide else ()))
         for i, member in enumerate(members)
     ]
     notes = [f"The condition number of the outcome matrix U is {core.condition_number:.3g}."]
@@ -225,15 +226,14 @@ def _core(pomdp: POMDP, core: Core) -> list[Block]:
         notes.append(f"The first {len(members)} of {len(core.members)}.")
     if not wide:
         notes.append(
-            f"Outcomes in each of {len(pomdp.states)} states are left out; a page lists them for "
-            f"at most {MOST_OUTCOMES} states. `rpsr core --matrix` prints them."
+            f"Outcomes in each of the {len(pomdp.states)} states are left out; a page lists them "
+            f"for at most {MOST_OUTCOMES} states, and rpsr core --matrix prints them all."
         )
-    caption = f"Core {kind}s of the {name}, found breadth-first"
     return [
         Table(
-            caption + (", with their outcomes by state" if wide else ""),
-            (f"core {kind}", *(pomdp.states if wide else ())),
-            tuple(tuple(row) for row in rows),
+            f"Core {kind}s of the {name}, found breadth-first, with their outcomes",
+            (f"core {kind}", "at the start", *(pomdp.states if wide else ())),
+            tuple(rows),
             footnotes=tuple(notes),
         )
     ]

@@ -66,8 +66,8 @@ def plot_returns(estimates: Iterable[ReturnLike]) -> Figure:
             )
             if row.exact is not None:
                 axes.plot([row.exact] * 2, [at - 0.3, at + 0.3], color=INK, linewidth=1.2)
-        axes.set_title(f"by the rewards of {model}")
-        axes.set_xlabel("discounted return")
+        axes.set_title(model)
+        axes.set_xlabel("return by its rewards")
         axes.margins(x=0.12)
         axes.grid(axis="x", linewidth=0.4, alpha=0.4)
     panels[0].set_yticks(range(len(policies)), policies)

@@ -22,6 +22,7 @@ import scipy.sparse as sp
 
 from rpsr.io.records import Floats
 from rpsr.models.domain import Corners
+from rpsr.models.labels import index_of
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive import psr as psr_of
@@ -77,7 +78,11 @@ class Steps:
             "name": pomdp.name,
             "note": self.note,
             "history": [
-                [pomdp.actions.index(a), pomdp.observations.index(o)] for a, o in self.history
+                [
+                    index_of(pomdp.actions, action, "action"),
+                    index_of(pomdp.observations, observation, "observation"),
+                ]
+                for action, observation in self.history
             ],
             "states": pomdp.states,
             "actions": pomdp.actions,

@@ -169,7 +169,7 @@
           ...each.map((row, m) => numberCell(row[a], m === 1 ? mark : {})),
           numberCell(off, mark));
       });
-      const titles = [...domain.models.map((model) => model.name), "PSR\u2019s error"];
+      const titles = [...domain.models.map((model) => model.name), "error"];
       earned.replaceChildren(element("table", { class: "rewards" },
         element("caption", {}, "Rewards each model expects, R(h, a)"),
         element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "action"),
