@@ -1,16 +1,23 @@
 """Limits on planning: how long, how much memory; and the trace of progress rows.
 
-A planner asks `Clock.check` between chunks of compiled work. A limit is an exception inside the
-planner and a `Status` outside: planners catch it and return the best they have.
+Compiled work can be neither stopped nor interrupted, so it is done in parts of about a tenth of a
+second, and a planner asks `Clock.check` between them. What it computes does not depend on where the
+parts end. A limit is an exception inside the planner and a `Status` outside: planners catch it and
+return the best they have.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from rpsr.errors import InputError
 from rpsr.planning.solution import Progress, ProgressRow, Status
+
+PART_SECONDS = 0.1  # how long a part of compiled work should take
+FIRST_OPERATIONS = 2e7  # of a first part, before anything is measured: some hundredths of a second
+GROWTH = 4  # the next part is at most this many times as large
 
 
 class LimitReached(Exception):
@@ -47,6 +54,19 @@ class Clock:
         """Raise `LimitReached` past the deadline."""
         if self.time_limit is not None and self.seconds > self.time_limit:
             raise LimitReached(Status.TIME)
+
+    def parts(self, total: int, operations: float) -> Iterator[slice]:
+        """Slices of range(total), each as much work as fits between two looks at the clock.
+
+        operations: a guess of how many floating-point operations one piece takes.
+        """
+        size, begin = max(1, int(FIRST_OPERATIONS / (1 + operations))), 0
+        while begin < total:
+            self.check()
+            end, began = min(total, begin + size), time.perf_counter()
+            yield slice(begin, end)
+            took = max(time.perf_counter() - began, PART_SECONDS / GROWTH)
+            size, begin = max(1, int(size * PART_SECONDS / took)), end
 
     def claim(self, size: int) -> None:
         """Raise `LimitReached` where work of so many bytes would not fit."""
