@@ -125,10 +125,25 @@ def test_usage(say, words, message):
     assert message in err
 
 
-def test_an_option_that_a_planner_lacks_is_not_passed_over_in_silence(say):
+def test_an_option_that_a_planner_lacks_is_not_passed_over_in_silence(say, monkeypatch):
+    verb = sys.modules["rpsr.planning.solve"]
+    monkeypatch.setattr(verb, "planner_options", lambda name: ("horizon",))
     code, _, err = say("solve", "parr", "--planner", "reachable", "--memory-limit", "1000000")
     assert code == 1
     assert err == "rpsr: planner reachable has no memory limit\n"
+
+
+@pytest.mark.parametrize("planner", ["vi", "reachable"])
+def test_a_memory_limit_is_exit_3_or_refused(say, planner):
+    words = ("--planner", planner, "--json", "-o", "p.json", "--memory-limit")
+    code, out, _ = say("solve", "parr", *words, "3000")
+    found = json.loads(out)
+    assert (code, found["status"]) == (3, "memory")
+    assert found["lower"] <= PARR <= found["upper"]
+    assert len(load_policy("p.json", build("parr").belief_model()).vectors) == found["vectors"]
+    code, _, err = say("solve", "parr", *words, "50")
+    assert code == 1
+    assert "but the model alone takes" in err
 
 
 # ---- limits, interrupts, progress

@@ -48,6 +48,7 @@ def plan_infinite(
     earlier: vectors (K, n) of an earlier search to begin with, and their choices (K, 1 + O).
     """
     process = corner_process(model)
+    clock.hold_model(process.nbytes)
     ahead = 1 / (1 - process.discount)
     search = begin(process, clock)
     status, upper, proven, passes = Status.SOLVED, np.inf, np.inf, 0

@@ -67,6 +67,12 @@ class CornerProcess:
         """How many corners."""
         return self.rewards.shape[1]
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        arrays = (self.rewards, self.indptr, self.observation, self.target, self.chance, self.start)
+        return sum(array.nbytes for array in arrays)
+
     def lift(self, values: Floats) -> Floats:
         """Vectors in the model's coordinates from values at the corners, (K, k) -> (K, n)."""
         domain = self.model.domain

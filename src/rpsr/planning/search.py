@@ -21,6 +21,7 @@ REACHABLE = 30  # states reachable from the start, among the first witness point
 APART = 1e-3  # in some coordinate: closer points are not worth having both
 TIE = 1e-14  # of the largest value: two vectors this close at a point are as good
 SOLVED = 1e-12  # of the largest value: bounds of a program closer than this are an answer
+NUMBER = 8  # bytes
 NO_END = 2**62  # programs in a search: as many as it takes
 THIN = 0.02  # of the cutoff: what leaving out projected vectors may hide
 LARGEST_SUM = 2_000  # vectors in a cross-sum that is formed before the search
@@ -66,6 +67,11 @@ class Search:
         return len(self.faces[0]) == self.process.k
 
     @property
+    def _kept(self) -> int:
+        """How many numbers are kept: vectors, choices and points."""
+        return self.values.size + self.choices.size + self.points.size
+
+    @property
     def scale(self) -> float:
         """A bound of the absolute values in play."""
         return float(np.abs(self.process.rewards).max() + np.abs(self.values).max())
@@ -73,6 +79,9 @@ class Search:
     def improve(self, settled: float) -> None:
         """Policy-iteration steps until the points have little to give and vectors stand still."""
         for _ in range(STEPS):
+            # A vector at each point, twice, beside those there are; copies in two orders.
+            most, width = 2 * len(self.points) + len(self.values), self.choices.shape[1]
+            self.clock.claim(NUMBER * (self._kept + most * (3 * self.process.k + 2 * width)))
             values, choices, gain = warm.improve(
                 self.moves,
                 self.values,
@@ -126,7 +135,6 @@ class Search:
         """One pass of branch and bound: (vectors added, residual proven, inf if abandoned)."""
         before, proven = len(self.values), -np.inf
         limit = before + max(30, before)
-        self.clock.claim(_bytes(self.process, limit))
         for face in self.faces:
             for action in range(len(self.process.rewards)):
                 proven = max(proven, self._search(face, action, cutoff, limit))
@@ -145,6 +153,10 @@ class Search:
         """Branch and bound for one action on one face, up to `limit` vectors; the residual."""
         process, count = self.process, len(self.values)
         n_observations, scale = process.observations, self.scale
+        projected = 2 * n_observations * count * (len(face) + 1)
+        found = limit * (process.k + 2 * len(face) + 2 * n_observations)
+        sums = 2 * LARGEST_SUM * len(face)
+        self.clock.claim(NUMBER * (self._kept + projected + sums + found))
         v = np.ascontiguousarray(self.values.T)
         g, source, first = residual.project(*self.moves[:4], action, face, v, count, n_observations)
         solved = min(SOLVED * scale, 0.05 * cutoff)
@@ -154,7 +166,8 @@ class Search:
         )
         self.effort.programs += programs
         self.clock.check()
-        groups = len(first) - 1
+        groups, trees = len(first) - 1, 2 * g.shape[1] * (len(face) + 6)
+        self.clock.claim(NUMBER * (self._kept + g.size + source.size + trees + found))
         maxima, child, roots, deepest = residual.plant(g, first)
         stack, depth = np.empty((deepest + 2, groups), dtype=np.int64), 1
         stack[0] = roots
@@ -249,8 +262,3 @@ def go_on(search: Search, values: Floats, choices: Ints) -> None:
             points.append(gain(np.delete(values, i, axis=0), vector).point)
         search.clock.check()
     search.points = np.vstack([search.points, *points])
-
-
-def _bytes(process: CornerProcess, vectors: int) -> int:
-    """What a pass over so many vectors needs, roughly: vectors, projections and trees."""
-    return 8 * vectors * (process.k * (4 + 4 * process.observations) + 4 * process.observations)
