@@ -45,6 +45,7 @@ bench: $(VENV)/.core
 	$(BIN)/python benchmarks/core_search.py
 	$(BIN)/python benchmarks/core_search.py --growth
 	$(BIN)/python benchmarks/simulation.py
+	$(BIN)/python benchmarks/exact.py
 
 clean:
 	rm -rf $(VENV) build dist reproduction .pytest_cache .ruff_cache .coverage
