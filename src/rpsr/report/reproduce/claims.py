@@ -28,7 +28,7 @@ class Claim:
 
 
 def claims(all_: Reproduction) -> Iterator[Claim]:
-    """Every claim, in the paper's order."""
+    """Every claim: the case study, then which domains, then returns."""
     yield from _case_study(all_)
     yield from _domains(all_)
     yield from _returns(all_)

@@ -108,7 +108,7 @@ right end (cell 4) a loaded one is unloaded, and each pays 1. The cart sees whic
 on, not whether it is loaded. Five tests predict all that it can ever see, and none of them depends
 on the load: to the PSR, states 0 and 1 are one, and so are 8 and 9. It therefore takes the reward
 of each end for one half, always, and the best plan it can make is to drive to an end and stay
-there, which earns nothing."""
+there, which earns next to nothing."""
 
 ERRORS = """\
 A PSR's rewards are linear in its state. Where the true ones are not, the closest in least squares
