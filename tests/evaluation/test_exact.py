@@ -102,6 +102,15 @@ def test_greedy_policies_are_worth_what_their_walk_says(name, kind):
         assert exact_return(pomdp, policy, steps=steps) == pytest.approx(low, abs=1e-8)
 
 
+def test_a_strong_discount_needs_few_steps():
+    """So few that adding them up is the way, and no system of equations."""
+    pomdp = build("heavenhell").with_discount("0.5")
+    policy = AlphaPolicy.of(solve(pomdp, ValueIteration(epsilon=1e-10)))
+    value = exact_return(pomdp, policy)
+    assert value == pytest.approx(exact_return(pomdp, policy, steps=200), abs=1e-14)
+    assert value == pytest.approx(policy_value(policy, pomdp.belief_model())[0], abs=1e-12)
+
+
 def test_controllers_are_worth_their_own_value():
     pomdp = build("loadunload")
     solution = solve(pomdp, ValueIteration(epsilon=1e-9))

@@ -5,7 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.evaluation.oracle import random_table
 from tests.models.builders import pomdps
+from tests.models.test_terminal import loop
 
+from rpsr import episodic
 from rpsr.evaluation import kernels
 from rpsr.evaluation.systems import HiddenStates
 from rpsr.models.terminal import final_observations
@@ -37,7 +39,12 @@ def test_alias_tables_uncompiled(rows):
     assert all(np.array_equal(a, b) for a, b in zip(compiled, plain, strict=True))
 
 
-@given(pomdps(), st.integers(0, 2**32 - 1), st.integers(1, 3), st.booleans())
+@given(
+    pomdps() | st.just(episodic(loop())),  # which ends
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 3),
+    st.booleans(),
+)
 @settings(max_examples=25)
 def test_episodes_uncompiled(pomdp, seed, nodes, holes):
     system, table = HiddenStates(pomdp), random_table(seed, pomdp, nodes)

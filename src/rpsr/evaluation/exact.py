@@ -82,8 +82,8 @@ def _for_ever(model: LinearModel, table: StochasticController, discount: float) 
     if (table.probabilities.max(axis=1) < 1.0).any():
         return _sum(model, table, discount, enough)
     # The share of an observation that the policy cannot take in is linear in a state of dimension
-    # K n, so if it is zero for K n steps it is zero for ever (Cayley and Hamilton).
-    deciding = 0 if table.successors.min() >= 0 else len(table) * model.dimension
+    # K n, so if it is zero for K n moves it is zero for ever (Cayley and Hamilton).
+    deciding = 0 if table.successors.min() >= 0 else len(table) * model.dimension + 1
     if deciding >= enough:
         return _sum(model, table, discount, enough)
     if deciding:
