@@ -49,6 +49,7 @@ bench: $(VENV)/.core
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/core_search.py
 	$(BIN)/python benchmarks/core_search.py --growth
+	$(BIN)/python benchmarks/exact.py
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .coverage

@@ -11,8 +11,10 @@ import pytest
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = [
     "explanation/predictive-states.md",
+    "explanation/planning.md",
     "explanation/errata.md",
     "howto/is-a-psr-enough.md",
+    "howto/solve-a-file.md",
     "howto/reading-the-report.md",
     "reference/gallery.md",
 ]

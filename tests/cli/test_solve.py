@@ -2,11 +2,13 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numba
 import pytest
 
 from rpsr import save
@@ -125,10 +127,25 @@ def test_usage(say, words, message):
     assert message in err
 
 
-def test_an_option_that_a_planner_lacks_is_not_passed_over_in_silence(say):
+def test_an_option_that_a_planner_lacks_is_not_passed_over_in_silence(say, monkeypatch):
+    verb = sys.modules["rpsr.planning.solve"]
+    monkeypatch.setattr(verb, "planner_options", lambda name: ("horizon",))
     code, _, err = say("solve", "parr", "--planner", "reachable", "--memory-limit", "1000000")
     assert code == 1
     assert err == "rpsr: planner reachable has no memory limit\n"
+
+
+@pytest.mark.parametrize("planner", ["vi", "reachable"])
+def test_a_memory_limit_is_exit_3_or_refused(say, planner):
+    words = ("--planner", planner, "--json", "-o", "p.json", "--memory-limit")
+    code, out, _ = say("solve", "parr", *words, "3000")
+    found = json.loads(out)
+    assert (code, found["status"]) == (3, "memory")
+    assert found["lower"] <= PARR <= found["upper"]
+    assert len(load_policy("p.json", build("parr").belief_model()).vectors) == found["vectors"]
+    code, _, err = say("solve", "parr", *words, "50")
+    assert code == 1
+    assert "but the model alone takes" in err
 
 
 # ---- limits, interrupts, progress
@@ -206,6 +223,51 @@ def test_progress_is_drawn_on_a_terminal_only(say, monkeypatch):
     names = ["seconds", "iteration", "lower", "upper", "gap", "residual", "vectors", "points"]
     assert head.split() == [*names, "programs"]
     assert [row.split() for row in rows] == [["0.5", "1", "1", "8"]]  # the second came too soon
+
+
+def test_compiling_is_announced_once_where_it_happens(say, monkeypatch):
+    plain, kernels = Reachable.solve, [0, 2]
+
+    def compiling(self, model, progress):
+        for _ in range(kernels.pop()):
+            numba.njit(lambda x: x + 1)(1)
+        return plain(self, model, lambda row: None)
+
+    monkeypatch.setattr(Reachable, "solve", compiling)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    words = ("solve", "parr", "--planner", "reachable")
+    assert say(*words)[2].count("rpsr: compiling kernels, once; they are kept on disk\n") == 1
+    assert "compiling" not in say(*words)[2]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of another kind")
+def test_a_signal_from_outside_is_heeded_in_the_middle_of_work():
+    words = ["solve", "4x3", "--epsilon", "1e-9", "--json", "-o", "p.json"]
+    program = f"""
+import sys
+from rpsr.cli.app import main
+from rpsr.planning import residual
+search = residual.search
+
+def announced(*arguments):  # planning is under way: compiled work begins
+    print("busy", file=sys.stderr, flush=True)
+    residual.search = search
+    return search(*arguments)
+
+residual.search = announced
+sys.exit(main({words!r}))
+"""
+    running = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert running.stderr.readline() == "busy\n"
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=120)
+    assert (running.returncode, err) == (130, "")
+    found = json.loads(out)
+    assert found["status"] == "interrupted"
+    assert found["lower"] <= 1.88988 <= found["upper"]
+    assert len(load_policy("p.json", build("4x3").belief_model()).vectors) == found["vectors"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of another kind")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -57,7 +60,8 @@ def solve(
         float | None, Parameter(validator=_positive, help="Seconds after which to stop.")
     ] = None,
     memory_limit: Annotated[
-        int | None, Parameter(validator=_positive, help="Bytes after which to stop.")
+        int | None,
+        Parameter(validator=_positive, help="Bytes that planning may take, its model included."),
     ] = None,
     seed: Annotated[int | None, Parameter(help="Seed of planners that use chance.")] = None,
     output: Annotated[
@@ -106,7 +110,7 @@ def solve(
     if output is not None and output.endswith(".alpha") and "faces" in known:
         given["faces"] = False  # the file's vectors will be read without looking ahead
     chosen = planner_by_name(planner, **given)
-    with planning_progress() as progress:
+    with _compiling(), planning_progress() as progress:
         if checkpoint is not None and checkpoint.exists():
             solution = resume(linear, chosen, load_checkpoint(checkpoint, linear), progress)
         else:
@@ -122,6 +126,29 @@ def solve(
     if solution.status is Status.INTERRUPTED:
         return INTERRUPTED
     return 0 if solution.status.reached_goal else LIMIT_REACHED
+
+
+@contextmanager
+def _compiling() -> Generator[None]:
+    """Say so, on a terminal, if kernels are compiled meanwhile: a first run waits for that."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from numba.core import event
+
+    class Listener(event.Listener):
+        told = False
+
+        def on_start(self, event: Any) -> None:
+            if not self.told:
+                note("compiling kernels, once; they are kept on disk")
+                self.told = True
+
+        def on_end(self, event: Any) -> None:
+            """Compiling one kernel is over."""
+
+    with event.install_listener("numba:compile", Listener()):
+        yield
 
 
 def _model(source: str, kind: Kind | None, normalize: bool, discount: str | None) -> LinearModel:

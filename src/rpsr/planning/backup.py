@@ -28,6 +28,11 @@ class Stage:
     actions: Ints
     successors: Ints
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return self.values.nbytes + self.actions.nbytes + self.successors.nbytes
+
     def lifted(self, process: CornerProcess) -> tuple[Floats, Ints, Ints]:
         """The same with vectors in the model's coordinates, (K, n)."""
         return process.lift(self.values), self.actions, self.successors
@@ -56,6 +61,7 @@ def incremental(
 
     parts: list[Stage] = []
     for action in range(len(process.rewards)):
+        clock.claim(3 * before.values.nbytes * process.observations)
         projected = project(process, before.values, action)
         sets = [(o, *pruned(g, np.arange(len(g))[:, None])) for o, g in enumerate(projected)]
         sets.sort(key=lambda each: len(each[1]))
@@ -80,6 +86,7 @@ def enumerated(
     """HV by full cross-sums, pruned once at the end. Loses at most the tolerance."""
     parts: list[Stage] = []
     for action in range(len(process.rewards)):
+        clock.claim(3 * before.values.nbytes * process.observations)
         projected = project(process, before.values, action)
         values, successors = np.zeros((1, process.k)), np.zeros((1, 0), dtype=np.int64)
         for g in projected:

@@ -57,6 +57,7 @@ def _loss(_process: CornerProcess, tolerance: float) -> float:
 
 def _converge(planner: Enumeration, model: LinearModel, clock: Clock) -> Solution:
     process, effort = corner_process(model), Effort()
+    clock.hold_model(process.nbytes)
     ahead = 1.0 / (1.0 - process.discount)
     action = int(process.rewards.min(axis=1).argmax())
     low = float(process.rewards[action].min()) * ahead

@@ -39,6 +39,7 @@ def plan_horizon(
     if horizon < 0:
         raise InputError(f"horizon: read {horizon}, expected 0 steps or more")
     process, effort = corner_process(model), Effort()
+    clock.hold_model(process.nbytes)
     nothing = np.zeros((1, process.k))
     stage = Stage(
         nothing,
@@ -57,6 +58,7 @@ def plan_horizon(
             if step == 0:
                 stage = Stage(stage.values, stage.actions, np.full_like(stage.successors, -1))
             stages.append(stage)
+            clock.held += stage.nbytes
             rounded = tolerance + process.discount * rounded
             lost = loss_of(process, tolerance) + process.discount * lost
             value, off = process.value_at_start(stage.values)
