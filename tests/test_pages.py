@@ -14,6 +14,7 @@ PAGES = [
     "explanation/errata.md",
     "explanation/planning.md",
     "howto/is-a-psr-enough.md",
+    "howto/solve-a-file.md",
     "howto/reading-the-report.md",
     "howto/solve-a-file.md",
     "howto/your-own-policy.md",

@@ -59,6 +59,7 @@ def test_the_shell_examples_run(
         )
         out = capsys.readouterr().out
     assert out or any(Path(name).exists() for name in ("tiger.pomdp", "episodes.jsonl"))
+    assert out or Path("tiger.pomdp").exists() or Path("page.html").exists()
 
 
 def test_the_table_is_what_the_command_prints(
