@@ -11,11 +11,13 @@ import pytest
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = [
     "explanation/predictive-states.md",
-    "explanation/planning.md",
     "explanation/errata.md",
+    "explanation/planning.md",
     "howto/is-a-psr-enough.md",
+    "howto/reading-the-report.md",
     "howto/solve-a-file.md",
     "howto/your-own-policy.md",
+    "reference/gallery.md",
 ]
 BLOCK = re.compile(r"^```(python)\n(.*?)^```\n(?:```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
 
