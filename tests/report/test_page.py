@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from rpsr.report import (
     write_page,
 )
 from rpsr.report.histories import first_wrong_history
+from rpsr.report.style import COLOURS
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +60,7 @@ def test_nothing_is_fetched_and_no_id_is_there_twice(loadunload):
     assert len(ids) == len(set(ids))
     used = re.findall(r'href="#([^"]+)"', text) + re.findall(r"url\(#([^)]+)\)", text)
     assert set(used) <= set(ids)
+    assert text.count("<style") == 1  # the page's own: one of a figure would reach all of it
     assert "<title>T &amp; T</title>" in text
     assert 'aria-label="a &quot;b&quot;"' in text
 
@@ -130,3 +133,40 @@ def test_the_first_wrong_history(loadunload):
     # four states that lead there arrive loaded.
     assert first_wrong_history(belief, psr) == (("right", "unloading"),)
     assert first_wrong_history(belief, rpsr.rpsr(loadunload)) is None
+
+
+# ---- contrast, as the Web Content Accessibility Guidelines define it
+
+
+def luminance(colour):
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "background", "least"),
+    [
+        ("ink", "paper", 7),
+        ("muted", "paper", 4.5),
+        ("muted", "panel", 4.5),
+        ("accent", "paper", 4.5),
+        ("wrong", "wrong-panel", 4.5),
+        *((f"series-{i}", "paper", 3) for i in range(1, 8)),
+    ],
+)
+def test_colours_stand_out_in_light_and_in_dark(text, background, least):
+    style = (files("rpsr.report") / "assets" / "page.css").read_text(encoding="utf-8")
+    colours = {
+        name: (light, dark)
+        for name, light, dark in re.findall(r"--([\w-]+): light-dark\((#\w+), (#\w+)\)", style)
+    }
+    for one, other in zip(colours[text], colours[background], strict=True):
+        dim, bright = sorted((luminance(one), luminance(other)))
+        assert (bright + 0.05) / (dim + 0.05) >= least
+
+
+def test_the_page_and_the_figures_have_one_palette():
+    style = (files("rpsr.report") / "assets" / "page.css").read_text(encoding="utf-8")
+    light = re.findall(r"--series-\d: light-dark\((#\w+),", style)
+    assert tuple(light) == COLOURS

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import numpy as np
+
 from rpsr.errors import ModelError
-from rpsr.models.domain import Corners
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.controllers import FiniteStateController, extract_controller
@@ -14,14 +15,14 @@ from rpsr.planning.solution import Solution, Status
 from rpsr.planning.solve import solve
 from rpsr.report.page import Block, Figure, Text
 from rpsr.report.planning_plots import plot_convergence
-from rpsr.report.policy_graphs import plot_policy_graph
+from rpsr.report.policy_graphs import plot_policy_graph, reachable_edges
 from rpsr.report.prose import plain
 from rpsr.report.tables import Cell, Table
 from rpsr.report.value_plots import plot_value_function
 
 MOST_STATES = 400
 MOST_NODES = 12  # of a policy graph that is still read at a glance
-MOST_EQUATIONS = 20_000  # nodes times states, for a controller's exact value
+MOST_EQUATIONS = 6_000  # nodes times states, for a controller's exact value
 
 
 def solutions_of(
@@ -58,7 +59,7 @@ def planning_blocks(
     if reason:
         return (Text(reason),)
     belief = pomdp.belief_model()
-    controllers = {name: _controller(solution) for name, solution in solutions.items()}
+    controllers = {name: _controller(solution, belief) for name, solution in solutions.items()}
     earned = {
         name: None if controller is None else controller.value(belief)
         for name, controller in controllers.items()
@@ -83,13 +84,18 @@ def planning_blocks(
     return (*blocks, *_value_function(pomdp, solutions), *_graph(belief, controllers, earned))
 
 
-def _controller(solution: Solution) -> FiniteStateController | None:
-    """The policy as a controller, where its exact value is within reach."""
-    corners = solution.model.domain
-    n_states = len(corners.points) if isinstance(corners, Corners) else solution.model.dimension
-    if len(solution.vectors) * n_states > MOST_EQUATIONS:
+def _controller(solution: Solution, belief: LinearModel) -> FiniteStateController | None:
+    """The policy as a controller of the nodes it can reach, if its exact value is within reach."""
+    whole = extract_controller(solution)
+    edges = reachable_edges(whole, belief)
+    nodes = list(dict.fromkeys([whole.first, *(target for _, target, _ in edges)]))
+    if len(nodes) * belief.dimension > MOST_EQUATIONS:
         return None
-    return extract_controller(solution)
+    successors = np.full((len(nodes), len(whole.observation_names)), -1)
+    for source, target, seen in edges:
+        successors[nodes.index(source), list(seen)] = nodes.index(target)
+    names = (whole.action_names, whole.observation_names)
+    return FiniteStateController(*names, whole.actions[nodes], successors)
 
 
 def _table(solutions: Mapping[str, Solution], earned: Mapping[str, float | None]) -> Table:

@@ -49,14 +49,16 @@ def inline_svg(figure: Figure, *, alt: str, prefix: str) -> str:
     """A figure as an `<svg>` element for a page, in the page's colours, described by `alt`."""
     text = svg_text(figure, transparent=True)
     text = text[text.index("<svg") :].rstrip()
-    text = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
+    # A style inside would reach the whole page: what it says is said of the root instead.
+    inside = r"<!--.*?-->|<metadata>.*?</metadata>|<style[^>]*>.*?</style>"
+    text = re.sub(inside, "", text, flags=re.DOTALL)
     text = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', text)
     text = re.sub(r'href="#([^"]+)"', rf'href="#{prefix}-\1"', text)
     text = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", text)
     for colour, name in _PAGE_COLOURS.items():
         text = text.replace(colour, name)
     text = re.sub(r"\n\s*", "\n", text)
-    width = f"{figure.get_figwidth():.4g}in"
+    style = f"--natural: {figure.get_figwidth():.4g}in; stroke-linejoin: round"
     return text.replace(
-        "<svg", f'<svg role="img" aria-label="{html.escape(alt)}" style="--natural: {width}"', 1
+        "<svg", f'<svg role="img" aria-label="{html.escape(alt)}" style="{style}"', 1
     )
