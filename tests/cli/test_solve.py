@@ -16,6 +16,7 @@ from rpsr.cli.app import main
 from rpsr.domains import build
 from rpsr.planning import PLANNER_NAMES, load_policy, read_alpha, read_pg, solve
 from rpsr.planning.enumeration import Enumeration
+from rpsr.planning.exact import ValueIteration
 from rpsr.planning.reachable import Reachable
 from rpsr.planning.solution import ProgressRow, Status
 from rpsr.predictive import rpsr
@@ -114,10 +115,11 @@ def test_a_policy_on_standard_output_is_alone_there(capfdbinary):
             ["--planner", "nope"],
             f"no planner is called 'nope'; there is {', '.join(PLANNER_NAMES)}",
         ),
-        (["--horizon", "0"], "read 0, expected a number above 0"),
-        (["--epsilon", "-1"], "expected a number above 0"),
-        (["--epsilon", "nan"], "expected a number above 0"),
-        (["--time-limit", "0"], "expected a number above 0"),
+        (["--horizon", "0"], "read 0, expected a finite number above 0"),
+        (["--epsilon", "-1"], "expected a finite number above 0"),
+        (["--epsilon", "nan"], "expected a finite number above 0"),
+        (["--epsilon", "inf"], "expected a finite number above 0"),
+        (["--time-limit", "0"], "expected a finite number above 0"),
         (["--model", "mdp"], "mdp"),
     ],
 )
@@ -125,6 +127,25 @@ def test_usage(say, words, message):
     code, out, err = say("solve", "parr", *words)
     assert (code, out) == (2, "")
     assert message in err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--horizon", "3", "-o", "p.pg"], "p.pg: a plan for a horizon is a tree"),
+        (["-o", "nowhere/p.alpha"], "nowhere/p.alpha: its folder does not exist"),
+        (["--checkpoint", "nowhere/c"], "nowhere/c: its folder does not exist"),
+        (["--horizon", "3", "--checkpoint", "c"], "planning a horizon cannot go on"),
+        (["--planner", "enumeration", "--checkpoint", "c"], "planner enumeration cannot go on"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_planning(say, monkeypatch, words, message):
+    for planner in (ValueIteration, Enumeration):
+        monkeypatch.setattr(planner, "solve", lambda *_: pytest.fail("planned"))
+    code, out, err = say("solve", "parr", *words)
+    assert (code, out) == (1, "")
+    assert message in err
+    assert not any(Path(name).exists() for name in ("p.pg", "nowhere", "c"))
 
 
 def test_an_option_that_a_planner_lacks_is_not_passed_over_in_silence(say, monkeypatch):
@@ -170,6 +191,7 @@ def stopping(status):
         (Status.TIME, 3),
         (Status.MEMORY, 3),
         (Status.ITERATIONS, 3),
+        (Status.SIZE, 3),
         (Status.NO_UPPER_BOUND, 3),
         (Status.INTERRUPTED, 130),
         (Status.SOLVED, 0),
@@ -179,6 +201,7 @@ def test_where_it_stopped_decides_the_exit_code_and_the_best_is_written(
     say, monkeypatch, status, code
 ):
     monkeypatch.setattr(Reachable, "solve", stopping(status))
+    monkeypatch.setattr(Reachable, "resume", Reachable.solve, raising=False)
     words = ("--planner", "reachable", "--json", "-o", "p.json", "--checkpoint", "c.ckpt")
     given, out, err = say("solve", "parr", *words)
     found = json.loads(out)
@@ -204,11 +227,9 @@ def test_a_checkpoint_is_gone_on_from(say, monkeypatch):
         return self.solve(model, progress)
 
     words = ("solve", "parr", "--planner", "reachable", "--checkpoint", "c.ckpt")
-    assert say(*words)[0] == 0
-    code, _, err = say(*words)
-    assert code == 1
-    assert "planner reachable cannot go on from a checkpoint" in err
     monkeypatch.setattr(Reachable, "resume", resume, raising=False)
+    assert say(*words)[0] == 0
+    assert given == []
     assert say(*words)[0] == 0
     assert given == [(8, 7)]
 

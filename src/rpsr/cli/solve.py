@@ -31,8 +31,8 @@ def _existing(_type: Any, name: str) -> None:
 
 
 def _positive(_type: Any, value: float | None) -> None:
-    if value is not None and not value > 0:
-        raise ValueError(f"read {value}, expected a number above 0")
+    if value is not None and not 0 < value < float("inf"):
+        raise ValueError(f"read {value}, expected a finite number above 0")
 
 
 def solve(
@@ -87,13 +87,19 @@ def solve(
     shown and written in every case.
     """
     from rpsr.errors import InputError
-    from rpsr.planning.checkpoint import load_checkpoint, resume, save_checkpoint
+    from rpsr.planning.checkpoint import Resumable, load_checkpoint, resume, save_checkpoint
     from rpsr.planning.solution import Status
     from rpsr.planning.solve import planner_by_name, planner_options
     from rpsr.planning.solve import solve as plan
 
     if json and output == "-":
         raise InputError("--json and -o - would both write to standard output")
+    if output is not None and output.endswith(".pg") and horizon is not None:
+        raise InputError("a plan for a horizon is a tree: no .pg file can hold it", place=output)
+    # Found out now, rather than after hours of planning.
+    for target in (output, checkpoint):
+        if target is not None and target != "-" and not Path(target).absolute().parent.is_dir():
+            raise InputError("its folder does not exist", place=str(target))
     linear = _model(source, model, normalize, discount)
     options = {
         "horizon": horizon,
@@ -110,6 +116,9 @@ def solve(
     if output is not None and output.endswith(".alpha") and "faces" in known:
         given["faces"] = False  # the file's vectors will be read without looking ahead
     chosen = planner_by_name(planner, **given)
+    if checkpoint is not None and (horizon is not None or not isinstance(chosen, Resumable)):
+        what = f"planner {planner}" if horizon is None else "planning a horizon"
+        raise InputError(f"{what} cannot go on from a checkpoint, so it keeps none")
     with _compiling(), planning_progress() as progress:
         if checkpoint is not None and checkpoint.exists():
             solution = resume(linear, chosen, load_checkpoint(checkpoint, linear), progress)
