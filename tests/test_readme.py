@@ -11,7 +11,8 @@ import pytest
 from rpsr.cli.app import main
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-NOT_HERE = ("make", "rpsr domains fetch", "rpsr --install-completion")  # network, shell set-up
+# Network, shell set-up, and what tests/report/reproduce runs.
+NOT_HERE = ("make", "rpsr domains fetch", "rpsr --install-completion", "rpsr reproduce")
 FILES = {"my-problem.pomdp": "tiger", "folder-of-files": "paint"}  # names standing for the reader's
 
 

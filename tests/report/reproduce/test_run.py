@@ -185,3 +185,18 @@ def test_a_corpus_is_part_of_the_work(tmp_path):
         (tmp_path / name).write_text("")
     work = [piece for piece in pieces(Settings(corpus=tmp_path)) if piece.kind == "corpus"]
     assert [piece.name for piece in work] == ["corpus-a.pomdp", "corpus-b.POMDP"]
+
+
+# ---- what the README shows
+
+
+def test_the_readme_shows_what_is_printed(printed):
+    readme = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
+    (block,) = (part for part in readme.split("```") if "$ rpsr reproduce --quick" in part)
+    _, command, *lines = block.strip().splitlines()
+    assert command == "$ rpsr reproduce --quick"
+    rest = printed.splitlines()
+    for line in lines:
+        if line != "...":  # stands for lines left out
+            assert line in rest, line
+            rest = rest[rest.index(line) + 1 :]

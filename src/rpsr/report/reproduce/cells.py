@@ -106,11 +106,15 @@ def _reason(
 
 
 def best_policies(found: Returns, row: str) -> tuple[str, ...]:
-    """The policies that earn most by a row of rewards, as the paper would print them in bold."""
-    values: dict[str, float] = {}
-    for policy in paper.POLICIES:
-        estimate = found.experiment.estimate(policy, row)
-        values[policy] = estimate.mean if estimate.exact is None else estimate.exact
-    most = max(values.values())
-    near = SAME * max(1.0, abs(most))
-    return tuple(policy for policy, value in values.items() if value >= most - near)
+    """The policies that earn most by a row of rewards: those to be printed in bold.
+
+    Where only estimates are known, those within a standard error of the best.
+    """
+    estimates = [found.experiment.estimate(policy, row) for policy in paper.POLICIES]
+    values = [each.mean if each.exact is None else each.exact for each in estimates]
+    most = max(values)
+    best = estimates[values.index(most)]
+    noise = (best.stderr or 0.0) if best.exact is None else 0.0
+    near = max(noise, SAME * max(1.0, abs(most)))
+    chosen = zip(paper.POLICIES, values, strict=True)
+    return tuple(policy for policy, value in chosen if value >= most - near)

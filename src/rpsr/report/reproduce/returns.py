@@ -33,6 +33,11 @@ class Returns:
     program: dict[str, dict[str, float | None]]
     reward_aware: tuple[Estimate, Plan] | None
 
+    @property
+    def certified(self) -> bool:
+        """Whether all three optima were proven; elsewhere policies are the best that were found."""
+        return all(plan.epsilon is not None for plan in self.experiment.plans)
+
     def to_document(self) -> dict[str, Any]:
         """All numbers as JSON has them."""
         aware = self.reward_aware

@@ -116,7 +116,7 @@ def returns(all_: Reproduction) -> Table:
             f"Mean ± standard deviation over {settings.episodes:,} episodes of {paper.STEPS} "
             f"steps, discounted, seed {settings.seed}. Bold, or an asterisk: the best of its row.",
             "Discount .95 on heaven/hell and line4-2goals, as in the paper. 4x3 and iff are not in "
-            "the paper's table.",
+            "the paper's table; on iff, VI stands for the best policy that was found (see optima).",
             f"{_RA} is shown its rewards while it acts, which is another problem.",
         ),
     )
@@ -180,8 +180,8 @@ def plans(all_: Reproduction) -> Table:
         align="llrrrrl",
         formats=("", "", ".6f", ".6f", ".1g", "", ""),
         footnotes=(
-            "The optimum lies between lower and upper. RA-PSR: of the agent that is shown its "
-            "rewards, beside the POMDP's, which is not.",
+            "The optimum lies between lower and upper; solved: proven to the precision asked for. "
+            "RA-PSR: of the agent that is shown its rewards, beside the POMDP's, which is not.",
             f"Discount .95 on {' and '.join(paper.DOMAINS[name] for name in PAPER_DISCOUNTS)}.",
         ),
     )
