@@ -7,7 +7,8 @@ states met when the plans so far are followed from the start, a tenth of the act
 without them a set that doubles reaches states only as deep as it has doubled often.
 
 A round backs the value function up at every point and evaluates the controller so made (see
-`points`), which is policy iteration restricted to points; rounds go on until no point gains.
+`points`), which is policy iteration restricted to points. There are a few rounds before the points grow again,
+and, once they cannot, as many as it takes until no point gains.
 
 Reference: J. Pineau, G. Gordon, S. Thrun, "Point-based value iteration: an anytime algorithm for
 POMDPs", IJCAI 2003. For PSRs: M. T. Izadi and D. Precup, "Point-based planning for predictive state
@@ -28,7 +29,8 @@ from rpsr.planning.point_search import SLACK, PointSearch, check_hyperparameters
 from rpsr.planning.points import step
 from rpsr.planning.solution import Progress, Solution
 
-ROUNDS = 20  # before the points grow again, at most
+ROUNDS = 3  # before the points grow again, at most
+LAST_ROUNDS = 50  # with all points there are, at most
 WALKERS, STEPS, RANDOM = 32, 40, 0.1
 
 
@@ -69,20 +71,25 @@ class PBVI:
         def best_of_each(before: Floats, after: Floats, _which: Ints) -> Bools:
             return _cover(np.hstack([after, before]), SLACK * search.settled)
 
-        while True:
-            for _ in range(ROUNDS):
+        growing = True
+        while growing:
+            size = len(search.points)
+            self._grow(search)
+            growing = len(search.points) > size
+            for _ in range(ROUNDS if growing else LAST_ROUNDS):
                 if not search.may_go_on():
                     return
                 if search.renew(best_of_each) <= search.settled:
                     break
             search.report()
-            room = min(len(search.points), self.points - len(search.points))
-            more = _successors(search, (room + 1) // 2)
-            search.points = np.vstack([search.points, more])
-            met = search.walk(search.greedy(RANDOM), WALKERS, STEPS, room - len(more))
-            search.points = np.vstack([search.points, met])
-            if not len(more) + len(met):
-                return
+
+    def _grow(self, search: PointSearch) -> None:
+        """Up to twice as many points, half of what is new by each of the two ways."""
+        room = min(len(search.points), self.points - len(search.points))
+        more = _successors(search, (room + 1) // 2)
+        search.points = np.vstack([search.points, more])
+        met = search.walk(search.greedy(RANDOM), WALKERS, STEPS, room - len(more))
+        search.points = np.vstack([search.points, met])
 
 
 def _cover(worth: Floats, slack: float) -> Bools:
