@@ -157,10 +157,11 @@ def test_seeing_later_is_worth_less_than_seeing_at_once():
 
 @pytest.mark.parametrize("name", BELOW + ABOVE)
 def test_a_time_limit_leaves_bounds_that_hold(name):
-    model = rpsr(paper("tiger"))
-    found = plan(model, name, time_limit=1e-9)
+    # QMDP's policy on 4x3 meets more states than a first look, on tiger it is followed at once.
+    domain, value = ("4x3", 1.8899) if name in ("qmdp", "fib") else ("tiger", 19.3714)
+    found = plan(rpsr(paper(domain)), name, time_limit=1e-9)
     assert found.status is Status.TIME
-    assert found.lower <= 19.3714 <= found.upper + 1e-4
+    assert found.lower <= value <= found.upper + 1e-4
     assert found.lower <= found.value
 
 
