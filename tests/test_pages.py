@@ -19,6 +19,7 @@ PAGES = [
     "howto/your-own-policy.md",
     "reference/gallery.md",
     "tutorials/load-unload.md",
+    "howto/choosing-a-planner.md",
 ]
 BLOCK = re.compile(r"^```(python)\n(.*?)^```\n(?:```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
 

@@ -14,7 +14,14 @@ import pytest
 from rpsr import save
 from rpsr.cli.app import main
 from rpsr.domains import build
-from rpsr.planning import PLANNER_NAMES, load_policy, read_alpha, read_pg, solve
+from rpsr.planning import (
+    PLANNER_NAMES,
+    load_policy,
+    planner_options,
+    read_alpha,
+    read_pg,
+    solve,
+)
 from rpsr.planning.enumeration import Enumeration
 from rpsr.planning.exact import ValueIteration
 from rpsr.planning.reachable import Reachable
@@ -42,8 +49,10 @@ def test_every_model_is_planned_on(say, model):
     assert found["value"] == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize("planner", PLANNER_NAMES)
-def test_every_planner_can_be_named(say, planner):
+@pytest.mark.parametrize(
+    "planner", [name for name in PLANNER_NAMES if "horizon" in planner_options(name)]
+)
+def test_every_planner_of_horizons_can_be_named(say, planner):
     words = ("--planner", planner, "--horizon", "3", "--json", "--seed", "7")
     code, out, _ = say("solve", "parr", *words)
     found = json.loads(out)
@@ -316,3 +325,18 @@ sys.exit(main({words!r}))
     assert found["lower"] <= found["upper"]
     stored = load_policy("p.json", build("4x3").belief_model())
     assert len(stored.vectors) == found["vectors"]
+
+
+def test_compressed_planning_says_what_it_saved_and_answers_for_the_pomdp(say):
+    first = json.loads(say("solve", "loadunload", "--json")[1])
+    second = json.loads(say("solve", "loadunload", "--compress", "--json")[1])
+    assert second["value"] == pytest.approx(first["value"], abs=2e-6)
+    assert (second["dimension"], second["compressed"]["dimension"]) == (10, 9)
+    assert first["compressed"] is None
+    assert "dimension 9" in say("solve", "loadunload", "--compress")[1]
+
+
+def test_only_a_pomdp_is_compressed(say):
+    code, _, err = say("solve", "tiger", "--compress", "--model", "rpsr")
+    assert code == 1
+    assert "--compress makes a POMDP smaller" in err

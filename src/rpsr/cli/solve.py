@@ -17,6 +17,7 @@ from rpsr.cli.progress import planning_progress
 
 if TYPE_CHECKING:
     from rpsr.models import LinearModel
+    from rpsr.planning.compress import Compressed
     from rpsr.planning.solution import Solution
 
 Kind = Literal["pomdp", "psr", "rpsr", "ra-psr"]
@@ -77,6 +78,14 @@ def solve(
         Path | None,
         Parameter(help="Keep what was found here when planning stops; go on from it if it exists."),
     ] = None,
+    compress: Annotated[
+        bool,
+        Parameter(
+            negative="",
+            help="Plan without states never reached and without what no observation or reward "
+            "depends on; the result is the POMDP's. Pays where the quotient is much smaller.",
+        ),
+    ] = False,
     normalize: Normalize = False,
     discount: Discount = None,
     json: Json = False,
@@ -100,7 +109,8 @@ def solve(
     for target in (output, checkpoint):
         if target is not None and target != "-" and not Path(target).absolute().parent.is_dir():
             raise InputError("its folder does not exist", place=str(target))
-    linear = _model(source, model, normalize, discount)
+    smaller = _compressed(source, model, normalize, discount) if compress else None
+    linear = _model(source, model, normalize, discount) if smaller is None else smaller.model
     options = {
         "horizon": horizon,
         "epsilon": epsilon,
@@ -126,6 +136,8 @@ def solve(
             solution = plan(linear, chosen, progress=progress)
     if checkpoint is not None:
         save_checkpoint(solution, checkpoint)
+    if smaller is not None:
+        solution = smaller.lift(solution)
     if output is not None:
         write_policy(solution, output)
     if json:
@@ -177,6 +189,23 @@ def _model(source: str, kind: Kind | None, normalize: bool, discount: str | None
     return model
 
 
+def _compressed(
+    source: str, kind: Kind | None, normalize: bool, discount: str | None
+) -> Compressed:
+    from rpsr.errors import InputError
+    from rpsr.models import POMDP
+    from rpsr.planning.compress import compress
+    from rpsr.sources import load
+
+    loaded = load(source, normalize=normalize, discount=discount)
+    if not isinstance(loaded, POMDP) or kind not in (None, "pomdp"):
+        what = kind or getattr(loaded, "kind", "pomdp")
+        raise InputError(f"--compress makes a POMDP smaller, not a {what} model", place=source)
+    for warning in loaded.warnings:
+        note(f"{source}: {warning}")
+    return compress(loaded)
+
+
 def write_policy(solution: Solution, target: str | Path) -> None:
     """Write a solution's policy in the form its target's suffix names."""
     from rpsr.planning.classic_files import write_alpha, write_pg
@@ -212,6 +241,7 @@ def solution_document(solution: Solution, model: str | None, seed: int | None) -
         "iterations": solution.iterations,
         "seconds": solution.seconds,
         "seed": seed if solution.seed is None else solution.seed,
+        "compressed": solution.extras.get("compressed"),
     }
 
 
@@ -228,6 +258,11 @@ def _for_people(solution: Solution, model: str | None) -> list[tuple[str, Any]]:
         "gap": "" if solution.gap is None else f"{solution.gap:.3g}",
         "status": solution.status.value,
     }
+    saved = solution.extras.get("compressed")
+    if saved is not None:
+        from rpsr.planning.compress import Saved
+
+        numbers["compressed"] = str(Saved(**saved))
     hidden = ("message",)
     return [
         (key, numbers.get(key, value))
