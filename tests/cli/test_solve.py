@@ -14,6 +14,7 @@ import pytest
 from rpsr import save
 from rpsr.cli.app import main
 from rpsr.domains import build
+from rpsr.models.domain import Unknown
 from rpsr.planning import (
     PLANNER_NAMES,
     load_policy,
@@ -201,7 +202,7 @@ def stopping(status):
         (Status.MEMORY, 3),
         (Status.ITERATIONS, 3),
         (Status.SIZE, 3),
-        (Status.NO_UPPER_BOUND, 3),
+        (Status.NO_UPPER_BOUND, 0),
         (Status.INTERRUPTED, 130),
         (Status.SOLVED, 0),
     ],
@@ -219,6 +220,17 @@ def test_where_it_stopped_decides_the_exit_code_and_the_best_is_written(
     assert (found["upper"] is None) == (found["gap"] is None) == (status is Status.NO_UPPER_BOUND)
     assert len(load_policy("p.json", build("parr").belief_model()).vectors) == 8
     assert Path("c.ckpt").exists()
+
+
+def test_a_model_without_a_domain_is_planned_on_from_below(say):
+    model = rpsr(build("parr"))
+    save(replace(model, domain=Unknown(), core=(), coordinates=None), "learned.rpsr")
+    code, out, _ = say("solve", "learned.rpsr", "--json", "-o", "p.json")
+    found = json.loads(out)
+    assert (code, found["planner"], found["status"]) == (0, "pbvi", "no_upper_bound")
+    assert found["upper"] is None
+    assert found["lower"] == pytest.approx(PARR, rel=1e-3)
+    assert Path("p.json").exists()
 
 
 def test_a_time_limit_of_the_exact_planner_is_exit_3(say):

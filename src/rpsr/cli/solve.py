@@ -24,10 +24,10 @@ Kind = Literal["pomdp", "psr", "rpsr", "ra-psr"]
 LIMIT_REACHED, INTERRUPTED = 3, 130
 
 
-def _existing(_type: Any, name: str) -> None:
+def _existing(_type: Any, name: str | None) -> None:
     from rpsr.planning.solve import PLANNER_NAMES
 
-    if name not in PLANNER_NAMES:
+    if name is not None and name not in PLANNER_NAMES:
         raise ValueError(f"no planner is called {name!r}; there is {', '.join(PLANNER_NAMES)}")
 
 
@@ -48,8 +48,13 @@ def solve(
         ),
     ] = None,
     planner: Annotated[
-        str, Parameter(validator=_existing, help="How to plan; a wrong name lists those there are.")
-    ] = "vi",
+        str | None,
+        Parameter(
+            validator=_existing,
+            help="How to plan; a wrong name lists those there are. By default vi, or pbvi on a "
+            "model whose domain is unknown, as a learned one's may be.",
+        ),
+    ] = None,
     horizon: Annotated[
         int | None,
         Parameter(validator=_positive, help="Plan this many steps; for ever by default."),
@@ -96,6 +101,7 @@ def solve(
     shown and written in every case.
     """
     from rpsr.errors import InputError
+    from rpsr.models.domain import Unknown
     from rpsr.planning.checkpoint import Resumable, load_checkpoint, resume, save_checkpoint
     from rpsr.planning.solution import Status
     from rpsr.planning.solve import planner_by_name, planner_options
@@ -118,6 +124,7 @@ def solve(
         "memory_limit": memory_limit,
         "seed": seed,
     }
+    planner = planner or ("pbvi" if isinstance(linear.domain, Unknown) else "vi")
     known = planner_options(planner)
     for option, value in options.items():
         if value is not None and option not in known and option != "seed":
