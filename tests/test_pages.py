@@ -10,11 +10,11 @@ import pytest
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = [
-    "explanation/predictive-states.md",
     "explanation/errata.md",
     "explanation/planning.md",
+    "explanation/predictive-states.md",
+    "howto/choosing-a-planner.md",
     "howto/is-a-psr-enough.md",
-    "howto/solve-a-file.md",
     "howto/reading-the-report.md",
     "howto/solve-a-file.md",
     "howto/your-own-policy.md",

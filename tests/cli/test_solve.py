@@ -14,8 +14,17 @@ import pytest
 from rpsr import save
 from rpsr.cli.app import main
 from rpsr.domains import build
-from rpsr.planning import PLANNER_NAMES, load_policy, read_alpha, read_pg, solve
+from rpsr.models.domain import Unknown
+from rpsr.planning import (
+    PLANNER_NAMES,
+    load_policy,
+    planner_options,
+    read_alpha,
+    read_pg,
+    solve,
+)
 from rpsr.planning.enumeration import Enumeration
+from rpsr.planning.exact import ValueIteration
 from rpsr.planning.reachable import Reachable
 from rpsr.planning.solution import ProgressRow, Status
 from rpsr.predictive import rpsr
@@ -41,8 +50,10 @@ def test_every_model_is_planned_on(say, model):
     assert found["value"] == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize("planner", PLANNER_NAMES)
-def test_every_planner_can_be_named(say, planner):
+@pytest.mark.parametrize(
+    "planner", [name for name in PLANNER_NAMES if "horizon" in planner_options(name)]
+)
+def test_every_planner_of_horizons_can_be_named(say, planner):
     words = ("--planner", planner, "--horizon", "3", "--json", "--seed", "7")
     code, out, _ = say("solve", "parr", *words)
     found = json.loads(out)
@@ -114,10 +125,11 @@ def test_a_policy_on_standard_output_is_alone_there(capfdbinary):
             ["--planner", "nope"],
             f"no planner is called 'nope'; there is {', '.join(PLANNER_NAMES)}",
         ),
-        (["--horizon", "0"], "read 0, expected a number above 0"),
-        (["--epsilon", "-1"], "expected a number above 0"),
-        (["--epsilon", "nan"], "expected a number above 0"),
-        (["--time-limit", "0"], "expected a number above 0"),
+        (["--horizon", "0"], "read 0, expected a finite number above 0"),
+        (["--epsilon", "-1"], "expected a finite number above 0"),
+        (["--epsilon", "nan"], "expected a finite number above 0"),
+        (["--epsilon", "inf"], "expected a finite number above 0"),
+        (["--time-limit", "0"], "expected a finite number above 0"),
         (["--model", "mdp"], "mdp"),
     ],
 )
@@ -125,6 +137,25 @@ def test_usage(say, words, message):
     code, out, err = say("solve", "parr", *words)
     assert (code, out) == (2, "")
     assert message in err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--horizon", "3", "-o", "p.pg"], "p.pg: a plan for a horizon is a tree"),
+        (["-o", "nowhere/p.alpha"], "nowhere/p.alpha: its folder does not exist"),
+        (["--checkpoint", "nowhere/c"], "nowhere/c: its folder does not exist"),
+        (["--horizon", "3", "--checkpoint", "c"], "planning a horizon cannot go on"),
+        (["--planner", "enumeration", "--checkpoint", "c"], "planner enumeration cannot go on"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_planning(say, monkeypatch, words, message):
+    for planner in (ValueIteration, Enumeration):
+        monkeypatch.setattr(planner, "solve", lambda *_: pytest.fail("planned"))
+    code, out, err = say("solve", "parr", *words)
+    assert (code, out) == (1, "")
+    assert message in err
+    assert not any(Path(name).exists() for name in ("p.pg", "nowhere", "c"))
 
 
 def test_an_option_that_a_planner_lacks_is_not_passed_over_in_silence(say, monkeypatch):
@@ -170,7 +201,8 @@ def stopping(status):
         (Status.TIME, 3),
         (Status.MEMORY, 3),
         (Status.ITERATIONS, 3),
-        (Status.NO_UPPER_BOUND, 3),
+        (Status.SIZE, 3),
+        (Status.NO_UPPER_BOUND, 0),
         (Status.INTERRUPTED, 130),
         (Status.SOLVED, 0),
     ],
@@ -179,6 +211,7 @@ def test_where_it_stopped_decides_the_exit_code_and_the_best_is_written(
     say, monkeypatch, status, code
 ):
     monkeypatch.setattr(Reachable, "solve", stopping(status))
+    monkeypatch.setattr(Reachable, "resume", Reachable.solve, raising=False)
     words = ("--planner", "reachable", "--json", "-o", "p.json", "--checkpoint", "c.ckpt")
     given, out, err = say("solve", "parr", *words)
     found = json.loads(out)
@@ -187,6 +220,17 @@ def test_where_it_stopped_decides_the_exit_code_and_the_best_is_written(
     assert (found["upper"] is None) == (found["gap"] is None) == (status is Status.NO_UPPER_BOUND)
     assert len(load_policy("p.json", build("parr").belief_model()).vectors) == 8
     assert Path("c.ckpt").exists()
+
+
+def test_a_model_without_a_domain_is_planned_on_from_below(say):
+    model = rpsr(build("parr"))
+    save(replace(model, domain=Unknown(), core=(), coordinates=None), "learned.rpsr")
+    code, out, _ = say("solve", "learned.rpsr", "--json", "-o", "p.json")
+    found = json.loads(out)
+    assert (code, found["planner"], found["status"]) == (0, "pbvi", "no_upper_bound")
+    assert found["upper"] is None
+    assert found["lower"] == pytest.approx(PARR, rel=1e-3)
+    assert Path("p.json").exists()
 
 
 def test_a_time_limit_of_the_exact_planner_is_exit_3(say):
@@ -204,11 +248,9 @@ def test_a_checkpoint_is_gone_on_from(say, monkeypatch):
         return self.solve(model, progress)
 
     words = ("solve", "parr", "--planner", "reachable", "--checkpoint", "c.ckpt")
-    assert say(*words)[0] == 0
-    code, _, err = say(*words)
-    assert code == 1
-    assert "planner reachable cannot go on from a checkpoint" in err
     monkeypatch.setattr(Reachable, "resume", resume, raising=False)
+    assert say(*words)[0] == 0
+    assert given == []
     assert say(*words)[0] == 0
     assert given == [(8, 7)]
 
@@ -295,3 +337,18 @@ sys.exit(main({words!r}))
     assert found["lower"] <= found["upper"]
     stored = load_policy("p.json", build("4x3").belief_model())
     assert len(stored.vectors) == found["vectors"]
+
+
+def test_compressed_planning_says_what_it_saved_and_answers_for_the_pomdp(say):
+    first = json.loads(say("solve", "loadunload", "--json")[1])
+    second = json.loads(say("solve", "loadunload", "--compress", "--json")[1])
+    assert second["value"] == pytest.approx(first["value"], abs=2e-6)
+    assert (second["dimension"], second["compressed"]["dimension"]) == (10, 9)
+    assert first["compressed"] is None
+    assert "dimension 9" in say("solve", "loadunload", "--compress")[1]
+
+
+def test_only_a_pomdp_is_compressed(say):
+    code, _, err = say("solve", "tiger", "--compress", "--model", "rpsr")
+    assert code == 1
+    assert "--compress makes a POMDP smaller" in err

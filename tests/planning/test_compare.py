@@ -253,3 +253,10 @@ def test_a_range_that_does_not_close_is_bounds_and_says_so():
     found = optimal_range(approximate, model, solution, limit=300)
     assert found.least[0] <= found.least[1] + 1e-9
     assert found.contains(0.0, 0.1)
+
+
+def test_a_solution_that_was_stopped_does_not_say_which_actions_are_best():
+    model, _, approximate = forms("paint")
+    stopped = solve(approximate, ValueIteration(epsilon=1e-9, max_iterations=1))
+    with pytest.raises(ModelError, match="not certified"):
+        optimal_range(approximate, model, stopped)

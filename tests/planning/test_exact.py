@@ -2,6 +2,7 @@
 
 import tracemalloc
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -112,6 +113,33 @@ def test_representations_agree_step_by_step(name, kind):
         assert value == pytest.approx(answer, abs=1e-9)
 
 
+def in_fractions(model, horizon):
+    """The best value of so many steps, every float of the model taken as the fraction it is."""
+    as_fractions = np.vectorize(Fraction, otypes=[object])
+    shape = model.operators.shape[:2]
+    moves = {(a, o): as_fractions(model.operators.matrix(a, o)) for a, o in np.ndindex(shape)}
+    rewards, discount = as_fractions(model.rewards), Fraction(model.discount)
+
+    def best(x, steps):  # x need not be normalised: values are linear along a ray
+        if steps == 0:
+            return Fraction(0)
+        ahead = [
+            [best(x @ moves[a, o], steps - 1) for o in range(shape[1])] for a in range(shape[0])
+        ]
+        return max(x @ rewards[:, a] + discount * sum(ahead[a]) for a in range(shape[0]))
+
+    return best(as_fractions(model.start), horizon)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 3))
+@settings(max_examples=15)
+@pytest.mark.parametrize("planner", [ValueIteration, Enumeration, Reachable])
+def test_bounds_of_a_horizon_hold_to_the_last_bit(planner, seed, horizon):
+    model = random_exact(seed, Sizes(2, 3, 2)).belief_model()
+    found = planner(horizon=horizon).solve(model, ignore)
+    assert Fraction(found.lower) <= in_fractions(model, horizon) <= Fraction(found.upper)
+
+
 # ---- infinite horizons
 
 
@@ -194,6 +222,12 @@ def test_faces_are_the_states_that_can_follow():
     faces = maximal_faces(process)
     assert max(map(len, faces)) == 2
     assert sorted({s for face in faces for s in face.tolist()}) == list(range(process.k))
+
+
+def test_where_nothing_counts_after_the_first_step_the_face_is_everything():
+    model = build("tiger").with_discount(0).belief_model()
+    assert [len(face) for face in maximal_faces(corner_process(model))] == [2]
+    assert vi(model, faces=True).value == -1  # listening
 
 
 def test_looking_at_faces_gives_the_same_value():

@@ -14,8 +14,9 @@ from tests.models.builders import Sizes, bayes, dense_process, random_exact, rot
 from rpsr import POMDP, InputError, ModelError
 from rpsr.domains import build, tabulate
 from rpsr.models import Unknown
-from rpsr.planning import graph
+from rpsr.planning import controllers, graph
 from rpsr.planning.controllers import extract_controller
+from rpsr.planning.enumeration import Enumeration
 from rpsr.planning.exact import ValueIteration
 from rpsr.planning.graph import explore
 from rpsr.planning.reachable import Reachable
@@ -120,15 +121,52 @@ def test_merging_far_too_much_still_gives_bounds_that_hold():
     assert wide.lower <= truth <= wide.upper
 
 
-def test_too_many_states_are_refused():
-    with pytest.raises(ModelError, match="do not close within 50 states"):
-        solve(build("paint"), Reachable(limit=50))
+def test_exploring_says_which_limit_it_met():
     for options, reached in (
+        ({"limit": 50}, "50 states"),
         ({"time_limit": 1e-9}, "1e-09 seconds"),
         ({"memory_limit": 500}, "500"),
     ):
         with pytest.raises(ModelError, match=f"do not close within {reached}"):
             explore(build("paint").belief_model(), **options)
+
+
+@pytest.mark.parametrize("kind", ["belief", "rpsr"])
+@pytest.mark.parametrize("off", [-1e-3, 1e-3])
+def test_a_linear_system_badly_solved_loosens_the_lower_bound_and_no_more(kind, off, monkeypatch):
+    pomdp = paper("loadunload")
+    model = pomdp.belief_model() if kind == "belief" else rpsr(pomdp)
+    truth = solve(model, Reachable()).value
+    plain = controllers._Equations.solve
+    shift = off * np.atleast_1d(model.normalizer)  # a vector of `off` at every corner
+    monkeypatch.setattr(controllers._Equations, "solve", lambda self: plain(self) + shift)
+    found = solve(model, Reachable(epsilon=1.0))
+    assert found.value == pytest.approx(truth + off, abs=1e-9)
+    assert found.lower <= truth <= found.upper
+    assert found.lower == pytest.approx(truth + min(off, 0), abs=1e-9)
+
+
+@pytest.mark.parametrize("digits", [3, 6, 9])
+def test_a_discount_near_one_ends_with_the_best_policy(digits):
+    # Two states in full view: leave the poor one at once, then earn 1 a step for ever.
+    pomdp = POMDP.from_arrays(
+        np.array([np.eye(2), [[0, 1], [0, 1]]]),
+        np.stack([np.eye(2)] * 2),
+        np.array([[0.9, 0.0], [1.0, 0.0]]),
+        start=[1.0, 0.0],
+        discount=1 - Fraction(1, 10**digits),
+    )
+    found = solve(pomdp, Reachable())
+    answer = 10.0**digits - 1
+    assert found.lower <= answer <= found.upper
+    assert found.value == pytest.approx(answer, rel=1e-6)
+    assert found.gap < 1e-4 * answer
+
+
+@pytest.mark.parametrize("planner", [Reachable(), ValueIteration(), Enumeration()])
+def test_a_discount_that_floats_hardly_tell_from_one_is_refused(planner):
+    with pytest.raises(ModelError, match="can hardly tell discount"):
+        solve(build("tiger").with_discount("0.9999999999999999"), planner)
 
 
 # ---- limits
@@ -149,7 +187,7 @@ def interrupting(calls):
 
 @pytest.mark.parametrize("horizon", [None, 30])
 @pytest.mark.parametrize("kind", ["belief", "rpsr"])
-@pytest.mark.parametrize("stop", ["time", "memory", "little memory", "interrupt"])
+@pytest.mark.parametrize("stop", ["states", "time", "memory", "little memory", "interrupt"])
 def test_a_limit_leaves_bounds_that_hold_and_a_policy_worth_the_lower_one(
     horizon, kind, stop, monkeypatch
 ):
@@ -159,14 +197,15 @@ def test_a_limit_leaves_bounds_that_hold_and_a_policy_worth_the_lower_one(
     if stop == "interrupt":
         monkeypatch.setattr(graph._Builder, "expand", interrupting(20))
     limits = {
+        "states": {"limit": 15},
         "time": {"time_limit": 1e-9},
         "memory": {"memory_limit": 8_000},
         "little memory": {"memory_limit": 800},
         "interrupt": {},
     }
     found = solve(model, Reachable(horizon=horizon, **limits[stop]))
-    expected = {"time": Status.TIME, "interrupt": Status.INTERRUPTED}.get(stop, Status.MEMORY)
-    assert found.status is expected
+    expected = {"states": Status.SIZE, "time": Status.TIME, "interrupt": Status.INTERRUPTED}
+    assert found.status is expected.get(stop, Status.MEMORY)
     assert found.extras["states"] < 26
     assert found.lower <= truth <= found.upper
     assert found.upper - found.lower > 1e-3
@@ -190,7 +229,7 @@ def test_more_memory_closes_the_gap_and_a_model_that_does_not_fit_is_refused():
 def test_a_partial_graph_marks_what_it_left_open():
     found = explore(build("paint").belief_model(), limit=50, partial=True)
     assert found.open.any()
-    assert found.stopped is Status.ITERATIONS
+    assert found.stopped is Status.SIZE
     assert len(found.states) <= 50
     assert set(found.edges.source) == set(np.flatnonzero(~found.open))
     assert (found.depth[found.open] == found.depth.max()).all()

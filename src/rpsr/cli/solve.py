@@ -17,22 +17,23 @@ from rpsr.cli.progress import planning_progress
 
 if TYPE_CHECKING:
     from rpsr.models import LinearModel
+    from rpsr.planning.compress import Compressed
     from rpsr.planning.solution import Solution
 
 Kind = Literal["pomdp", "psr", "rpsr", "ra-psr"]
 LIMIT_REACHED, INTERRUPTED = 3, 130
 
 
-def _existing(_type: Any, name: str) -> None:
+def _existing(_type: Any, name: str | None) -> None:
     from rpsr.planning.solve import PLANNER_NAMES
 
-    if name not in PLANNER_NAMES:
+    if name is not None and name not in PLANNER_NAMES:
         raise ValueError(f"no planner is called {name!r}; there is {', '.join(PLANNER_NAMES)}")
 
 
 def _positive(_type: Any, value: float | None) -> None:
-    if value is not None and not value > 0:
-        raise ValueError(f"read {value}, expected a number above 0")
+    if value is not None and not 0 < value < float("inf"):
+        raise ValueError(f"read {value}, expected a finite number above 0")
 
 
 def solve(
@@ -47,8 +48,13 @@ def solve(
         ),
     ] = None,
     planner: Annotated[
-        str, Parameter(validator=_existing, help="How to plan; a wrong name lists those there are.")
-    ] = "vi",
+        str | None,
+        Parameter(
+            validator=_existing,
+            help="How to plan; a wrong name lists those there are. By default vi, or pbvi on a "
+            "model whose domain is unknown, as a learned one's may be.",
+        ),
+    ] = None,
     horizon: Annotated[
         int | None,
         Parameter(validator=_positive, help="Plan this many steps; for ever by default."),
@@ -77,6 +83,14 @@ def solve(
         Path | None,
         Parameter(help="Keep what was found here when planning stops; go on from it if it exists."),
     ] = None,
+    compress: Annotated[
+        bool,
+        Parameter(
+            negative="",
+            help="Plan without states never reached and without what no observation or reward "
+            "depends on; the result is the POMDP's. Pays where the quotient is much smaller.",
+        ),
+    ] = False,
     normalize: Normalize = False,
     discount: Discount = None,
     json: Json = False,
@@ -87,14 +101,22 @@ def solve(
     shown and written in every case.
     """
     from rpsr.errors import InputError
-    from rpsr.planning.checkpoint import load_checkpoint, resume, save_checkpoint
+    from rpsr.models.domain import Unknown
+    from rpsr.planning.checkpoint import Resumable, load_checkpoint, resume, save_checkpoint
     from rpsr.planning.solution import Status
     from rpsr.planning.solve import planner_by_name, planner_options
     from rpsr.planning.solve import solve as plan
 
     if json and output == "-":
         raise InputError("--json and -o - would both write to standard output")
-    linear = _model(source, model, normalize, discount)
+    if output is not None and output.endswith(".pg") and horizon is not None:
+        raise InputError("a plan for a horizon is a tree: no .pg file can hold it", place=output)
+    # Found out now, rather than after hours of planning.
+    for target in (output, checkpoint):
+        if target is not None and target != "-" and not Path(target).absolute().parent.is_dir():
+            raise InputError("its folder does not exist", place=str(target))
+    smaller = _compressed(source, model, normalize, discount) if compress else None
+    linear = _model(source, model, normalize, discount) if smaller is None else smaller.model
     options = {
         "horizon": horizon,
         "epsilon": epsilon,
@@ -102,6 +124,7 @@ def solve(
         "memory_limit": memory_limit,
         "seed": seed,
     }
+    planner = planner or ("pbvi" if isinstance(linear.domain, Unknown) else "vi")
     known = planner_options(planner)
     for option, value in options.items():
         if value is not None and option not in known and option != "seed":
@@ -110,6 +133,9 @@ def solve(
     if output is not None and output.endswith(".alpha") and "faces" in known:
         given["faces"] = False  # the file's vectors will be read without looking ahead
     chosen = planner_by_name(planner, **given)
+    if checkpoint is not None and (horizon is not None or not isinstance(chosen, Resumable)):
+        what = f"planner {planner}" if horizon is None else "planning a horizon"
+        raise InputError(f"{what} cannot go on from a checkpoint, so it keeps none")
     with _compiling(), planning_progress() as progress:
         if checkpoint is not None and checkpoint.exists():
             solution = resume(linear, chosen, load_checkpoint(checkpoint, linear), progress)
@@ -117,6 +143,8 @@ def solve(
             solution = plan(linear, chosen, progress=progress)
     if checkpoint is not None:
         save_checkpoint(solution, checkpoint)
+    if smaller is not None:
+        solution = smaller.lift(solution)
     if output is not None:
         write_policy(solution, output)
     if json:
@@ -168,6 +196,23 @@ def _model(source: str, kind: Kind | None, normalize: bool, discount: str | None
     return model
 
 
+def _compressed(
+    source: str, kind: Kind | None, normalize: bool, discount: str | None
+) -> Compressed:
+    from rpsr.errors import InputError
+    from rpsr.models import POMDP
+    from rpsr.planning.compress import compress
+    from rpsr.sources import load
+
+    loaded = load(source, normalize=normalize, discount=discount)
+    if not isinstance(loaded, POMDP) or kind not in (None, "pomdp"):
+        what = kind or getattr(loaded, "kind", "pomdp")
+        raise InputError(f"--compress makes a POMDP smaller, not a {what} model", place=source)
+    for warning in loaded.warnings:
+        note(f"{source}: {warning}")
+    return compress(loaded)
+
+
 def write_policy(solution: Solution, target: str | Path) -> None:
     """Write a solution's policy in the form its target's suffix names."""
     from rpsr.planning.classic_files import write_alpha, write_pg
@@ -203,6 +248,7 @@ def solution_document(solution: Solution, model: str | None, seed: int | None) -
         "iterations": solution.iterations,
         "seconds": solution.seconds,
         "seed": seed if solution.seed is None else solution.seed,
+        "compressed": solution.extras.get("compressed"),
     }
 
 
@@ -219,6 +265,11 @@ def _for_people(solution: Solution, model: str | None) -> list[tuple[str, Any]]:
         "gap": "" if solution.gap is None else f"{solution.gap:.3g}",
         "status": solution.status.value,
     }
+    saved = solution.extras.get("compressed")
+    if saved is not None:
+        from rpsr.planning.compress import Saved
+
+        numbers["compressed"] = str(Saved(**saved))
     hidden = ("message",)
     return [
         (key, numbers.get(key, value))

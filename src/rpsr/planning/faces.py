@@ -19,8 +19,10 @@ MANY_VECTORS = 200  # over the whole domain: fewer are no bother
 
 
 def maximal_faces(process: CornerProcess) -> list[Ints]:
-    """The corners of each maximal face, ascending."""
+    """The corners of each maximal face, ascending; at discount 0, where none counts, all."""
     member = _members(process)
+    if not member.any():
+        return [np.arange(process.k)]
     member = np.unique(member[member.any(axis=1)], axis=0)
     inside = (member[:, None] <= member[None]).all(axis=2)  # row's face within column's
     return [np.flatnonzero(face) for face in member[inside.sum(axis=1) == 1]]

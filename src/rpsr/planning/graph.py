@@ -55,7 +55,7 @@ class Edges:
 class ReachableGraph:
     """N states (N, n), the start first; depth (N,) in steps; `open` (N,): not explored further.
 
-    stopped: the limit that ended exploring early, `Status.ITERATIONS` being that of states.
+    stopped: the limit that ended exploring early, `Status.SIZE` being that of states.
     """
 
     model: LinearModel
@@ -120,7 +120,7 @@ def explore(
                 clock.claim(builder.nbytes + 2 * states.nbytes)
                 builder.expand(states[rows], frontier[rows], a, o)
                 if len(builder.table) > limit:
-                    raise LimitReached(Status.ITERATIONS)
+                    raise LimitReached(Status.SIZE)
                 clock.check()
             level += 1
             depth += [level] * (len(builder.table) - len(depth))

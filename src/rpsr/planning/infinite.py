@@ -20,12 +20,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from rpsr.errors import ModelError
 from rpsr.io.records import Floats, Ints
 from rpsr.models.linear import LinearModel
 from rpsr.planning.faces import maximal_faces, worth_it
 from rpsr.planning.limits import Clock, LimitReached
-from rpsr.planning.process import CornerProcess, corner_process, summed
+from rpsr.planning.process import CornerProcess, cannot_prove, corner_process, summed
 from rpsr.planning.search import THIN, begin, go_on
 from rpsr.planning.solution import ProgressRow, Solution, Status
 
@@ -49,7 +48,7 @@ def plan_infinite(
     """
     process = corner_process(model)
     clock.hold_model(process.nbytes)
-    ahead = 1 / (1 - process.discount)
+    ahead = process.ahead
     search = begin(process, clock)
     status, upper, proven, passes = Status.SOLVED, np.inf, np.inf, 0
     cutoff = 1e-2 * search.scale * (1 - process.discount)
@@ -59,13 +58,10 @@ def plan_infinite(
         search.improve(0.1 * cutoff)
         search.explore()
         while True:
-            target = (epsilon / ahead - 2 * process.rounding(search.scale)) / (1 + 2 * THIN)
+            rounded = 2 * process.rounding(search.scale) + search.hidden
+            target = (epsilon / ahead - rounded) / (1 + 2 * THIN)
             if target <= 0:
-                least = 4 * process.rounding(search.scale) * ahead
-                raise ModelError(
-                    f"epsilon: read {epsilon}, but floats can prove no less than {least:.2g} "
-                    f"on {model.name}"
-                )
+                raise cannot_prove(model, epsilon, 2 * rounded * ahead)
             if max_iterations is not None and passes >= max_iterations:
                 raise LimitReached(Status.ITERATIONS)
             cutoff = max(cutoff, target)

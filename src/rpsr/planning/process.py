@@ -73,6 +73,16 @@ class CornerProcess:
         arrays = (self.rewards, self.indptr, self.observation, self.target, self.chance, self.start)
         return sum(array.nbytes for array in arrays)
 
+    @property
+    def ahead(self) -> float:
+        """1 / (1 - discount): what a step's error adds up to for ever."""
+        if self.discount >= 1:  # rows may sum to a little more than one
+            raise ModelError(
+                f"{self.model.name}: floats can hardly tell discount {self.model.discount!r} "
+                "from 1; give a horizon or a smaller discount"
+            )
+        return 1 / (1 - self.discount)
+
     def lift(self, values: Floats) -> Floats:
         """Vectors in the model's coordinates from values at the corners, (K, k) -> (K, n)."""
         domain = self.model.domain
@@ -113,6 +123,7 @@ class CornerProcess:
         else:
             vectors, off = values, 0.0
         off += 2 * (len(start) + 2) * UNIT * float((np.abs(vectors) @ np.abs(start)).max())
+        off += self.displaced * float(np.abs(values).max())
         return float((vectors @ start).max()), off
 
 
@@ -166,6 +177,13 @@ def corner_process(model: LinearModel) -> CornerProcess:
         corner_of=corner_of,
         merged=apart * growth,
         displaced=displaced * growth,
+    )
+
+
+def cannot_prove(model: LinearModel, epsilon: float, least: float) -> ModelError:
+    """What to say where rounding alone may hide more than epsilon."""
+    return ModelError(
+        f"epsilon: read {epsilon}, but floats can prove no less than {least:.2g} on {model.name}"
     )
 
 

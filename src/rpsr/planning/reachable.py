@@ -2,7 +2,8 @@
 
 On the graph of reachable states (`rpsr.planning.graph`) policy iteration is exact but for rounding.
 The lower bound is the value of the controller it ends with, one node a state, evaluated on the
-model by linear algebra: a policy's value, whatever was merged. The upper bound solves the graph
+model by linear algebra and checked against its own backup: a policy's value, whatever was merged.
+The upper bound solves the graph
 again with every edge paid what merging and rounding may have hidden behind it,
 
     discount * P * (u - l) / 2 * |w|_1,
@@ -13,7 +14,7 @@ where an optimal policy goes, and the gap stays at rounding. The status says whi
 
 For a horizon the graph is cut at that depth and backward induction solves it, discount 1 allowed.
 
-Stopped by a time or memory limit or Ctrl-C, the states that were found but not explored are worth
+Stopped by a limit (states, time, memory) or Ctrl-C, the states found but not explored are worth
 at least the best single action for ever and at most the largest reward for ever, which bounds the
 value; of a horizon, the steps that were explored are planned and the rest is bounded likewise.
 Everything here is about states reachable from the start; of the rest of the domain nothing is
@@ -32,7 +33,13 @@ from rpsr.io.records import Floats, Ints
 from rpsr.models.domain import Corners, Simplex
 from rpsr.models.linear import LinearModel
 from rpsr.planning.controllers import FiniteStateController
-from rpsr.planning.finite import ROUNDING, FiniteProblem, lowest_within, planning_discount
+from rpsr.planning.finite import (
+    ROUNDING,
+    FiniteProblem,
+    check_epsilon,
+    lowest_within,
+    planning_discount,
+)
 from rpsr.planning.graph import LIMIT, TOLERANCE, ReachableGraph, explore, not_closed
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
 from rpsr.planning.trees import PolicyTree
@@ -64,9 +71,10 @@ class Reachable:
         return "reachable"
 
     def solve(self, model: LinearModel, progress: Progress) -> Solution:
-        """Plan; a `ModelError` where the reachable states do not close within the limits."""
+        """Plan; a `ModelError` where merging states that differ costs more than epsilon."""
         began = perf_counter()
         discount = planning_discount(model, self.horizon)
+        check_epsilon(self.epsilon)
         graph = explore(
             model,
             limit=self.limit,
@@ -78,7 +86,7 @@ class Reachable:
         )
         steps, stopped = self.horizon, graph.stopped
         no_bounds = steps is not None and value_bounds(model, 1.0) is None
-        if stopped is Status.ITERATIONS or (stopped and no_bounds):
+        if stopped and no_bounds:
             level = int(graph.depth.max())
             raise not_closed(model, stopped, level, self.limit, self.time_limit, self.memory_limit)
         found = ProgressRow(perf_counter() - began, 0, points=len(graph.states))
@@ -91,12 +99,12 @@ class Reachable:
             plan = _for_a_horizon(graph, discount, steps, self.horizon or 0)
         close = bool(graph.edges.moved.max(initial=0.0) <= SAME)
         gap = None if plan.upper is None else plan.upper - plan.lower
-        if not (stopped or close) and (gap is None or gap > self.epsilon):
+        if not (stopped or close) and (gap is None or gap - plan.rounded > self.epsilon):
             cost = "an unknown amount" if gap is None else f"up to {gap:.2g}"
             raise ModelError(
                 f"the {len(graph.states)} states reachable in {model.name} close only by merging "
                 f"states that differ, which may cost {cost} in value (epsilon is "
-                f"{self.epsilon:g}): use a smaller tolerance, or planner vi"
+                f"{self.epsilon:g}): use a larger epsilon, or planner vi"
             )
         seconds = perf_counter() - began
         last = ProgressRow(
@@ -154,6 +162,7 @@ class _Plan:
     value: float
     lower: float
     upper: float | None
+    rounded: float  # the part of the gap that is rounding
     vectors: Floats
     actions: Ints
     successors: Ints
@@ -181,17 +190,21 @@ def _for_ever(graph: ReachableGraph, discount: float) -> _Plan:
     controller = FiniteStateController(model.actions, model.observations, actions, successors)
     vectors = controller.vectors(model)
     value = float(vectors[0] @ model.start)
-    rounding = 2 * (model.dimension + 2) * _ULP * scale * ahead
+    terms = 2 * (model.dimension + len(model.observations) + 2) * _ULP
+    excess = controller.excess(model, vectors)
+    below = terms * scale if excess is None else excess
+    below = below * ahead + terms * float(np.abs(vectors[0]) @ np.abs(model.start))
     paid = hidden(graph, bounds)
-    upper = None
+    upper, rounded = None, 0.0
     if paid is not None and bounds is not None:
         rewards = rewards + discount * paid
         rewards[graph.open] = bounds[1]
         above = _problem(graph, discount, rewards)
         best, _ = above.optimum()
         missed = max(0.0, float((above.action_values(best).max(axis=1) - best).max()))
-        upper = max(value, float(best[0])) + missed * ahead + rounding
-    return _Plan(value, value - rounding, upper, vectors, actions, successors)
+        rounded = (missed + terms * float(np.abs(best).max() + np.abs(rewards).max())) * ahead
+        upper = max(value, float(best[0])) + rounded
+    return _Plan(value, value - below, upper, below + rounded, vectors, actions, successors)
 
 
 def _blind(model: LinearModel) -> tuple[int, Floats]:
@@ -233,13 +246,16 @@ def _for_a_horizon(graph: ReachableGraph, discount: float, horizon: int, wanted:
     tree = PolicyTree(model.actions, model.observations, tuple(layers))
     stages = tree.stages(model)
     value = float(stages[-1][0] @ model.start)
-    rounding = 2 * (model.dimension + 2) * _ULP * total * float(np.abs(rewards).max())
+    # Each step's rounding, for values up to total * the largest reward, adds up like rewards do.
+    terms = 2 * (model.dimension + len(model.observations) + 2) * _ULP
+    rounding = terms * total**2 * float(np.abs(rewards).max())
     upper = None if above is None else max(value, float(best[0])) + rounding
     joined = tuple((v, *layer) for v, layer in zip(stages, layers, strict=True))
     return _Plan(
         value,
         value - rounding + rest[0],
         None if upper is None else upper + rest[1],
+        2 * rounding,
         *joined[-1],
         joined,
     )

@@ -14,7 +14,7 @@ from rpsr.planning import residual, warm
 from rpsr.planning.faces import on_faces
 from rpsr.planning.limits import Clock
 from rpsr.planning.lp import careful_gain, gain
-from rpsr.planning.process import CornerProcess
+from rpsr.planning.process import UNIT, CornerProcess
 from rpsr.planning.pruning import Effort, program_operations
 
 REACHABLE = 30  # states reachable from the start, among the first witness points
@@ -44,6 +44,7 @@ class Search:
     points: Floats
     faces: list[Ints]
     effort: Effort = field(default_factory=Effort)
+    hidden: float = 0.0  # the most that rounding may have hidden in the filters before a search
 
     @property
     def moves(self) -> warm.Moves:
@@ -159,6 +160,9 @@ class Search:
         self.clock.claim(NUMBER * (self._kept + projected + sums + found))
         v = np.ascontiguousarray(self.values.T)
         g, source, first = residual.project(*self.moves[:4], action, face, v, count, n_observations)
+        # What rounding may hide in a filter's proofs grows with how far its vectors are apart.
+        high, low = (f.reduceat(g, first[:-1], axis=1) for f in (np.maximum, np.minimum))
+        spread = float((high - low).max(axis=0).sum())
         solved = min(SOLVED * scale, 0.05 * cutoff)
         budget = int(THIN_OPERATIONS / (len(face) + 1) ** 2)
         g, source, first, programs = residual.thin(
@@ -167,6 +171,9 @@ class Search:
         self.effort.programs += programs
         self.clock.check()
         groups, trees = len(first) - 1, 2 * g.shape[1] * (len(face) + 6)
+        # One filter an observation, whose spreads add up, and one of no more for each sum formed.
+        hidden = 4 * (len(face) + 4) * UNIT * spread * (1 + n_observations - groups)
+        self.hidden = max(self.hidden, hidden)
         self.clock.claim(NUMBER * (self._kept + g.size + source.size + trees + found))
         maxima, child, roots, deepest = residual.plant(g, first)
         stack, depth = np.empty((deepest + 2, groups), dtype=np.int64), 1
@@ -197,14 +204,14 @@ class Search:
                 else:  # its bounds do not decide: a vector too many does no harm
                     tuples[size] = child[stack[depth - 1], 1]
                     u[:, size], points[size] = w, careful.point
-                    size += 1
+                    size, bound = size + 1, max(bound, 0.0)
                 depth -= 1
             elif why != residual.PAUSED:
                 break
         if size > count:
             successors = source[tuples[count:size]].max(axis=1)  # each from the group that has it
             self._adopt(face, action, successors, points[count:size])
-        return bound + THIN * cutoff
+        return bound + THIN * cutoff + hidden
 
     def look_ahead(self) -> None:
         """Add the backup at the start, which may lie on no face."""
