@@ -1,0 +1,248 @@
+"""A POMDP fitted to logs by expectation and maximisation, then read as an R-PSR.
+
+The recipe. Episodes are split into training and held-out ones. Over-complete POMDPs are started at
+random, with a state's sight decided, and with a sight remembered (`em_starts`); the best of each
+size are fitted and then made smaller state by state (`em_merge`), each step of the way down being a
+candidate. Held-out likelihood of observations and rewards chooses: the candidates are those of
+which it cannot be said, within one standard error of the difference, that they are worse than the
+best. Those are fitted on from where they are to all episodes.
+
+Rewards are emissions while learning, and only then: the model that results filters on actions and
+observations. Actions need no propensities as long as they were chosen by what the log shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from rpsr.errors import InputError, ModelError
+from rpsr.io.records import Floats
+from rpsr.learning.em_merge import descend
+from rpsr.learning.em_starts import (
+    pairs_worth_remembering,
+    random_start,
+    remembering_start,
+    sighted_start,
+)
+from rpsr.learning.em_steps import (
+    Encoded,
+    Parameters,
+    RewardFamily,
+    improve,
+    iterate,
+    likelihoods,
+)
+from rpsr.logs.trajectories import Trajectories
+from rpsr.models.domain import Simplex
+from rpsr.models.linear import LinearModel
+from rpsr.models.operators import DenseOperators
+from rpsr.models.pomdp import POMDP
+
+LOST = 3.0  # a way down ends where it is this many standard errors below its best
+FEWEST_MERGES = 5  # but not before so many merges
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """One fitted POMDP and what held-out episodes said of it before it saw them.
+
+    states: how many it has, the end left out. loglik: held-out log-likelihood of observations and
+    rewards, per episode; behind: by how much that is below the best, and stderr how sure that is.
+    """
+
+    parameters: Parameters
+    trained: Parameters
+    states: int
+    loglik: float
+    behind: float
+    stderr: float
+
+
+@dataclass(kw_only=True, eq=False)
+class EMRPSR:
+    """An R-PSR learned by EM. `fit` gives `model_`, `pomdp_`, `rank_` and `candidates_`.
+
+    discount: of the model that results. sizes: how many states starts have; starts: how many of
+    them for each size, `descents` of which are followed down; memories: how many starts remember a
+    sight. prior: the Dirichlet count. rewards: their family, 'auto' meaning categorical where there
+    are few values; 'none' learns from observations alone. holdout: the share of episodes kept
+    for choosing; keep: how many candidates at most are fitted to everything. probe: how many
+    episodes starts are tried on; probing, fitting, refitting: iterations. seed: of all that is
+    drawn.
+    """
+
+    discount: float | None = None
+    sizes: tuple[int, ...] = (12, 18)
+    starts: int = 6
+    descents: int = 2
+    memories: int = 2
+    prior: float = 0.02
+    rewards: Literal["auto"] | RewardFamily = "auto"
+    holdout: float = 0.2
+    keep: int = 5
+    probe: int = 400
+    probing: int = 20
+    fitting: int = 40
+    refitting: int = 30
+    largest: int = 48
+    seed: int = 0
+    progress: Callable[[str], None] | None = None
+    candidates_: tuple[Candidate, ...] = field(init=False, repr=False)
+    pomdp_: POMDP = field(init=False, repr=False)
+    model_: LinearModel = field(init=False, repr=False)
+    rank_: int = field(init=False, repr=False)
+
+    def fit(self, trajectories: Trajectories) -> EMRPSR:
+        """Learn from episodes; needs rewards, unless they are to be left out."""
+        log = Encoded.of(trajectories, self.rewards)
+        episodes = trajectories.episodes
+        if episodes < 2 or trajectories.steps == 0:
+            raise InputError(f"read {episodes} episodes, expected at least 2, with steps")
+        rng = np.random.default_rng(self.seed)
+        order = rng.permutation(episodes)
+        kept_out = min(episodes - 1, max(1, round(self.holdout * episodes)))
+        held_out = log.select(np.sort(order[:kept_out]))
+        training = log.select(np.sort(order[kept_out:]))
+        probe = log.select(np.sort(order[kept_out : kept_out + self.probe]))
+        found: list[tuple[Floats, Parameters]] = []
+        for start in self._starts(probe, training, rng):
+            found += self._way_down(start, training, held_out)
+        self.held_out_ = np.sort(order[:kept_out])
+        self.candidates_ = tuple(
+            Candidate(
+                parameters=iterate(fitted, log, self.prior, self.refitting),
+                trained=fitted,
+                states=fitted.states - (fitted.end >= 0),
+                loglik=float(scores.mean()),
+                behind=behind,
+                stderr=stderr,
+            )
+            for scores, fitted, behind, stderr in chosen(found, self.keep)
+        )
+        self._adopt(trajectories, self.candidates_[0])
+        return self
+
+    def _starts(
+        self, probe: Encoded, training: Encoded, rng: np.random.Generator
+    ) -> Iterable[Parameters]:
+        """The starts worth following down, after a trial on some episodes."""
+        for states in self.sizes:
+            tried: list[tuple[float, int, Parameters]] = []
+            for number in range(self.starts):
+                kind = sighted_start if number % 2 == 0 else random_start
+                fitted = iterate(kind(probe, states, rng), probe, self.prior, self.probing)
+                fitted, likelihood = improve(fitted, probe, self.prior)
+                tried.append((-likelihood, number, fitted))
+                self._tell(f"start of {states} states")
+            tried.sort(key=lambda trial: trial[:2])
+            yield from (fitted for _, _, fitted in tried[: self.descents])
+        for pair in pairs_worth_remembering(training, self.memories):
+            start = remembering_start(training, pair)
+            if start.states <= self.largest:
+                yield start
+
+    def _way_down(
+        self, start: Parameters, training: Encoded, held_out: Encoded
+    ) -> list[tuple[Floats, Parameters]]:
+        """The fit from one start, then smaller ones until they are clearly worse."""
+        fitted = iterate(start, training, self.prior, self.fitting)
+        found = [(likelihoods(fitted, held_out), fitted)]
+        best = found[0][0]
+        for fitted in descend(fitted, training, self.prior):
+            scores = likelihoods(fitted, held_out)
+            found.append((scores, fitted))
+            self._tell(f"{fitted.states} states")
+            best = max(best, scores, key=lambda each: float(each.mean()))
+            behind, stderr = difference(best, scores)
+            if behind > LOST * stderr and len(found) > FEWEST_MERGES:
+                break
+        return found
+
+    def _adopt(self, trajectories: Trajectories, candidate: Candidate) -> None:
+        self.pomdp_ = as_pomdp(candidate.parameters, trajectories, self.discount)
+        self.model_, self.rank_ = as_rpsr(
+            self.pomdp_,
+            {
+                "estimator": "em",
+                "episodes": trajectories.episodes,
+                "steps": trajectories.steps,
+                "states": candidate.states,
+                "seed": self.seed,
+            },
+        )
+
+    def _tell(self, what: str) -> None:
+        if self.progress is not None:
+            self.progress(what)
+
+
+def difference(best: Floats, scores: Floats) -> tuple[float, float]:
+    """By how much scores (N,) are behind on average, and its standard error."""
+    behind = best - scores
+    return float(behind.mean()), float(behind.std() / np.sqrt(len(behind)))
+
+
+def chosen(
+    found: list[tuple[Floats, Parameters]], keep: int
+) -> list[tuple[Floats, Parameters, float, float]]:
+    """The best by held-out scores, then those within one standard error of it, best first."""
+    ranked = sorted(found, key=lambda each: -float(each[0].mean()))
+    best = ranked[0][0]
+    rows = [(scores, fitted, *difference(best, scores)) for scores, fitted in ranked]
+    return [row for row in rows if row[2] <= row[3]][:keep]
+
+
+def as_pomdp(
+    parameters: Parameters, trajectories: Trajectories, discount: float | None, name: str = "learned"
+) -> POMDP:
+    """The fitted POMDP, with the names of the log."""
+    states = [f"state-{s}" for s in range(parameters.states)]
+    if parameters.end >= 0:
+        states[parameters.end] = "end"
+    return POMDP.from_arrays(
+        parameters.moves,
+        np.swapaxes(parameters.sights, 1, 2),
+        parameters.means,
+        parameters.start,
+        discount,
+        {
+            "name": name,
+            "states": states,
+            "actions": trajectories.action_names,
+            "observations": trajectories.observation_names,
+        },
+    )
+
+
+def as_rpsr(pomdp: POMDP, provenance: dict[str, Any]) -> tuple[LinearModel, int]:
+    """The R-PSR of a fitted POMDP, which forgets the states it invented, and its rank.
+
+    Where the rank is that of all states, or too close to call in floats, nothing can be forgotten:
+    the identity is then the basis, beliefs are the R-PSR's states, and the simplex its domain.
+    """
+    from dataclasses import replace
+
+    from rpsr.predictive import rpsr
+
+    n = len(pomdp.states)
+    try:
+        model = rpsr(pomdp)
+    except ModelError:
+        model = None
+    if model is not None and model.dimension < n:
+        return replace(model, provenance=model.provenance | provenance), model.dimension
+    belief = pomdp.belief_model()
+    matrices = [[belief.operators.matrix(a, o) for o in range(len(pomdp.observations))]
+                for a in range(len(pomdp.actions))]
+    model = replace(
+        belief,
+        kind="rpsr",
+        operators=DenseOperators(np.array(matrices)),
+        domain=Simplex(n),
+        provenance=belief.provenance | provenance,
+    )
+    return model, n

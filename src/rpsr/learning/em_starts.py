@@ -1,0 +1,130 @@
+"""Where EM starts: at random, with each state's sight decided, or with a sight remembered.
+
+Chance finds what shows within a step or two. A system that must be remembered for longer than that
+(a priest says left or right, and many steps later it matters) gives random starts nothing to climb,
+so some starts remember: a state is the last observation together with which of two given
+observations was seen more recently. Which two, the marginal likelihood says.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+from scipy.special import gammaln
+
+from rpsr.io.records import Floats, Ints
+from rpsr.learning.em_steps import Encoded, Parameters, maximise
+
+VISITS = 20.0  # how many imagined visits a random start is made of, per state and action
+UNLIKELY = 0.05  # of a sighted state's other observations
+SMOOTHING = 0.5  # added to the counts of a start that remembers, so that EM can leave it
+
+
+def random_start(log: Encoded, states: int, rng: np.random.Generator) -> Parameters:
+    """Probabilities drawn at random: nothing is known of any state."""
+    return _drawn(log, states, rng, np.ones((log.sizes[1], states)))
+
+
+def sighted_start(log: Encoded, states: int, rng: np.random.Generator) -> Parameters:
+    """Each state mostly shows one observation, those seen often having more states."""
+    frequency = np.bincount(log.steps[:, 1], minlength=log.sizes[1]) + 1.0
+    first = np.argsort(-frequency, kind="stable")[:states]
+    more = rng.choice(len(frequency), size=states, p=frequency / frequency.sum())
+    shown = np.concatenate([first, more])[:states]
+    liking = np.full((log.sizes[1], states), UNLIKELY)
+    liking[shown, np.arange(states)] = 1.0
+    return _drawn(log, states, rng, liking)
+
+
+def _drawn(log: Encoded, states: int, rng: np.random.Generator, liking: Floats) -> Parameters:
+    n_actions, n_observations = log.sizes
+    end = states if log.ends else -1
+    n = states + (end >= 0)
+    wide = np.ones((n_observations, n))
+    wide[:, :states] = liking
+    counts = [
+        rng.dirichlet(np.ones(n)) * VISITS,
+        rng.dirichlet(np.ones(n), size=(n_actions, n)) * VISITS,
+        rng.gamma(1.0, size=(n_actions, n_observations, n)) * wide * VISITS,
+        rng.gamma(1.0, size=(len(log.pair_actions), n)) * VISITS,
+    ]
+    return maximise(log, counts, SMOOTHING, end)
+
+
+def pairs_worth_remembering(log: Encoded, most: int) -> list[tuple[int, int]]:
+    """The pairs of observations whose memory predicts the log best, at most so many, best first.
+
+    A memory is a state that the log determines, so that what it predicts, the next observation and
+    reward given the action, has a marginal likelihood in closed form (Dirichlet, all counts 1/2).
+    Continuous rewards count by the quarter they lie in.
+    """
+    rewards = log.pair_rewards[log.steps[:, 2]]
+    if log.family == "gaussian":
+        rewards = np.searchsorted(np.quantile(rewards, [0.25, 0.5, 0.75]), rewards)
+    values, kinds = np.unique(rewards, return_inverse=True)
+    outcomes = log.steps[:, 1] * len(values) + kinds.reshape(-1)
+    scored: list[tuple[float, tuple[int, int]]] = []
+    for pair in combinations(np.unique(log.steps[:, 1]).tolist(), 2):
+        before, _, _ = _labelled(log, pair)
+        states = before * log.sizes[0] + log.steps[:, 0]
+        scored.append((-_marginal(states, outcomes, log.sizes[1] * len(values)), pair))
+    return [pair for _, pair in sorted(scored)[:most]]
+
+
+def _marginal(states: Ints, outcomes: Ints, size: int) -> float:
+    """The logarithm of the marginal likelihood of outcomes in [0, size), given states."""
+    cells = np.unique(states * size + outcomes, return_counts=True)
+    rows = np.unique(states, return_counts=True)[1]
+    per_cell = gammaln(cells[1] + 0.5) - gammaln(0.5)
+    per_row = gammaln(rows + 0.5 * size) - gammaln(0.5 * size)
+    return float(per_cell.sum() - per_row.sum())
+
+
+def remembering_start(log: Encoded, pair: tuple[int, int]) -> Parameters:
+    """A state for every last observation and memory of the pair: neither yet, the one, the other.
+
+    Before its first step an episode is in a state of its own. States that the log never visits are
+    left out.
+    """
+    before, after, states = _labelled(log, pair)
+    first, last = _ends_of(log)
+    end = states if log.ends else -1
+    n = states + log.ends
+    after[last[log.terminated[np.diff(log.offsets) > 0]]] = end
+    actions, observations, pairs = log.steps.T
+    counts = [
+        np.zeros(n),
+        np.zeros((log.sizes[0], n, n)),
+        np.zeros((*log.sizes, n)),
+        np.zeros((len(log.pair_actions), n)),
+    ]
+    np.add.at(counts[0], before[first], 1.0)
+    np.add.at(counts[1], (actions, before, after), 1.0)
+    np.add.at(counts[2], (actions, observations, after), 1.0)
+    np.add.at(counts[3], (pairs, before), 1.0)
+    return maximise(log, counts, SMOOTHING, end)
+
+
+def _ends_of(log: Encoded) -> tuple[Ints, Ints]:
+    """The first and the last step of every episode, (N,) each; episodes without steps left out."""
+    some = np.diff(log.offsets) > 0
+    return log.offsets[:-1][some], log.offsets[1:][some] - 1
+
+
+def _labelled(log: Encoded, pair: tuple[int, int]) -> tuple[Ints, Ints, int]:
+    """The remembered state before and after each step, (L,) each, and how many there are."""
+    observations = log.steps[:, 1]
+    steps = np.arange(len(observations))
+    first, _ = _ends_of(log)
+    began = np.zeros(len(observations), dtype=np.int64)
+    began[first] = first
+    began = np.maximum.accumulate(began)
+    last = [np.maximum.accumulate(np.where(observations == sight, steps, -1)) for sight in pair]
+    memory = 1 + (last[1] > last[0])
+    memory[np.maximum(last[0], last[1]) < began] = 0
+    kinds, after = np.unique(3 * observations + memory, return_inverse=True)
+    after = after.reshape(-1)
+    before = np.concatenate([[0], after[:-1]])
+    before[first] = len(kinds)
+    return before, after, len(kinds) + 1
