@@ -31,6 +31,7 @@ from rpsr.learning.em_starts import (
 from rpsr.learning.em_steps import (
     Encoded,
     Parameters,
+    Prior,
     RewardFamily,
     improve,
     iterate,
@@ -81,6 +82,7 @@ class EMRPSR:
     descents: int = 2
     memories: int = 2
     prior: float = 0.02
+    sparsity: float = 0.5
     rewards: Literal["auto"] | RewardFamily = "auto"
     holdout: float = 0.2
     keep: int = 5
@@ -111,10 +113,11 @@ class EMRPSR:
         found: list[tuple[Floats, Parameters]] = []
         for start in self._starts(probe, training, rng):
             found += self._way_down(start, training, held_out)
+        sparse = Prior(self.prior, self.sparsity)
         self.held_out_ = np.sort(order[:kept_out])
         self.candidates_ = tuple(
             Candidate(
-                parameters=iterate(fitted, log, self.prior, self.refitting),
+                parameters=iterate(fitted, log, sparse, self.refitting),
                 trained=fitted,
                 states=fitted.states - (fitted.end >= 0),
                 loglik=float(scores.mean()),
@@ -130,12 +133,13 @@ class EMRPSR:
         self, probe: Encoded, training: Encoded, rng: np.random.Generator
     ) -> Iterable[Parameters]:
         """The starts worth following down, after a trial on some episodes."""
+        plain = Prior(self.prior)
         for states in self.sizes:
             tried: list[tuple[float, int, Parameters]] = []
             for number in range(self.starts):
                 kind = sighted_start if number % 2 == 0 else random_start
-                fitted = iterate(kind(probe, states, rng), probe, self.prior, self.probing)
-                fitted, likelihood = improve(fitted, probe, self.prior)
+                fitted = iterate(kind(probe, states, rng), probe, plain, self.probing)
+                fitted, likelihood = improve(fitted, probe, plain)
                 tried.append((-likelihood, number, fitted))
                 self._tell(f"start of {states} states")
             tried.sort(key=lambda trial: trial[:2])
@@ -149,10 +153,11 @@ class EMRPSR:
         self, start: Parameters, training: Encoded, held_out: Encoded
     ) -> list[tuple[Floats, Parameters]]:
         """The fit from one start, then smaller ones until they are clearly worse."""
-        fitted = iterate(start, training, self.prior, self.fitting)
+        sparse = Prior(self.prior, self.sparsity)
+        fitted = iterate(start, training, Prior(self.prior), self.fitting)
         found = [(likelihoods(fitted, held_out), fitted)]
         best = found[0][0]
-        for fitted in descend(fitted, training, self.prior):
+        for fitted in descend(fitted, training, sparse):
             scores = likelihoods(fitted, held_out)
             found.append((scores, fitted))
             self._tell(f"{fitted.states} states")

@@ -23,19 +23,19 @@ from collections.abc import Iterator
 import numpy as np
 
 from rpsr.io.records import Floats
-from rpsr.learning.em_steps import Encoded, Parameters, counts_of, improve, iterate, maximise
+from rpsr.learning.em_steps import Encoded, Parameters, Prior, counts_of, improve, iterate, maximise
 
 TRIED, QUICK, POLISH = 4, 3, 12  # pairs tried; iterations to judge one; iterations for the kept one
 
 
-def descend(parameters: Parameters, log: Encoded, prior: float) -> Iterator[Parameters]:
+def descend(parameters: Parameters, log: Encoded, prior: Prior) -> Iterator[Parameters]:
     """Ever smaller POMDPs fitted to the same log, by one state at a time, until two are left."""
     while parameters.states - (parameters.end >= 0) > 2:
         parameters = _merge_best(parameters, log, prior)
         yield parameters
 
 
-def _merge_best(parameters: Parameters, log: Encoded, prior: float) -> Parameters:
+def _merge_best(parameters: Parameters, log: Encoded, prior: Prior) -> Parameters:
     counts, _ = counts_of(parameters, log)
     costs = merge_costs(counts, log, parameters.end)
     n = parameters.states

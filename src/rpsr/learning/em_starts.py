@@ -14,11 +14,11 @@ import numpy as np
 from scipy.special import gammaln
 
 from rpsr.io.records import Floats, Ints
-from rpsr.learning.em_steps import Encoded, Parameters, maximise
+from rpsr.learning.em_steps import Encoded, Parameters, Prior, maximise
 
 VISITS = 20.0  # how many imagined visits a random start is made of, per state and action
 UNLIKELY = 0.05  # of a sighted state's other observations
-SMOOTHING = 0.5  # added to the counts of a start that remembers, so that EM can leave it
+SMOOTHING = Prior(0.5)  # added to the counts of a start that remembers, so that EM can leave it
 
 
 def random_start(log: Encoded, states: int, rng: np.random.Generator) -> Parameters:

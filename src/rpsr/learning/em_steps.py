@@ -96,6 +96,28 @@ class Encoded:
 TINY_SCALE = 1e-12
 
 
+@dataclass(frozen=True)
+class Prior:
+    """What is added to expected counts: `count` of a Dirichlet, after `sparsity` is taken away.
+
+    Taking k away from every count and cutting at 0 is a Dirichlet prior of exponent -k: a
+    probability whose estimate is less than about 2 sqrt(k) standard errors away from 0 goes to 0.
+    A fitted POMDP is full of such probabilities, and a planner believes in each. With sparsity an
+    iteration need not raise the likelihood.
+    """
+
+    count: float
+    sparsity: float = 0.0
+
+    def add(self, counts: Floats, axis: int, *, sparse: bool = True) -> Floats:
+        """Counts of distributions along an axis, as they are to be normalised."""
+        if self.sparsity == 0 or not sparse:
+            return counts + self.count
+        cut = np.maximum(counts - self.sparsity, 0.0)
+        unseen = cut.sum(axis=axis, keepdims=True) <= 0
+        return np.where(unseen, counts, cut) + self.count
+
+
 @dataclass(frozen=True, eq=False)
 class Parameters:
     """A fitted POMDP of S states: start (S,), moves (A, S, S), sights (A, O, S).
@@ -131,23 +153,23 @@ def counts_of(parameters: Parameters, log: Encoded) -> tuple[list[Floats], float
     return counts, likelihood + float(p.log_scale[log.steps[:, 2]].sum())
 
 
-def improve(parameters: Parameters, log: Encoded, prior: float) -> tuple[Parameters, float]:
+def improve(parameters: Parameters, log: Encoded, prior: Prior) -> tuple[Parameters, float]:
     """One iteration of EM; the new parameters and the log-likelihood of the old ones."""
     counts, likelihood = counts_of(parameters, log)
     return maximise(log, counts, prior, parameters.end), likelihood
 
 
-def iterate(parameters: Parameters, log: Encoded, prior: float, iterations: int) -> Parameters:
+def iterate(parameters: Parameters, log: Encoded, prior: Prior, iterations: int) -> Parameters:
     """Some iterations of EM."""
     for _ in range(iterations):
         parameters, _ = improve(parameters, log, prior)
     return parameters
 
 
-def maximise(log: Encoded, counts: list[Floats], prior: float, end: int) -> Parameters:
+def maximise(log: Encoded, counts: list[Floats], prior: Prior, end: int) -> Parameters:
     """The parameters at the mode of the posterior, given counts of starts, moves, sights, pairs."""
     start, moves, sights, pairs = counts
-    start, moves, sights = start + prior, moves + prior, sights + prior
+    start, moves, sights = prior.add(start, 0), prior.add(moves, 2), prior.add(sights, 1)
     if end >= 0:
         start[end] = 0.0
         moves[:, end] = 0.0
@@ -164,27 +186,29 @@ def maximise(log: Encoded, counts: list[Floats], prior: float, end: int) -> Para
     )
 
 
-def _rewards(
-    log: Encoded, counts: Floats, prior: float, end: int
-) -> tuple[Floats, Floats, Floats]:
+def _rewards(log: Encoded, counts: Floats, prior: Prior, end: int) -> tuple[Floats, Floats, Floats]:
     """The table of reward likelihoods (J, S), its logarithmic scale (J,), the means (A, S)."""
     n_actions, n = log.sizes[0], counts.shape[1]
+    weights = np.empty_like(counts)
+    for action in range(n_actions):
+        mine = log.pair_actions == action
+        weights[mine] = prior.add(counts[mine], 0, sparse=log.family == "categorical")
     by_action = np.zeros((n_actions, len(counts)))
     by_action[log.pair_actions, np.arange(len(counts))] = 1.0
-    totals = by_action @ (counts + prior)  # (A, S)
-    means = (by_action * log.pair_rewards) @ (counts + prior) / np.maximum(totals, TINY_SCALE)
+    totals = np.maximum(by_action @ weights, TINY_SCALE)  # (A, S)
+    means = (by_action * log.pair_rewards) @ weights / totals
+    log_scale = np.zeros(len(counts))
     if log.family == "gaussian":
         residuals = log.pair_rewards[:, None] - means[log.pair_actions]
-        spread = (by_action @ (counts * residuals**2)).sum(axis=1)
-        variance = (spread + prior * log.scale) / ((by_action @ counts).sum(axis=1) + prior)
+        variance = (by_action @ (weights * residuals**2)).sum(axis=1) / totals.sum(axis=1)
         variance = np.maximum(variance, VARIANCE_FLOOR * log.scale)[log.pair_actions]
         logs = -0.5 * residuals**2 / variance[:, None] - 0.5 * np.log(2 * np.pi * variance)[:, None]
         log_scale = logs.max(axis=1)
         pairs = np.exp(logs - log_scale[:, None])
     elif log.family == "categorical":
-        pairs, log_scale = (counts + prior) / totals[log.pair_actions], np.zeros(len(counts))
+        pairs = weights / totals[log.pair_actions]
     else:
-        pairs, log_scale = np.ones((len(counts), n)), np.zeros(len(counts))
+        pairs = np.ones((len(counts), n))
     if end >= 0:
         means[:, end] = 0.0
     return pairs, log_scale, means
