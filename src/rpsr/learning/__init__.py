@@ -1,1 +1,1 @@
-"""Learning."""
+"""Learning models from logs."""
