@@ -3,9 +3,9 @@
 The recipe. Episodes are split into training and held-out ones. Over-complete POMDPs are started at
 random, with a state's sight decided, and with a sight remembered (`em_starts`); the best of each
 size are fitted and then made smaller state by state (`em_merge`), each step of the way down being a
-candidate. Held-out likelihood of observations and rewards chooses: the candidates are those of
-which it cannot be said, within one standard error of the difference, that they are worse than the
-best. Those are fitted on from where they are to all episodes.
+candidate. Held-out likelihood of observations and rewards chooses, by the rule of one standard
+error: of those that are not clearly worse than the best, the smallest. Those are then fitted to all
+episodes.
 
 Rewards are emissions while learning, and only then: the model that results filters on actions and
 observations. Actions need no propensities as long as they were chosen by what the log shows.
@@ -157,10 +157,10 @@ class EMRPSR:
         fitted = iterate(start, training, Prior(self.prior), self.fitting)
         found = [(likelihoods(fitted, held_out), fitted)]
         best = found[0][0]
-        for fitted in descend(fitted, training, sparse):
-            scores = likelihoods(fitted, held_out)
-            found.append((scores, fitted))
-            self._tell(f"{fitted.states} states")
+        for smaller in descend(fitted, training, sparse):
+            scores = likelihoods(smaller, held_out)
+            found.append((scores, smaller))
+            self._tell(f"{smaller.states} states")
             best = max(best, scores, key=lambda each: float(each.mean()))
             behind, stderr = difference(best, scores)
             if behind > LOST * stderr and len(found) > FEWEST_MERGES:
@@ -180,6 +180,13 @@ class EMRPSR:
             },
         )
 
+    def models(self, trajectories: Trajectories) -> list[LinearModel]:
+        """The models of all candidates, the chosen one first."""
+        pomdps = (
+            as_pomdp(each.parameters, trajectories, self.discount) for each in self.candidates_
+        )
+        return [as_rpsr(pomdp, {"estimator": "em"})[0] for pomdp in pomdps]
+
     def _tell(self, what: str) -> None:
         if self.progress is not None:
             self.progress(what)
@@ -194,15 +201,18 @@ def difference(best: Floats, scores: Floats) -> tuple[float, float]:
 def chosen(
     found: list[tuple[Floats, Parameters]], keep: int
 ) -> list[tuple[Floats, Parameters, float, float]]:
-    """The best by held-out scores, then those within one standard error of it, best first."""
-    ranked = sorted(found, key=lambda each: -float(each[0].mean()))
-    best = ranked[0][0]
-    rows = [(scores, fitted, *difference(best, scores)) for scores, fitted in ranked]
-    return [row for row in rows if row[2] <= row[3]][:keep]
+    """Those within one standard error of the best by held-out scores, the fewest states first."""
+    best = max((scores for scores, _ in found), key=lambda each: float(each.mean()))
+    rows = [(scores, fitted, *difference(best, scores)) for scores, fitted in found]
+    near = [row for row in rows if row[2] <= row[3]]
+    return sorted(near, key=lambda row: (row[1].states, row[2]))[:keep]
 
 
 def as_pomdp(
-    parameters: Parameters, trajectories: Trajectories, discount: float | None, name: str = "learned"
+    parameters: Parameters,
+    trajectories: Trajectories,
+    discount: float | None,
+    name: str = "learned",
 ) -> POMDP:
     """The fitted POMDP, with the names of the log."""
     states = [f"state-{s}" for s in range(parameters.states)]
@@ -241,8 +251,10 @@ def as_rpsr(pomdp: POMDP, provenance: dict[str, Any]) -> tuple[LinearModel, int]
     if model is not None and model.dimension < n:
         return replace(model, provenance=model.provenance | provenance), model.dimension
     belief = pomdp.belief_model()
-    matrices = [[belief.operators.matrix(a, o) for o in range(len(pomdp.observations))]
-                for a in range(len(pomdp.actions))]
+    matrices = [
+        [belief.operators.matrix(a, o) for o in range(len(pomdp.observations))]
+        for a in range(len(pomdp.actions))
+    ]
     model = replace(
         belief,
         kind="rpsr",

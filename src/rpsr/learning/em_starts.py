@@ -3,7 +3,7 @@
 Chance finds what shows within a step or two. A system that must be remembered for longer than that
 (a priest says left or right, and many steps later it matters) gives random starts nothing to climb,
 so some starts remember: a state is the last observation together with which of two given
-observations was seen more recently. Which two, the marginal likelihood says.
+observations was seen more recently. Which two, counts say.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
-from scipy.special import gammaln
 
 from rpsr.io.records import Floats, Ints
 from rpsr.learning.em_steps import Encoded, Parameters, Prior, maximise
@@ -55,9 +54,9 @@ def _drawn(log: Encoded, states: int, rng: np.random.Generator, liking: Floats) 
 def pairs_worth_remembering(log: Encoded, most: int) -> list[tuple[int, int]]:
     """The pairs of observations whose memory predicts the log best, at most so many, best first.
 
-    A memory is a state that the log determines, so that what it predicts, the next observation and
-    reward given the action, has a marginal likelihood in closed form (Dirichlet, all counts 1/2).
-    Continuous rewards count by the quarter they lie in.
+    A memory is a state that the log determines, so that counts say how well it predicts the next
+    observation and reward given the action: by likelihood, less one for every free probability
+    (Akaike). Continuous rewards count by the quarter they lie in.
     """
     rewards = log.pair_rewards[log.steps[:, 2]]
     if log.family == "gaussian":
@@ -68,17 +67,16 @@ def pairs_worth_remembering(log: Encoded, most: int) -> list[tuple[int, int]]:
     for pair in combinations(np.unique(log.steps[:, 1]).tolist(), 2):
         before, _, _ = _labelled(log, pair)
         states = before * log.sizes[0] + log.steps[:, 0]
-        scored.append((-_marginal(states, outcomes, log.sizes[1] * len(values)), pair))
+        scored.append((-_predicted(states, outcomes, log.sizes[1] * len(values)), pair))
     return [pair for _, pair in sorted(scored)[:most]]
 
 
-def _marginal(states: Ints, outcomes: Ints, size: int) -> float:
-    """The logarithm of the marginal likelihood of outcomes in [0, size), given states."""
-    cells = np.unique(states * size + outcomes, return_counts=True)
-    rows = np.unique(states, return_counts=True)[1]
-    per_cell = gammaln(cells[1] + 0.5) - gammaln(0.5)
-    per_row = gammaln(rows + 0.5 * size) - gammaln(0.5 * size)
-    return float(per_cell.sum() - per_row.sum())
+def _predicted(states: Ints, outcomes: Ints, size: int) -> float:
+    """How well states predict outcomes in [0, size): log-likelihood less free probabilities."""
+    cells = np.unique(states * size + outcomes, return_counts=True)[1].astype(np.float64)
+    rows = np.unique(states, return_counts=True)[1].astype(np.float64)
+    likelihood = (cells * np.log(cells)).sum() - (rows * np.log(rows)).sum()
+    return float(likelihood) - (len(cells) - len(rows))
 
 
 def remembering_start(log: Encoded, pair: tuple[int, int]) -> Parameters:

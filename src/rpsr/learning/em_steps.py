@@ -49,10 +49,12 @@ class Encoded:
 
     @staticmethod
     def of(log: Trajectories, family: RewardFamily | Literal["auto"] = "auto") -> Encoded:
-        """Encode a log; without rewards the family must be 'none'."""
-        if log.rewards is None and family != "none":
-            raise InputError("these episodes have no rewards")
-        rewards = np.zeros(log.steps) if log.rewards is None or family == "none" else log.rewards
+        """Encode a log. In the family 'none' rewards tell nothing about states: they are fitted to
+        states that observations alone have shaped.
+        """
+        if log.rewards is None:
+            raise InputError("these episodes have no rewards, expected them for learning")
+        rewards = log.rewards
         values = np.unique(rewards)
         if family == "auto":
             family = "categorical" if len(values) <= FEW_VALUES else "gaussian"
@@ -63,8 +65,8 @@ class Encoded:
         return Encoded(
             sizes=(len(log.action_names), len(log.observation_names)),
             steps=np.ascontiguousarray(steps, dtype=np.int64),
-            offsets=log.offsets,
-            terminated=log.terminated,
+            offsets=log.offsets.copy(),  # writable: a kernel is compiled for each kind of array
+            terminated=log.terminated.copy(),
             pair_actions=pairs[:, 0].astype(np.int64),
             pair_rewards=np.ascontiguousarray(pairs[:, 1]),
             family=family,
@@ -177,9 +179,9 @@ def maximise(log: Encoded, counts: list[Floats], prior: Prior, end: int) -> Para
     pairs, log_scale, means = _rewards(log, pairs, prior, end)
     return Parameters(
         start=start / start.sum(),
-        moves=moves / moves.sum(axis=2, keepdims=True),
-        sights=sights / sights.sum(axis=1, keepdims=True),
-        pairs=pairs,
+        moves=np.ascontiguousarray(moves / moves.sum(axis=2, keepdims=True)),
+        sights=np.ascontiguousarray(sights / sights.sum(axis=1, keepdims=True)),
+        pairs=np.ascontiguousarray(pairs),
         log_scale=log_scale,
         means=means,
         end=end,
