@@ -17,9 +17,11 @@ from rpsr.cli import domains
 from rpsr.cli.accuracy import accuracy
 from rpsr.cli.convert import convert
 from rpsr.cli.core import core
+from rpsr.cli.evaluate import evaluate
 from rpsr.cli.info import info
 from rpsr.cli.options import STANDARD_STREAM
 from rpsr.cli.output import note
+from rpsr.cli.simulate import simulate
 from rpsr.cli.solve import solve
 from rpsr.errors import RpsrError
 
@@ -35,6 +37,8 @@ app.command(info)
 app.command(core)
 app.command(accuracy)
 app.command(solve)
+app.command(simulate)
+app.command(evaluate)
 app.command(convert)
 app.command(domains.app)
 app.register_install_completion_command()

@@ -11,6 +11,7 @@ from rpsr.evaluation.experiment import (
 from rpsr.evaluation.returns import returns
 from rpsr.evaluation.simulation import simulate, simulate_blocks
 from rpsr.evaluation.stochastic import StochasticController
+from rpsr.evaluation.stored import open_policy
 
 __all__ = [
     "PAPER_DOMAINS",
@@ -20,6 +21,7 @@ __all__ = [
     "evaluate",
     "exact_return",
     "experiment",
+    "open_policy",
     "paper_domain",
     "returns",
     "simulate",

@@ -55,17 +55,18 @@ def tabulate(
     model, horizon = policy.model, horizon_of(policy)
     if horizon is not None and steps is not None:
         horizon = min(horizon, steps)
-    nodes = _Nodes(model, by_step=horizon is not None)
-    frontier, step = np.zeros(1, dtype=np.int64), 0
-    while len(frontier) and (horizon is None or step < horizon):
-        before = len(nodes)
-        actions = greedy_actions(policy, nodes.states(frontier), step)
-        last = horizon is not None and step == horizon - 1
-        nodes.expand(frontier, actions, leaves=last)
+    nodes = _Nodes(model)
+    frontier, step = [model.start], 0
+    while frontier and (horizon is None or step < horizon):
+        states = np.stack(frontier)
+        actions = greedy_actions(policy, states, step)
+        step += 1
+        if step == horizon:
+            nodes.end(actions)
+            break
+        frontier = nodes.expand(states, actions, apart=horizon is not None)
         if len(nodes) > limit:
             return None
-        frontier = np.arange(before, len(nodes))
-        step += 1
     return deterministic(
         model.actions,
         model.observations,
@@ -77,54 +78,57 @@ def tabulate(
 
 
 class _Nodes:
-    """States found so far, with what is done in them and where that leads.
+    """States found so far, what is done in them and where that leads, level by level."""
 
-    by_step: states of different steps are different nodes.
-    """
-
-    def __init__(self, model: LinearModel, by_step: bool) -> None:
+    def __init__(self, model: LinearModel) -> None:
         self._model = model
-        self._by_step = by_step
-        self._table = self._new_table(model.start)
-        self._states: list[Floats] = [model.start]
-        self._offset = 0
+        self._size = float(np.abs(model.start).max())
+        self._table: StateTable | None = StateTable(model.start, TOLERANCE, self._size)
+        self._first = 0  # the node of the table's first state
+        self._count = 1
         self.actions: list[int] = []
         self.successors: list[list[int]] = []
 
     def __len__(self) -> int:
-        return len(self._states)
+        return self._count
 
-    def _new_table(self, first: Floats) -> StateTable:
-        return StateTable(first, TOLERANCE, float(np.abs(self._model.start).max()))
+    def expand(self, states: Floats, actions: Ints, *, apart: bool) -> list[Floats]:
+        """Take in the actions of the newest nodes, (B, n) and (B,); the states that are new.
 
-    def states(self, nodes: Ints) -> Floats:
-        """The states of nodes, (B,) -> (B, n)."""
-        return np.stack([self._states[node] for node in nodes.tolist()])
-
-    def expand(self, frontier: Ints, actions: Ints, leaves: bool) -> None:
-        """Say what is done in the newest nodes, in order, and find the nodes that follow."""
-        model, states = self._model, self.states(frontier)
-        following = np.full((len(frontier), len(model.observations)), -1, dtype=np.int64)
-        table = None if self._by_step else self._table
-        first = len(self._states)
+        apart: the next level's states are new nodes whatever came before.
+        """
+        model = self._model
+        if apart:
+            self._table = None
+        following = np.full((len(states), len(model.observations)), -1, dtype=np.int64)
+        found: list[Floats] = []
         for a, o in np.ndindex(len(model.actions), len(model.observations)):
             rows = np.flatnonzero(actions == a)
-            if leaves or not len(rows):
+            if not len(rows):
                 continue
             after = model.operators.left(states[rows], a, o)
             mass = after @ model.normalizer
-            for row, state, chance in zip(rows.tolist(), after, mass.tolist(), strict=True):
-                if chance <= model.rounding:
-                    continue
-                state = state / chance
-                found = -1 if table is None else table.find(state)
-                if found < 0:
-                    found = 0
-                    if table is None:
-                        table = self._new_table(state)
-                    else:
-                        found = table.add(state)
-                    self._states.append(state)
-                following[row, o] = found + (first if self._by_step else 0)
+            for row in np.flatnonzero(mass > model.rounding).tolist():
+                state = after[row] / mass[row]
+                following[rows[row], o] = self._node(state, found)
         self.actions += actions.tolist()
         self.successors += following.tolist()
+        return found
+
+    def _node(self, state: Floats, found: list[Floats]) -> int:
+        if self._table is None:
+            self._table = StateTable(state, TOLERANCE, self._size)
+            self._first, index = self._count, 0
+        else:
+            index = self._table.find(state)
+            if index >= 0:
+                return self._first + index
+            index = self._table.add(state)
+        found.append(state)
+        self._count += 1
+        return self._first + index
+
+    def end(self, actions: Ints) -> None:
+        """Take in the actions of the newest nodes, after which there is no plan."""
+        self.actions += actions.tolist()
+        self.successors += [[-1] * len(self._model.observations)] * len(actions)

@@ -29,7 +29,9 @@ def alias_tables(indptr: Ints, probability: Floats) -> tuple[Floats, Ints]:
     large = np.empty(len(probability), dtype=np.int64)
     for row in range(len(indptr) - 1):
         first, last = indptr[row], indptr[row + 1]
-        total = probability[first:last].sum()
+        total = 0.0
+        for i in range(first, last):
+            total += probability[i]
         n_small, n_large = 0, 0
         for i in range(first, last):
             keep[i] = probability[i] * (last - first) / total
