@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = ["explanation/predictive-states.md", "explanation/errata.md", "howto/is-a-psr-enough.md"]
+PAGES = [
+    "explanation/predictive-states.md",
+    "explanation/errata.md",
+    "howto/is-a-psr-enough.md",
+    "howto/reading-the-report.md",
+    "reference/gallery.md",
+]
 BLOCK = re.compile(r"^```(python)\n(.*?)^```\n(?:```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
 
 

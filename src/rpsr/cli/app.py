@@ -22,6 +22,7 @@ from rpsr.cli.info import info
 from rpsr.cli.options import STANDARD_STREAM
 from rpsr.cli.output import note
 from rpsr.cli.simulate import simulate
+from rpsr.cli.report import report
 from rpsr.cli.solve import solve
 from rpsr.errors import RpsrError
 
@@ -39,6 +40,7 @@ app.command(accuracy)
 app.command(solve)
 app.command(simulate)
 app.command(evaluate)
+app.command(report)
 app.command(convert)
 app.command(domains.app)
 app.register_install_completion_command()
