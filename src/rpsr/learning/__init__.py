@@ -1,1 +1,25 @@
-"""Learning models from logs."""
+"""Learning linear models from logs: moments, spectral estimates, and how good they are."""
+
+from rpsr.learning.base import Estimator
+from rpsr.learning.learned import Assessment, assess, filtered, learned_model
+from rpsr.learning.moments import Moments
+from rpsr.learning.moments_hankel import Hankel, hankel
+from rpsr.learning.moments_plan import Plan, Survey
+from rpsr.learning.propensities import Overlap
+from rpsr.learning.spectral import SpectralPSR, SpectralRPSR
+
+__all__ = [
+    "Assessment",
+    "Estimator",
+    "Hankel",
+    "Moments",
+    "Overlap",
+    "Plan",
+    "SpectralPSR",
+    "SpectralRPSR",
+    "Survey",
+    "assess",
+    "filtered",
+    "hankel",
+    "learned_model",
+]

@@ -28,8 +28,9 @@ from rpsr._version import __version__
 from rpsr.errors import InputError
 from rpsr.io.archive import read_archive, write_archive
 from rpsr.io.records import Floats, Ints
-from rpsr.learning.moments_kernels import add_windows
+from rpsr.learning.moments_kernels import SQUARE_UNIT, UNIT, WEIGHT, WEIGHT2, add_windows
 from rpsr.learning.moments_plan import Plan, Survey
+from rpsr.learning.propensities import Overlap
 from rpsr.logs import Trajectories
 
 FORMAT = "rpsr-moments"
@@ -40,7 +41,8 @@ Progress = Callable[[int], None]
 class Moments:
     """Sums over the windows of a log, to a plan. Those of the same plan can be added.
 
-    nodes (U, H) and stats (U, A, H, 4) are the sums, int64; windows is how many there were.
+    nodes (U, H) and stats (Z, A, H, 4), by `plan.rows`, are the sums, int64; windows is how many
+    windows there were, smallest the smallest propensity.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -48,7 +50,8 @@ class Moments:
         self.plan = plan
         self.nodes: Ints = np.zeros(shape, dtype=np.int64)
         n_actions = len(plan.action_names)
-        self.stats: Ints = np.zeros((shape[0], n_actions, shape[1], 4), dtype=np.int64)
+        height = int(plan.rows.max()) + 1
+        self.stats: Ints = np.zeros((height, n_actions, shape[1], 4), dtype=np.int64)
         self.windows = 0
         self.smallest = 1.0
 
@@ -83,8 +86,26 @@ class Moments:
         )
         columns, offsets = extended(log, chances, log.rewards / plan.scale, plan.depth)
         self.windows += add_windows(
-            columns, offsets, plan.children, plan.past, plan.depth, self.nodes, self.stats
+            columns,
+            offsets,
+            plan.children,
+            plan.past,
+            plan.rows,
+            plan.depth,
+            self.nodes,
+            self.stats,
         )
+
+    def overlap(self, survey: Survey) -> Overlap:
+        """How well the logged actions cover what one may want to know."""
+        actions = self.stats[0, :, 0]  # after nothing, whatever came before
+        weights = actions[:, WEIGHT].sum() / UNIT
+        squares = actions[:, WEIGHT2].sum() / SQUARE_UNIT
+        seen = survey.tables[1, : self.plan.n_pairs]
+        common = seen.sum(axis=1) >= 10 * len(self.plan.action_names)
+        unseen = float((seen[common] == 0).any(axis=1).mean()) if common.any() else 0.0
+        effective = weights**2 / (squares * self.windows) if squares > 0 else 0.0
+        return Overlap(self.smallest, float(effective), unseen)
 
     def __add__(self, other: Moments) -> Moments:
         """The moments of both logs together."""
@@ -107,6 +128,7 @@ class Moments:
             "actions": plan.action_names,
             "observations": plan.observation_names,
             "tests": plan.tests,
+            "reward_tests": plan.reward_tests,
             "histories": plan.histories,
             "scale": plan.scale,
             "policy": plan.policy,
@@ -130,8 +152,9 @@ class Moments:
             plan = Plan(
                 tuple(header["actions"]),
                 tuple(header["observations"]),
-                tuple(tuple(map(int, word)) for word in header["tests"]),
-                tuple(tuple(map(int, word)) for word in header["histories"]),
+                _words(header["tests"]),
+                _words(header["reward_tests"]),
+                _words(header["histories"]),
                 float(header["scale"]),
                 str(header["policy"]),
                 tables or None,
@@ -146,11 +169,16 @@ class Moments:
         return moments
 
 
+def _words(lists: list[list[int]]) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(map(int, word)) for word in lists)
+
+
 def same_plan(a: Plan, b: Plan) -> bool:
     """Whether moments made to two plans mean the same."""
     if a is b:
         return True
-    fields = ("action_names", "observation_names", "tests", "histories", "scale", "policy")
+    fields = ("action_names", "observation_names", "tests", "reward_tests", "histories")
+    fields += ("scale", "policy")
     if any(getattr(a, field) != getattr(b, field) for field in fields):
         return False
     tables = (a.policies or (), b.policies or ())

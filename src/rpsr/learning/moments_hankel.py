@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rpsr.io.records import Floats, Ints
+from rpsr.io.records import Floats
 from rpsr.learning.moments import Moments
 from rpsr.learning.moments_kernels import (
     REWARD,
@@ -30,7 +30,7 @@ from rpsr.learning.moments_kernels import (
     WEIGHT,
     WEIGHT2,
 )
-from rpsr.learning.moments_plan import Plan
+from rpsr.learning.moments_plan import Plan, Word
 
 PSEUDO = 2.0  # counts
 
@@ -40,8 +40,9 @@ class Hankel:
     """Expectations over histories: I intents (rows) by H history features (columns).
 
     values, variances (1 + A * O, I, H): slice 0 holds E[X(i) phi(h)], slice 1 + a O + o the same
-    for the intent a o i. Intent z * Q + q is test q followed by zeta (z = 0) or by action z - 1.
-    Rewards are in units of plan.scale. Features 0 and 1 are the constant and the start.
+    for the intent a o i. Intents: each of Q tests followed by zeta, then each reward test followed
+    by the first action, by the second, and so on. Rewards are in units of plan.scale. Features 0
+    and 1 are the constant and the start.
     samples: how many windows the means are over.
     """
 
@@ -54,6 +55,12 @@ class Hankel:
     def n_tests(self) -> int:
         """The number Q of tests: intents 0 to Q - 1 end in zeta."""
         return len(self.plan.tests)
+
+    @property
+    def immediate(self) -> list[int]:
+        """The intents of each action alone, A rows: the rewards."""
+        height = len(self.plan.reward_tests)
+        return [self.n_tests + a * height for a in range(len(self.plan.action_names))]
 
     @property
     def features(self) -> Floats:
@@ -87,7 +94,7 @@ def hankel(moments: Moments) -> Hankel:
         if not word:
             continue
         parent, action = plan.nodes[word[:-1]], word[-1] // n_observations
-        below, n = weight[parent, action], count[parent, action]
+        below, n = weight[plan.rows[parent], action], count[plan.rows[parent], action]
         if below[0] > 0:
             ratio0[node] = nodes[node, 0] / below[0]
         ratio = np.divide(
@@ -102,18 +109,18 @@ def hankel(moments: Moments) -> Hankel:
 
     # Rewards: the mean after u a, and its variance, pulled towards the action's own variance.
     mean0 = _ratio(reward[0, :, 0], weight[0, :, 0], 0.0)  # (A,)
-    spread0 = np.maximum(_ratio(reward2[0, :, 0], weight[0, :, 0], 0.0) - mean0**2, 0)
-    fallback = np.broadcast_to(mean0[None, :, None], weight.shape)
-    mean = _ratio(reward, weight, fallback)  # (U, A, H)
-    spread = np.maximum(_ratio(reward2, weight, 0.0) - mean**2, 0)
-    shy = (spread * count + PSEUDO * spread0[None, :, None]) / (count + PSEUDO)
-    r = p[:, None] * mean
+    spread0 = np.maximum(_ratio(reward2[0, :, 0], weight[0, :, 0], 0.0) - mean0**2, 0)[:, None]
     floor = (float(n_actions) ** np.array([len(word) for word in plan.nodes]) / windows) ** 2
     v = v + floor[:, None]
-    vr = v[:, None] * (mean**2 + spread0[None, :, None]) + square[:, None] * shy / (count + 1)
-    vr = vr + floor[:, None, None] * max(float(spread0.max(initial=0.0)), 1e-12)
-    rows = rows_of(plan)
-    return Hankel(plan, _gather(p, r, rows), _gather(v, vr, rows), float(windows))
+    at = np.flatnonzero(plan.rows >= 0)  # the words with sums by action, in the order of those
+    mean = _ratio(reward, weight, np.broadcast_to(mean0[None, :, None], weight.shape))  # (Z, A, H)
+    spread = np.maximum(_ratio(reward2, weight, 0.0) - mean**2, 0)
+    shy = (spread * count + PSEUDO * spread0) / (count + PSEUDO)
+    r = p[at, None] * mean
+    vr = v[at, None] * (mean**2 + spread0) + square[at, None] * shy / (count + 1)
+    vr += floor[at, None, None] * max(float(spread0.max(initial=0.0)), 1e-12)
+    heads = heads_of(plan)
+    return Hankel(plan, gather(plan, p, r, heads), gather(plan, v, vr, heads), float(windows))
 
 
 def _ratio(above: Floats, below: Floats, otherwise: Floats | float) -> Floats:
@@ -121,13 +128,14 @@ def _ratio(above: Floats, below: Floats, otherwise: Floats | float) -> Floats:
     return np.divide(above, below, out=out, where=below > 0)
 
 
-def rows_of(plan: Plan) -> Ints:
-    """The node of each test after nothing and after each pair, (1 + A * O, Q)."""
-    heads = [(), *((pair,) for pair in range(plan.n_pairs))]
-    return np.array([[plan.nodes[head + test] for test in plan.tests] for head in heads])
+def heads_of(plan: Plan) -> list[Word]:
+    """Nothing, then each pair: what may come before an intent."""
+    return [(), *((pair,) for pair in range(plan.n_pairs))]
 
 
-def _gather(zeta: Floats, actions: Floats, rows: Ints) -> Floats:
-    """(U, H) and (U, A, H) as (1 + A * O, I, H)."""
-    parts = [zeta[rows], *(actions[rows, a] for a in range(actions.shape[1]))]
+def gather(plan: Plan, tests: Floats, rewards: Floats, heads: list[Word]) -> Floats:
+    """(U, H) by word and (Z, A, H) by word and action, as (heads, I, H)."""
+    words = np.array([[plan.nodes[head + test] for test in plan.tests] for head in heads])
+    paid = np.array([[plan.nodes[head + test] for test in plan.reward_tests] for head in heads])
+    parts = [tests[words], *(rewards[plan.rows[paid], a] for a in range(rewards.shape[1]))]
     return np.concatenate(parts, axis=1)

@@ -49,16 +49,17 @@ def add_windows(
     offsets: Ints,
     children: Ints,
     past: Ints,
+    rows: Ints,
     depth: int,
     nodes: Ints,
     stats: Ints,
 ) -> int:
-    """Add the windows of a log to `nodes` (U, H) and `stats` (U, A, H, 4); how many there were.
+    """Add the windows of a log to `nodes` (U, H) and `stats` (Z, A, H, 4); how many there were.
 
     columns: actions (L,), pairs (L,), rewards (L,) within [-1, 1], weights (L,). A window at t
     needs steps t to t + depth, depth being the longest word of the trie `children` (U, A * O).
     History features: 0 is always there, 1 at the first step of an episode; others are the nodes of
-    the trie `past`, node k being feature k + 1.
+    the trie `past`, node k being feature k + 1. rows (U,): the row of each word in `stats`, or -1.
     """
     actions, pairs, rewards, weights = columns
     found = 0
@@ -87,18 +88,20 @@ def add_windows(
                 for f in range(active):
                     nodes[node, features[f]] += fixed
                 weight *= weights[t + k]
-                w = min(weight, LARGEST_WEIGHT)
-                r = rewards[t + k]
-                v0 = np.int64(np.rint(w * UNIT))
-                v1 = np.int64(np.rint(w * r * UNIT))
-                v2 = np.int64(np.rint(w * r * r * UNIT))
-                v3 = np.int64(np.rint(w * w * SQUARE_UNIT))
-                a = actions[t + k]
-                for f in range(active):
-                    stats[node, a, features[f], 0] += v0
-                    stats[node, a, features[f], 1] += v1
-                    stats[node, a, features[f], 2] += v2
-                    stats[node, a, features[f], 3] += v3
+                row = rows[node]
+                if row >= 0:
+                    w = min(weight, LARGEST_WEIGHT)
+                    r = rewards[t + k]
+                    v0 = np.int64(np.rint(w * UNIT))
+                    v1 = np.int64(np.rint(w * r * UNIT))
+                    v2 = np.int64(np.rint(w * r * r * UNIT))
+                    v3 = np.int64(np.rint(w * w * SQUARE_UNIT))
+                    cell = stats[row, actions[t + k]]
+                    for f in range(active):
+                        cell[features[f], 0] += v0
+                        cell[features[f], 1] += v1
+                        cell[features[f], 2] += v2
+                        cell[features[f], 3] += v3
                 if k == depth:
                     break
                 node = children[node, pairs[t + k]]

@@ -17,12 +17,12 @@ import numpy as np
 from rpsr.errors import InputError
 from rpsr.io.records import Floats, Ints
 from rpsr.learning.moments_kernels import count_contexts
-from rpsr.learning.propensities import Overlap, propensities, shrunk_policy
+from rpsr.learning.propensities import propensities, shrunk_policy
 from rpsr.logs import Trajectories
 
 Word = tuple[int, ...]  # pairs a * O + o
 LARGEST_TABLE = 2**22  # counts of contexts of one length
-CELLS = 2**21  # cells (word, action, history) of the moments at most
+CELLS = 2**24  # numbers in the moments at most, 8 bytes each
 POLICIES = ("logged", "estimated", "blind")
 
 
@@ -124,7 +124,8 @@ def _closed(words: list[Word], most: int, shorter: slice) -> tuple[Word, ...]:
 class Plan:
     """What moments hold: words for tests and for histories, and how actions are weighted.
 
-    tests: words, closed under prefixes; intents are tests followed by zeta or by an action.
+    tests: words, closed under prefixes; each followed by zeta is an intent.
+    reward_tests: those of the tests that are intents with each action, too.
     histories: words, closed under suffixes; features are a constant, the start, and these.
     scale: a power of two no smaller than any reward. policies: tables of `shrunk_policy`, for
     policy 'estimated'.
@@ -133,6 +134,7 @@ class Plan:
     action_names: tuple[str, ...]
     observation_names: tuple[str, ...]
     tests: tuple[Word, ...]
+    reward_tests: tuple[Word, ...]
     histories: tuple[Word, ...]
     scale: float = 1.0
     policy: str = "blind"
@@ -161,14 +163,18 @@ class Plan:
         past = _closed(survey.frequent(histories, max_histories), max_histories, slice(1, None))
         n_actions = len(survey.action_names)
         n_pairs = n_actions * len(survey.observation_names)
-        # Each test q has a node a o q for every pair, and each node a cell per action and history.
-        most = max(1 + n_pairs, int(cells / (n_pairs * n_actions * (len(past) + 1))))
-        future = _closed(survey.frequent(tests, most), most, slice(None, -1))
+        # Half of the memory is for tests, of which each is counted after every pair, half for the
+        # four sums of every action and history after those that are intents with a reward.
+        most = int(cells / 2 / (n_pairs * (len(past) + 1)))
+        future = _closed(survey.frequent(tests, most), max(most, 1 + n_pairs), slice(None, -1))
+        paid = max(int(most / (4 * n_actions)), 1)
+        rewarded = _closed(survey.frequent(tests, paid), max(paid, 1 + n_pairs), slice(None, -1))
         largest = survey.largest_reward
         return Plan(
             survey.action_names,
             survey.observation_names,
             future,
+            rewarded,
             past,
             scale=float(2.0 ** np.ceil(np.log2(largest))) if largest > 0 else 1.0,
             policy=policy,
@@ -192,6 +198,15 @@ class Plan:
         words |= {(pair, *word) for word in self.tests for pair in range(self.n_pairs)}
         ordered = sorted(words, key=lambda word: (len(word), word))
         return {word: node for node, word in enumerate(ordered)}
+
+    @cached_property
+    def rows(self) -> Ints:
+        """Of each word, the row of its sums by action, or -1 if it needs none, (U,)."""
+        needed = {word[:-1] for word in self.nodes if word} | set(self.reward_tests)
+        needed |= {(pair, *word) for word in self.reward_tests for pair in range(self.n_pairs)}
+        rows = np.full(len(self.nodes), -1, dtype=np.int64)
+        rows[sorted(self.nodes[word] for word in needed)] = np.arange(len(needed))
+        return rows
 
     @cached_property
     def depth(self) -> int:
@@ -220,10 +235,3 @@ class Plan:
     def weights(self, log: Trajectories) -> Floats:
         """1 / (A pi) of each logged action, (L,): 1 where the policy was uniform."""
         return 1.0 / (len(self.action_names) * propensities(log, self.policy, self.policies))
-
-    def overlap(self, survey: Survey, smallest: float, effective: float) -> Overlap:
-        """How well actions are covered, given what the moments saw."""
-        seen = survey.tables[1, : self.n_pairs]
-        common = seen.sum(axis=1) >= 10 * len(self.action_names)
-        unseen = float((seen[common] == 0).any(axis=1).mean()) if common.any() else 0.0
-        return Overlap(smallest, effective, unseen)

@@ -27,9 +27,9 @@ SHRINKAGE = 8.0  # how many counts the shorter context is worth
 class Overlap:
     """How well the logged actions cover those one may want to know about.
 
-    smallest: the smallest propensity. effective: the effective number of windows over their number,
-    1 where every window counts the same. unseen: the share of contexts (the last pair) in which
-    some action was never taken.
+    smallest: the smallest propensity. effective: the effective number of actions over their number,
+    1 where all weigh the same; a window of k actions has about the k-th power of it. unseen: the
+    share of common contexts (the last pair) after which some action was never taken.
     """
 
     smallest: float

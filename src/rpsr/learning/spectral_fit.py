@@ -91,16 +91,15 @@ def spectral_basis(data: Hankel, rank: int, scale: Scales) -> Floats:
 def assemble(data: Hankel, c: Floats, k: Floats, stationary: bool) -> Parameters:
     """Operators from a left inverse C (n, I) of the kept subspace and right factors K (H, n)."""
     n_actions = len(data.plan.action_names)
-    n, tests = len(c), data.n_tests
+    n = len(c)
     blocks = np.matmul(np.matmul(c, data.values[1:]), k)  # B_ao, (A * O, n, n)
     operators = blocks.transpose(0, 2, 1).reshape(n_actions, -1, n, n)
-    immediate = [(a + 1) * tests for a in range(n_actions)]  # the intents of an action alone
     column = data.values[0, :, start_feature(data, stationary)]
     return Parameters(
         operators=operators,
         start=c @ column / column[0],
         normalizer=data.features @ k,
-        rewards=(data.values[0, immediate] @ k).T * data.plan.scale,
+        rewards=(data.values[0, data.immediate] @ k).T * data.plan.scale,
     )
 
 

@@ -19,7 +19,7 @@ from rpsr.learning.spectral_fit import Parameters, Scales, spectral_basis, start
 
 SWEEPS = 100
 TOLERANCE = 1e-6  # relative fall of the weighted error in a sweep at which to stop
-RIDGE = 1e-10  # relative, so that no column is without a solution
+RIDGE = 1e-13  # relative to each diagonal entry, so that no system is without a solution
 
 
 def weighted_columns(basis: Floats, matrix: Floats, weights: Floats) -> tuple[Floats, Floats]:
@@ -31,9 +31,20 @@ def weighted_columns(basis: Floats, matrix: Floats, weights: Floats) -> tuple[Fl
     products = (basis[:, :, None] * basis[:, None, :]).reshape(len(basis), n * n)
     precision = (weights.T @ products).reshape(-1, n, n)
     right = (weights * matrix).T @ basis  # (H, n)
-    size = np.trace(precision, axis1=1, axis2=2)[:, None, None] + np.finfo(float).tiny
-    solved = np.linalg.solve(precision + RIDGE / n * size * np.eye(n), right[..., None])
-    return solved[..., 0].T, precision
+    return _solve(precision, right).T, precision
+
+
+def _solve(systems: Floats, right: Floats) -> Floats:
+    """Solutions of symmetric systems, (..., n, n) and (..., n), each brought to a unit diagonal."""
+    n = right.shape[-1]
+    size = np.sqrt(np.diagonal(systems, axis1=-2, axis2=-1))
+    size = np.where(size > 0, size, 1.0)
+    even = systems / (size[..., :, None] * size[..., None, :]) + RIDGE * np.eye(n)
+    target = right / size
+    solved = np.linalg.solve(even, target[..., None])[..., 0]
+    rest = target - ((even - RIDGE * np.eye(n)) @ solved[..., None])[..., 0]
+    solved = solved + np.linalg.solve(even, rest[..., None])[..., 0]
+    return solved / size
 
 
 def low_rank(
@@ -73,7 +84,7 @@ def weighted_parameters(
         trust = 1 / (data.variances[1 + pair][rows] * grid**2)
         moved, precision = weighted_columns(basis, seen, trust)
         blocks[pair] = _operator(factor, gram, moved, precision)
-    n_actions, tests = len(data.plan.action_names), data.n_tests
+    n_actions = len(data.plan.action_names)
     first = start_feature(data, stationary)
     feature = data.values[0, 0]
     known = 1 / data.variances[0, 0]
@@ -81,10 +92,10 @@ def weighted_parameters(
     rewards = [
         _row(
             factor,
-            data.values[0, (a + 1) * tests] * columns,
-            1 / (data.variances[0, (a + 1) * tests] * columns**2),
+            data.values[0, intent] * columns,
+            1 / (data.variances[0, intent] * columns**2),
         )
-        for a in range(n_actions)
+        for intent in data.immediate
     ]
     start = factor[:, first] / columns[first] / feature[first]
     return Parameters(
@@ -102,9 +113,7 @@ def _operator(factor: Floats, gram: Floats, moved: Floats, precision: Floats) ->
     system = (gram.T @ precision.reshape(-1, n * n)).reshape(n, n, n, n)  # [j, l, i, k]
     system = system.transpose(0, 2, 1, 3).reshape(n * n, n * n)
     right = np.einsum("jh,hik,kh->ji", factor, precision, moved).reshape(-1)
-    ridge = RIDGE * np.trace(system) / (n * n) + np.finfo(float).tiny
-    solved = np.linalg.solve(system + ridge * np.eye(n * n), right)
-    return solved.reshape(n, n).T
+    return _solve(system, right).reshape(n, n).T
 
 
 def _row(factor: Floats, values: Floats, weights: Floats) -> Floats:
