@@ -9,7 +9,7 @@ import pytest
 import rpsr
 from rpsr.errors import InputError
 from rpsr.evaluation import exact_return, simulate
-from rpsr.learning.diagnostics import diagnose, follow
+from rpsr.learning.diagnostics import diagnose
 from rpsr.learning.last_k import LastKTable
 from rpsr.learning.off_policy import behaviour, off_policy_value
 from rpsr.logs import Trajectories
@@ -26,18 +26,6 @@ def uniform(pomdp, episodes, steps, seed=0):
     return simulate(
         pomdp, policy, episodes=episodes, steps=steps, seed=seed, rewards=True, propensities=True
     )
-
-
-def test_following_a_log_is_filtering_each_episode(tiger):
-    log, model = uniform(tiger, 5, 6), tiger.belief_model()
-    filters = [model.filter() for _ in range(5)]
-    for moment in follow(model, log):
-        for row, episode in enumerate(moment.episodes.tolist()):
-            running = filters[episode]
-            np.testing.assert_allclose(moment.states[row], running.state, atol=1e-12)
-            action, seen = int(moment.actions[row]), int(moment.observations[row])
-            np.testing.assert_allclose(moment.predictions[row], running.predict(action), atol=1e-12)
-            running.update(action, seen)
 
 
 def test_the_true_model_is_calibrated_and_beats_another(tiger):

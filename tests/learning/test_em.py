@@ -13,7 +13,7 @@ from rpsr.evaluation import simulate
 from rpsr.learning import em_kernels
 from rpsr.learning.em import EMRPSR
 from rpsr.learning.em_merge import descend, merge_costs, merged
-from rpsr.learning.em_starts import pairs_worth_remembering, random_start, remembering_start
+from rpsr.learning.em_starts import Memory, random_start, remembering_start, worth_remembering
 from rpsr.learning.em_steps import (
     Encoded,
     Prior,
@@ -205,11 +205,13 @@ def test_a_remembered_sight_is_found_and_remembered():
     """In the T-maze a sign at the start says where the goal will be; nothing shows it later."""
     pomdp, log = uniform_log("t-maze:length=2", 300, 20, 0)
     encoded = Encoded.of(log)
-    pair = pairs_worth_remembering(encoded, 1)[0]
-    names = [pomdp.observations[sight] for sight in pair]
+    memory = worth_remembering(encoded, 1)[0]
+    names = [pomdp.observations[sight] for sight in memory.pair]
     assert any(name.startswith("sign") for name in names)
-    remembering = iterate(remembering_start(encoded, pair), encoded, PLAIN, 20)
-    forgetful = iterate(remembering_start(encoded, (2, 3)), encoded, PLAIN, 20)
+    remembering = iterate(remembering_start(encoded, memory), encoded, PLAIN, 20)
+    forgetful = iterate(
+        remembering_start(encoded, Memory((2, 3), forgets=False)), encoded, PLAIN, 20
+    )
     assert likelihoods(remembering, encoded).sum() > likelihoods(forgetful, encoded).sum() + 10
 
 

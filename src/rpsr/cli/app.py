@@ -21,8 +21,8 @@ from rpsr.cli.evaluate import evaluate
 from rpsr.cli.info import info
 from rpsr.cli.options import STANDARD_STREAM
 from rpsr.cli.output import note
-from rpsr.cli.simulate import simulate
 from rpsr.cli.report import report
+from rpsr.cli.simulate import simulate
 from rpsr.cli.solve import solve
 from rpsr.errors import RpsrError
 

@@ -16,8 +16,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from rpsr.errors import InputError
-from rpsr.io.records import Floats
-from rpsr.learning.diagnostics import advance
+from rpsr.io.records import Floats, Ints
 from rpsr.learning.off_policy import OffPolicyEstimate, off_policy_value
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.linear import LinearModel
@@ -25,6 +24,7 @@ from rpsr.planning.policies import AlphaPolicy, action_values
 from rpsr.planning.solution import Planner, Solution
 from rpsr.planning.solve import planner_by_name, solve
 
+IMPOSSIBLE = 1e-9
 RULE = "the highest mean value over all models"
 
 
@@ -145,6 +145,26 @@ def trial(plan: Solution, system: LinearModel, episodes: int, steps: int, seed: 
         own = advance(plan.model, own, actions, seen)
         true = advance(system, true, actions, seen)
     return total
+
+
+def advance(model: LinearModel, states: Floats, actions: Ints, observations: Ints) -> Floats:
+    """The states after a step each, (B, n) -> (B, n); an impossible observation tells nothing."""
+    following = np.empty_like(states)
+    kinds = actions * len(model.observations) + observations
+    for kind in np.unique(kinds).tolist():
+        rows = np.flatnonzero(kinds == kind)
+        a, o = divmod(kind, len(model.observations))
+        after = model.operators.left(states[rows], a, o)
+        lost = ~(after @ model.normalizer > max(model.rounding, IMPOSSIBLE))
+        if lost.any():
+            blind = [
+                model.operators.left(states[rows[lost]], a, other)
+                for other in range(len(model.observations))
+            ]
+            after[lost] = np.sum(blind, axis=0)
+        mass = after @ model.normalizer
+        following[rows] = after / np.where(np.abs(mass) > IMPOSSIBLE, mass, 1.0)[:, None]
+    return following
 
 
 def bootstrap(

@@ -20,13 +20,15 @@ from typing import Any, Literal
 import numpy as np
 
 from rpsr.errors import InputError, ModelError
-from rpsr.io.records import Floats
+from rpsr.io.records import Floats, Ints
+from rpsr.learning.base import Estimator
+from rpsr.learning.diagnostics import Diagnosis, diagnose
 from rpsr.learning.em_merge import descend
 from rpsr.learning.em_starts import (
-    pairs_worth_remembering,
     random_start,
     remembering_start,
     sighted_start,
+    worth_remembering,
 )
 from rpsr.learning.em_steps import (
     Encoded,
@@ -64,7 +66,7 @@ class Candidate:
 
 
 @dataclass(kw_only=True, eq=False)
-class EMRPSR:
+class EMRPSR(Estimator):
     """An R-PSR learned by EM. `fit` gives `model_`, `pomdp_`, `rank_` and `candidates_`.
 
     discount: of the model that results. sizes: how many states starts have; starts: how many of
@@ -73,7 +75,7 @@ class EMRPSR:
     are few values; 'none' learns from observations alone. holdout: the share of episodes kept
     for choosing; keep: how many candidates at most are fitted to everything. probe: how many
     episodes starts are tried on; probing, fitting, refitting: iterations. seed: of all that is
-    drawn.
+    drawn. states: so many and no others, instead of a choice by held-out episodes.
     """
 
     discount: float | None = None
@@ -91,12 +93,15 @@ class EMRPSR:
     fitting: int = 40
     refitting: int = 30
     largest: int = 48
+    states: int | None = None
     seed: int = 0
     progress: Callable[[str], None] | None = None
     candidates_: tuple[Candidate, ...] = field(init=False, repr=False)
     pomdp_: POMDP = field(init=False, repr=False)
     model_: LinearModel = field(init=False, repr=False)
     rank_: int = field(init=False, repr=False)
+    heldout_: Diagnosis = field(init=False, repr=False)
+    held_out_: Ints = field(init=False, repr=False)
 
     def fit(self, trajectories: Trajectories) -> EMRPSR:
         """Learn from episodes; needs rewards, unless they are to be left out."""
@@ -113,6 +118,7 @@ class EMRPSR:
         found: list[tuple[Floats, Parameters]] = []
         for start in self._starts(probe, training, rng):
             found += self._way_down(start, training, held_out)
+        found = self._allowed(found)
         sparse = Prior(self.prior, self.sparsity)
         self.held_out_ = np.sort(order[:kept_out])
         self.candidates_ = tuple(
@@ -127,6 +133,8 @@ class EMRPSR:
             for scores, fitted, behind, stderr in chosen(found, self.keep)
         )
         self._adopt(trajectories, self.candidates_[0])
+        trained = as_pomdp(self.candidates_[0].trained, trajectories, self.discount)
+        self.heldout_ = diagnose(trained.belief_model(), trajectories.select(self.held_out_))
         return self
 
     def _starts(
@@ -144,8 +152,8 @@ class EMRPSR:
                 self._tell(f"start of {states} states")
             tried.sort(key=lambda trial: trial[:2])
             yield from (fitted for _, _, fitted in tried[: self.descents])
-        for pair in pairs_worth_remembering(training, self.memories):
-            start = remembering_start(training, pair)
+        for memory in worth_remembering(training, self.memories):
+            start = remembering_start(training, memory)
             if start.states <= self.largest:
                 yield start
 
@@ -163,9 +171,20 @@ class EMRPSR:
             self._tell(f"{smaller.states} states")
             best = max(best, scores, key=lambda each: float(each.mean()))
             behind, stderr = difference(best, scores)
-            if behind > LOST * stderr and len(found) > FEWEST_MERGES:
+            lost = behind > LOST * stderr and len(found) > FEWEST_MERGES
+            if lost if self.states is None else smaller.states <= self.states:
                 break
         return found
+
+    def _allowed(self, found: list[tuple[Floats, Parameters]]) -> list[tuple[Floats, Parameters]]:
+        """All that was found, or what has as many states as were asked for."""
+        if self.states is None:
+            return found
+        some = [each for each in found if each[1].states - (each[1].end >= 0) == self.states]
+        if not some:
+            most = max(each[1].states - (each[1].end >= 0) for each in found)
+            raise InputError(f"states: read {self.states}, expected 2 to {most}: see `sizes`")
+        return some
 
     def _adopt(self, trajectories: Trajectories, candidate: Candidate) -> None:
         self.pomdp_ = as_pomdp(candidate.parameters, trajectories, self.discount)

@@ -3,11 +3,13 @@
 Chance finds what shows within a step or two. A system that must be remembered for longer than that
 (a priest says left or right, and many steps later it matters) gives random starts nothing to climb,
 so some starts remember: a state is the last observation together with which of two given
-observations was seen more recently. Which two, counts say.
+observations was seen more recently, since the episode began or since a reward other than the
+commonest. Which two, and whether such a reward makes forget, counts say.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -51,8 +53,16 @@ def _drawn(log: Encoded, states: int, rng: np.random.Generator, liking: Floats) 
     return maximise(log, counts, SMOOTHING, end)
 
 
-def pairs_worth_remembering(log: Encoded, most: int) -> list[tuple[int, int]]:
-    """The pairs of observations whose memory predicts the log best, at most so many, best first.
+@dataclass(frozen=True, order=True)
+class Memory:
+    """Two observations, the later of which is remembered, until a rare reward or for ever."""
+
+    pair: tuple[int, int]
+    forgets: bool
+
+
+def worth_remembering(log: Encoded, most: int) -> list[Memory]:
+    """The memories that predict the log best, at most so many, best first.
 
     A memory is a state that the log determines, so that counts say how well it predicts the next
     observation and reward given the action: by likelihood, less one for every free probability
@@ -63,12 +73,14 @@ def pairs_worth_remembering(log: Encoded, most: int) -> list[tuple[int, int]]:
         rewards = np.searchsorted(np.quantile(rewards, [0.25, 0.5, 0.75]), rewards)
     values, kinds = np.unique(rewards, return_inverse=True)
     outcomes = log.steps[:, 1] * len(values) + kinds.reshape(-1)
-    scored: list[tuple[float, tuple[int, int]]] = []
+    scored: list[tuple[float, Memory]] = []
     for pair in combinations(np.unique(log.steps[:, 1]).tolist(), 2):
-        before, _, _ = _labelled(log, pair)
-        states = before * log.sizes[0] + log.steps[:, 0]
-        scored.append((-_predicted(states, outcomes, log.sizes[1] * len(values)), pair))
-    return [pair for _, pair in sorted(scored)[:most]]
+        for forgets in (False, True):
+            memory = Memory(pair, forgets)
+            before, _, _ = _labelled(log, memory)
+            states = before * log.sizes[0] + log.steps[:, 0]
+            scored.append((-_predicted(states, outcomes, log.sizes[1] * len(values)), memory))
+    return [memory for _, memory in sorted(scored)[:most]]
 
 
 def _predicted(states: Ints, outcomes: Ints, size: int) -> float:
@@ -79,13 +91,13 @@ def _predicted(states: Ints, outcomes: Ints, size: int) -> float:
     return float(likelihood) - (len(cells) - len(rows))
 
 
-def remembering_start(log: Encoded, pair: tuple[int, int]) -> Parameters:
-    """A state for every last observation and memory of the pair: neither yet, the one, the other.
+def remembering_start(log: Encoded, memory: Memory) -> Parameters:
+    """A state for every last observation and what is remembered: neither, the one, the other.
 
     Before its first step an episode is in a state of its own. States that the log never visits are
     left out.
     """
-    before, after, states = _labelled(log, pair)
+    before, after, states = _labelled(log, memory)
     first, last = _ends_of(log)
     end = states if log.ends else -1
     n = states + log.ends
@@ -110,18 +122,25 @@ def _ends_of(log: Encoded) -> tuple[Ints, Ints]:
     return log.offsets[:-1][some], log.offsets[1:][some] - 1
 
 
-def _labelled(log: Encoded, pair: tuple[int, int]) -> tuple[Ints, Ints, int]:
+def _labelled(log: Encoded, memory: Memory) -> tuple[Ints, Ints, int]:
     """The remembered state before and after each step, (L,) each, and how many there are."""
     observations = log.steps[:, 1]
     steps = np.arange(len(observations))
     first, _ = _ends_of(log)
     began = np.zeros(len(observations), dtype=np.int64)
     began[first] = first
+    if memory.forgets:
+        rewards = log.pair_rewards[log.steps[:, 2]]
+        values, counts = np.unique(rewards, return_counts=True)
+        rare = rewards != values[counts.argmax()]
+        began[rare] = steps[rare]  # what a step shows comes after what it earns
     began = np.maximum.accumulate(began)
-    last = [np.maximum.accumulate(np.where(observations == sight, steps, -1)) for sight in pair]
-    memory = 1 + (last[1] > last[0])
-    memory[np.maximum(last[0], last[1]) < began] = 0
-    kinds, after = np.unique(3 * observations + memory, return_inverse=True)
+    last = [
+        np.maximum.accumulate(np.where(observations == sight, steps, -1)) for sight in memory.pair
+    ]
+    remembered = 1 + (last[1] > last[0])
+    remembered[np.maximum(last[0], last[1]) < began] = 0
+    kinds, after = np.unique(3 * observations + remembered, return_inverse=True)
     after = after.reshape(-1)
     before = np.concatenate([[0], after[:-1]])
     before[first] = len(kinds)

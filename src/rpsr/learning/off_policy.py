@@ -15,13 +15,13 @@ ICML 2000.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rpsr.errors import InputError
 from rpsr.io.records import Floats
-from rpsr.learning.diagnostics import follow
+from rpsr.learning.learned import filtered
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.linear import LinearModel
 from rpsr.planning.policies import action_values
@@ -72,19 +72,12 @@ def off_policy_value(
     """The return of the policy that is greedy for vectors (K, n) on a model's filtered state."""
     if log.rewards is None:
         raise InputError("these episodes have no rewards, expected them for an estimate")
-    chances = behaviour(log)
-    episodes, longest = log.episodes, int(log.lengths.max(initial=0))
-    weights, rewards = np.zeros((episodes, longest)), np.zeros((episodes, longest))
-    running = np.ones(episodes)
-    for moment in follow(model, log):
-        assert moment.rewards is not None
-        chosen = action_values(model, moment.states, vectors).argmax(axis=1)
-        at = log.offsets[moment.episodes] + moment.step
-        running[moment.episodes] *= (chosen == moment.actions) / chances[at]
-        weights[moment.episodes, moment.step] = running[moment.episodes]
-        rewards[moment.episodes, moment.step] = moment.rewards
-        if not running.any():
-            break
+    said = filtered(model, log, states=True)
+    agrees = action_values(model, said.states, vectors).argmax(axis=1) == log.actions
+    ratios = replace(log, rewards=agrees / behaviour(log)).padded("rewards", 0.0)
+    rewards: Floats = log.padded("rewards", 0.0)  # (N, T)
+    weights: Floats = np.multiply.accumulate(ratios, axis=1)
+    episodes, longest = weights.shape
     discount = 1.0 if model.discount is None else model.discount
     factors = discount ** np.arange(longest)
     draws = np.random.default_rng(seed).multinomial(
