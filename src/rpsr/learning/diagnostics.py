@@ -66,7 +66,9 @@ def _calibration(said: Filtered, log: Trajectories) -> Floats:
     came[np.arange(log.steps), log.observations] = 1.0
     which = np.minimum((said.predictions * BINS).astype(np.int64), BINS - 1).reshape(-1)
     columns = (said.predictions, came, np.ones_like(came))
-    bins = np.stack([np.bincount(which, c.reshape(-1), minlength=BINS) for c in columns], axis=1)
+    bins = np.zeros((BINS, 3))
+    for i, column in enumerate(columns):
+        bins[:, i] = np.bincount(which, column.reshape(-1), minlength=BINS)
     some = bins[:, 2] > 0
     bins[some, :2] /= bins[some, 2:]
     return bins
