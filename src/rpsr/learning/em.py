@@ -9,6 +9,9 @@ episodes.
 
 Rewards are emissions while learning, and only then: the model that results filters on actions and
 observations. Actions need no propensities as long as they were chosen by what the log shows.
+
+What the log does not show, a planner must not hope for: an action taken in a state fewer than
+`enough` times earns so little that nothing can make up for it, in proportion to what is missing.
 """
 
 from __future__ import annotations
@@ -75,7 +78,8 @@ class EMRPSR(Estimator):
     are few values; 'none' learns from observations alone. holdout: the share of episodes kept
     for choosing; keep: how many candidates at most are fitted to everything. probe: how many
     episodes starts are tried on; probing, fitting, refitting: iterations. seed: of all that is
-    drawn. states: so many and no others, instead of a choice by held-out episodes.
+    drawn. states: so many and no others, instead of a choice by held-out episodes. enough: how many
+    visits make an action's reward in a state known.
     """
 
     discount: float | None = None
@@ -94,6 +98,7 @@ class EMRPSR(Estimator):
     refitting: int = 30
     largest: int = 48
     states: int | None = None
+    enough: float = 5.0
     seed: int = 0
     progress: Callable[[str], None] | None = None
     candidates_: tuple[Candidate, ...] = field(init=False, repr=False)
@@ -187,7 +192,7 @@ class EMRPSR(Estimator):
         return some
 
     def _adopt(self, trajectories: Trajectories, candidate: Candidate) -> None:
-        self.pomdp_ = as_pomdp(candidate.parameters, trajectories, self.discount)
+        self.pomdp_ = as_pomdp(candidate.parameters, trajectories, self.discount, self.enough)
         self.model_, self.rank_ = as_rpsr(
             self.pomdp_,
             {
@@ -202,7 +207,8 @@ class EMRPSR(Estimator):
     def models(self, trajectories: Trajectories) -> list[LinearModel]:
         """The models of all candidates, the chosen one first."""
         pomdps = (
-            as_pomdp(each.parameters, trajectories, self.discount) for each in self.candidates_
+            as_pomdp(each.parameters, trajectories, self.discount, self.enough)
+            for each in self.candidates_
         )
         return [as_rpsr(pomdp, {"estimator": "em"})[0] for pomdp in pomdps]
 
@@ -231,25 +237,43 @@ def as_pomdp(
     parameters: Parameters,
     trajectories: Trajectories,
     discount: float | None,
-    name: str = "learned",
+    enough: float = 0.0,
 ) -> POMDP:
-    """The fitted POMDP, with the names of the log."""
+    """The fitted POMDP, with the names of the log; what was not visited enough earns the worst."""
     states = [f"state-{s}" for s in range(parameters.states)]
     if parameters.end >= 0:
         states[parameters.end] = "end"
     return POMDP.from_arrays(
         parameters.moves,
         np.swapaxes(parameters.sights, 1, 2),
-        parameters.means,
+        cautious(parameters, trajectories, discount, enough),
         parameters.start,
         discount,
         {
-            "name": name,
+            "name": "learned",
             "states": states,
             "actions": trajectories.action_names,
             "observations": trajectories.observation_names,
         },
     )
+
+
+def cautious(
+    parameters: Parameters, trajectories: Trajectories, discount: float | None, enough: float
+) -> Floats:
+    """Expected rewards (A, S), mixed with the worst where fewer than `enough` visits are known.
+
+    The worst is the lowest reward now and then, instead of the highest for ever, again the lowest:
+    below what any policy can lose by doing something else.
+    """
+    assert trajectories.rewards is not None
+    low, high = float(trajectories.rewards.min()), float(trajectories.rewards.max())
+    beta = 1.0 if discount is None else discount
+    later = beta / (1 - beta) if beta < 1 else float(np.diff(trajectories.offsets).max())
+    known = np.minimum(parameters.visits / enough, 1.0) if enough > 0 else np.ones(1)
+    if parameters.end >= 0 and enough > 0:
+        known[:, parameters.end] = 1.0
+    return known * parameters.means + (1 - known) * (low - later * (high - low))
 
 
 def as_rpsr(pomdp: POMDP, provenance: dict[str, Any]) -> tuple[LinearModel, int]:

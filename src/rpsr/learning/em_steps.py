@@ -125,7 +125,8 @@ class Parameters:
     """A fitted POMDP of S states: start (S,), moves (A, S, S), sights (A, O, S).
 
     pairs (J, S): the likelihood of each pair's reward in each state, and log_scale (J,) what was
-    divided out of it. means (A, S): expected rewards. end: the state of the end, or -1.
+    divided out of it. means (A, S): expected rewards; visits (A, S): how often, in expectation, an
+    action was taken in a state. end: the state of the end, or -1.
     """
 
     start: Floats
@@ -134,6 +135,7 @@ class Parameters:
     pairs: Floats
     log_scale: Floats
     means: Floats
+    visits: Floats
     end: int
 
     @property
@@ -184,6 +186,9 @@ def maximise(log: Encoded, counts: list[Floats], prior: Prior, end: int) -> Para
         pairs=np.ascontiguousarray(pairs),
         log_scale=log_scale,
         means=means,
+        visits=np.stack(
+            [counts[3][log.pair_actions == a].sum(axis=0) for a in range(log.sizes[0])]
+        ),
         end=end,
     )
 
