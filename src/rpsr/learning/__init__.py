@@ -1,9 +1,11 @@
-"""Learning linear models from logs: moments, spectral estimates, and how good they are."""
+"""Learning from logs: estimators, how good their models are, and which policy to follow."""
 
 from rpsr.learning.base import Estimator
 from rpsr.learning.choice import Choice, Option, bootstrap, choose
 from rpsr.learning.diagnostics import Diagnosis, diagnose
+from rpsr.learning.discovery import DiscoveredRPSR
 from rpsr.learning.em import EMRPSR
+from rpsr.learning.enough import Enough, psr_enough
 from rpsr.learning.last_k import LastKTable
 from rpsr.learning.learned import Assessment, assess, filtered, learned_model
 from rpsr.learning.moments import Moments
@@ -18,6 +20,8 @@ __all__ = [
     "Assessment",
     "Choice",
     "Diagnosis",
+    "DiscoveredRPSR",
+    "Enough",
     "Estimator",
     "Hankel",
     "LastKTable",
@@ -37,4 +41,5 @@ __all__ = [
     "hankel",
     "learned_model",
     "off_policy_value",
+    "psr_enough",
 ]

@@ -7,7 +7,7 @@ estimator, `get_params` and `set_params` do what its `clone` expects.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -88,3 +88,44 @@ def _cut(log: Trajectories, last: bool) -> Trajectories:
         some("propensities"),
         some("states"),
     )
+
+
+def pieces(logs: Logs, groups: int) -> Iterator[tuple[int, Trajectories]]:
+    """A log in `groups` groups of episodes, or of stretches of long ones, for resampling.
+
+    Which group an episode or stretch belongs to depends on its number in the log, not on chunks.
+    """
+    count = 0
+    for chunk in chunks_of(logs):
+        log = _stretches(chunk) if chunk.episodes and chunk.steps / chunk.episodes > LONG else chunk
+        number = (count + np.arange(log.episodes)) % groups
+        for group in range(groups):
+            yield group, log.select(np.flatnonzero(number == group))
+        count += log.episodes
+
+
+def _stretches(log: Trajectories, steps: int = LONG // 4) -> Trajectories:
+    """The log with every episode cut into stretches of so many steps."""
+    starts = [np.arange(a, b, steps) for a, b in zip(log.offsets, log.offsets[1:], strict=False)]
+    offsets = np.append(np.concatenate(starts), log.steps)
+    terminated = np.zeros(len(offsets) - 1, dtype=bool)
+    terminated[np.cumsum([len(part) for part in starts]) - 1] = log.terminated
+    return replace(log, offsets=offsets, terminated=terminated)
+
+
+@dataclass(frozen=True)
+class Resampled:
+    """A bootstrap sample of a log: every episode, or stretch of a long one, 0, 1, 2, ... times.
+
+    How often is drawn from Poisson(1), so that a stream can be resampled as it is read. It can be
+    gone through again, and is then the same.
+    """
+
+    logs: Logs
+    seed: int
+
+    def __iter__(self) -> Iterator[Trajectories]:
+        """The chunks of the log, resampled."""
+        rng = np.random.default_rng(self.seed)
+        for _, log in pieces(self.logs, 1):
+            yield log.select(np.repeat(np.arange(log.episodes), rng.poisson(1.0, log.episodes)))

@@ -6,11 +6,12 @@ import numpy as np
 from numba import njit
 
 from rpsr.io.records import Floats, Ints
-from rpsr.models.filter import IMPOSSIBLE, LARGEST, REPLAY
 
 
 @njit(cache=True)
-def _move(x: Floats, matrix: Floats, e: Floats, largest: float, out: Floats) -> bool:
+def _move(
+    x: Floats, matrix: Floats, e: Floats, limits: tuple[float, float, int], out: Floats
+) -> bool:
     """out = x M / mass, and whether that is a state."""
     n = len(x)
     mass = 0.0
@@ -20,11 +21,11 @@ def _move(x: Floats, matrix: Floats, e: Floats, largest: float, out: Floats) -> 
             total += x[i] * matrix[i, j]
         out[j] = total
         mass += total * e[j]
-    if not mass > IMPOSSIBLE:
+    if not mass > limits[0]:
         return False
     for j in range(n):
         out[j] /= mass
-        if not abs(out[j]) <= largest:
+        if not abs(out[j]) <= limits[1]:
             return False
     return True
 
@@ -35,16 +36,18 @@ def filter_log(
     actions: Ints,
     observations: Ints,
     offsets: Ints,
+    limits: tuple[float, float, int],
     states: Floats,
 ) -> tuple[Floats, Floats, float, int]:
     """Predictions (L, O) and rewards (L,) of the actions taken, the negative mass, the resets.
 
     model: operators (A, O, n, n), emissions (A, n, O), normalizer (n,), start (n,), rewards (n, A).
+    limits: the probability that counts as impossible, the largest entry of a state, and how many
+    interactions to replay; arguments, since a compiled cache does not see constants change.
     states (L, n) is filled with the state before each step, or has no rows.
     """
     operators, emissions, e, start, rewards = model
     n, n_observations = len(start), emissions.shape[2]
-    largest = LARGEST * (1 + np.abs(start).max())
     predictions = np.empty((len(actions), n_observations))
     expected = np.empty(len(actions))
     negative = 0.0
@@ -72,13 +75,13 @@ def filter_log(
                 total += p
             for k in range(n_observations):
                 predictions[t, k] = predictions[t, k] / total if total > 0 else 1 / n_observations
-            if _move(x, operators[a, o], e, largest, y):
+            if _move(x, operators[a, o], e, limits, y):
                 x[:] = y
                 continue
             resets += 1
             x[:] = start
-            for b in range(max(first, t - REPLAY + 1), t + 1):
-                if _move(x, operators[actions[b], observations[b]], e, largest, y):
+            for b in range(max(first, t - limits[2] + 1), t + 1):
+                if _move(x, operators[actions[b], observations[b]], e, limits, y):
                     x[:] = y
                 else:
                     x[:] = start

@@ -92,6 +92,7 @@ class Moments:
             plan.past,
             plan.rows,
             plan.depth,
+            plan.anchored,
             self.nodes,
             self.stats,
         )
@@ -132,6 +133,7 @@ class Moments:
             "histories": plan.histories,
             "scale": plan.scale,
             "policy": plan.policy,
+            "anchored": plan.anchored,
             "windows": self.windows,
             "smallest": self.smallest,
         }
@@ -158,6 +160,7 @@ class Moments:
                 float(header["scale"]),
                 str(header["policy"]),
                 tables or None,
+                bool(header["anchored"]),
             )
             moments = Moments(plan)
             moments.nodes[:] = arrays["nodes"]
@@ -178,7 +181,7 @@ def same_plan(a: Plan, b: Plan) -> bool:
     if a is b:
         return True
     fields = ("action_names", "observation_names", "tests", "reward_tests", "histories")
-    fields += ("scale", "policy")
+    fields += ("scale", "policy", "anchored")
     if any(getattr(a, field) != getattr(b, field) for field in fields):
         return False
     tables = (a.policies or (), b.policies or ())

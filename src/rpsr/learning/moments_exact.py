@@ -31,7 +31,8 @@ def exact_hankel(model: LinearModel, plan: Plan, steps: int, samples: float = 1e
     columns[1] = model.start / steps
     for k, word in enumerate(plan.histories):
         if word:
-            x = np.sum(states[: max(steps - len(word), 0)], axis=0) / steps + np.zeros(n)
+            begins = 1 if plan.anchored else max(steps - len(word), 0)
+            x = np.sum(states[:begins], axis=0) / steps + np.zeros(n)
             for pair in word:
                 x = x @ matrices[pair] / n_actions
             columns[k + 1] = x

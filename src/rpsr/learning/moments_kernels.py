@@ -51,6 +51,7 @@ def add_windows(
     past: Ints,
     rows: Ints,
     depth: int,
+    anchored: bool,
     nodes: Ints,
     stats: Ints,
 ) -> int:
@@ -59,7 +60,8 @@ def add_windows(
     columns: actions (L,), pairs (L,), rewards (L,) within [-1, 1], weights (L,). A window at t
     needs steps t to t + depth, depth being the longest word of the trie `children` (U, A * O).
     History features: 0 is always there, 1 at the first step of an episode; others are the nodes of
-    the trie `past`, node k being feature k + 1. rows (U,): the row of each word in `stats`, or -1.
+    the trie `past`, node k being feature k + 1, if the last pairs (anchored: all pairs since the
+    start) are that word. rows (U,): the row of each word in `stats`, or -1.
     """
     actions, pairs, rewards, weights = columns
     found = 0
@@ -78,8 +80,9 @@ def add_windows(
                 node = past[node, pairs[back]]
                 if node < 0 or active == len(features):
                     break
-                features[active] = node + 1
-                active += 1
+                if back == first or not anchored:
+                    features[active] = node + 1
+                    active += 1
                 back -= 1
             node = 0
             weight = 1.0

@@ -128,7 +128,8 @@ class Plan:
     reward_tests: those of the tests that are intents with each action, too.
     histories: words, closed under suffixes; features are a constant, the start, and these.
     scale: a power of two no smaller than any reward. policies: tables of `shrunk_policy`, for
-    policy 'estimated'.
+    policy 'estimated'. anchored: whether a history is all that happened since the start, rather
+    than the last that happened.
     """
 
     action_names: tuple[str, ...]
@@ -139,6 +140,7 @@ class Plan:
     scale: float = 1.0
     policy: str = "blind"
     policies: tuple[Floats, ...] | None = None
+    anchored: bool = False
 
     @staticmethod
     def of(
@@ -149,6 +151,7 @@ class Plan:
         policy: str = "estimated",
         max_histories: int = 400,
         cells: int = CELLS,
+        anchored: bool = False,
     ) -> Plan:
         """The plan for a surveyed log: tests and histories of up to so many pairs.
 
@@ -179,6 +182,7 @@ class Plan:
             scale=float(2.0 ** np.ceil(np.log2(largest))) if largest > 0 else 1.0,
             policy=policy,
             policies=shrunk_policy(survey.tables, n_pairs) if policy == "estimated" else None,
+            anchored=anchored,
         )
 
     @property

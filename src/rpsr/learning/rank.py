@@ -4,7 +4,8 @@ First a cut: singular values below the noise mean nothing. With variances V of t
 matrix of noise has a norm of about sqrt(largest row sum of V) + sqrt(largest column sum of V).
 Then a trial: models of every rank up to a little beyond the cut foretell what was held out, and the
 smallest wins that is within one standard error of the best, by the sum of log-probability and, for
-rewards, squared error over twice the best error.
+rewards, squared error over twice the best error (or over a small share of the rewards' variance,
+lest rewards that are known exactly silence everything else).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from rpsr.models import LinearModel
 LARGEST_RANK = 40
 BEYOND = 2  # ranks tried beyond the cut
 TRIAL_STEPS = 100_000  # held-out steps that decide
+PRECISE = 0.02  # the share of the rewards' variance below which an error counts as none
 
 
 def noise_level(data: Hankel, scale: Scales) -> float:
@@ -53,6 +55,7 @@ def choose_rank(
 ) -> tuple[int, tuple[Trial, ...]]:
     """The rank to take, of 1 to `most`, and what each was worth."""
     log = _first(held_out, TRIAL_STEPS)
+    rewards = np.zeros(log.steps) if log.rewards is None else log.rewards
     chances: list[Floats] = []
     errors: list[Floats] = []
     for rank in range(1, most + 1):
@@ -63,7 +66,8 @@ def choose_rank(
         )
     if not log.steps:
         return most, ()
-    best_error = max(min(float(error.mean()) for error in errors), 1e-12)
+    least = PRECISE * float(rewards.var()) or 1.0
+    best_error = max(min(float(error.mean()) for error in errors), least)
     scores = [c - error / (2 * best_error) for c, error in zip(chances, errors, strict=True)]
     means = np.array([score.mean() for score in scores])
     best = int(means.argmax())

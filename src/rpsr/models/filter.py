@@ -137,7 +137,7 @@ class RobustFilter(Filter):
 
 REPLAY = 5  # interactions
 IMPOSSIBLE = 1e-4  # an estimated probability below this says nothing
-LARGEST = 1e4  # states beyond so many times the start's size are nonsense
+LARGEST = 100  # states beyond so many times the start's size are nonsense
 
 
 def clipped(probabilities: Floats) -> Floats:
