@@ -15,6 +15,7 @@ PAGES = [
     "howto/is-a-psr-enough.md",
     "howto/reading-the-report.md",
     "reference/gallery.md",
+    "tutorials/learning.md",
 ]
 BLOCK = re.compile(r"^```(python)\n(.*?)^```\n(?:```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
 
