@@ -11,7 +11,7 @@ import rpsr
 from rpsr.errors import InputError
 from rpsr.evaluation import simulate
 from rpsr.learning import em_kernels
-from rpsr.learning.em import EMRPSR
+from rpsr.learning.em import EMRPSR, as_pomdp, cautious
 from rpsr.learning.em_merge import descend, merge_costs, merged
 from rpsr.learning.em_starts import Memory, random_start, remembering_start, worth_remembering
 from rpsr.learning.em_steps import (
@@ -235,6 +235,27 @@ def test_load_unload_is_learned_from_a_hundred_episodes():
     assert max(errors[10:]) < 0.2  # a PSR's state is off by 1/2 here in its rewards alone
     rewards = learned.model_.expected_rewards(filtered.state)
     assert rewards == pytest.approx(pomdp.belief_model().expected_rewards(truth.state), abs=0.2)
+
+
+def test_the_pomdp_has_the_fitted_numbers_even_with_as_many_states_as_actions():
+    log = small_log(7, ends=False)
+    encoded = Encoded.of(log)
+    fitted = iterate(random_start(encoded, 2, np.random.default_rng(3)), encoded, PLAIN, 5)
+    pomdp = as_pomdp(fitted, log, 0.9)
+    np.testing.assert_allclose(pomdp.R, fitted.means.T, atol=1e-12)
+    for a, o in np.ndindex(2, 2):
+        expected = fitted.moves[a] * fitted.sights[a, o]
+        np.testing.assert_allclose(pomdp.D[a][o].toarray(), expected, atol=1e-12)
+
+
+def test_what_was_hardly_visited_earns_the_worst():
+    log = small_log(7, ends=False)
+    encoded = Encoded.of(log)
+    fitted = iterate(random_start(encoded, 2, np.random.default_rng(3)), encoded, PLAIN, 5)
+    assert fitted.visits.sum() == pytest.approx(log.steps)
+    wary = cautious(fitted, log, 0.5, 1e9)
+    assert wary == pytest.approx(np.full((2, 2), -1.0), abs=1e-6)  # 0 now, 1 less for ever
+    assert cautious(fitted, log, 0.5, 1e-9) == pytest.approx(fitted.means)
 
 
 def test_a_log_without_rewards_or_episodes_is_refused():

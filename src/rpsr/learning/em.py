@@ -246,7 +246,7 @@ def as_pomdp(
     return POMDP.from_arrays(
         parameters.moves,
         np.swapaxes(parameters.sights, 1, 2),
-        cautious(parameters, trajectories, discount, enough),
+        cautious(parameters, trajectories, discount, enough).T,
         parameters.start,
         discount,
         {
