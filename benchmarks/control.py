@@ -1,6 +1,6 @@
 """Control from logs: what policies of learned models earn, as a fraction of the optimum.
 
-Logs are 20-step episodes of a uniform policy (heaven/hell: 100-step episodes of a policy that keeps
+Logs are 20-step episodes of a uniform policy (heaven/hell: 200-step episodes of a policy that keeps
 its action with probability 0.7, because a uniform one hardly ever earns anything there). Every
 rival learns from the same log, plans, and is run on the true system for 100 steps; returns are
 expected rewards given what happened, so that only histories are sampled. Seeds below 1,000 were
@@ -43,7 +43,7 @@ TARGETS = {  # the episodes of a log, and the fraction of the optimum to reach
     "heavenhell": (1000, 0.90),
 }
 RIVALS = ("em", "last-1", "last-2", "last-3", "em-blind", "psr")
-STEPS, STUBBORN_STEPS, KEEPS = 20, 100, 0.7
+STEPS, STUBBORN_STEPS, KEEPS = 20, 200, 0.7
 TEST_STEPS, TEST_EPISODES, TEST_SEED = 100, 4000, 977
 
 

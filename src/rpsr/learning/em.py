@@ -98,7 +98,7 @@ class EMRPSR(Estimator):
     refitting: int = 30
     largest: int = 48
     states: int | None = None
-    enough: float = 5.0
+    enough: float = 20.0
     seed: int = 0
     progress: Callable[[str], None] | None = None
     candidates_: tuple[Candidate, ...] = field(init=False, repr=False)
