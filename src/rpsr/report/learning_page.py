@@ -13,6 +13,7 @@ from rpsr.report.style import COLOURS, COLUMN, MARKERS, new_figure, styled
 from rpsr.report.tables import Table
 
 FEWEST = 20  # predictions in a bin that is drawn
+VISIBLE = 1e-4  # of the largest singular value: below, only rounding
 
 
 def learning_page(learned: Learned, source: str) -> Page:
@@ -96,7 +97,14 @@ def plot_calibration(calibration: np.ndarray) -> Drawing:
     predicted, came, count = calibration[calibration[:, 2] >= FEWEST].T
     error = 2 * np.sqrt(came * (1 - came) / count)
     axes.errorbar(
-        predicted, came, yerr=error, color=COLOURS[0], marker=MARKERS[0], capsize=2, label="model"
+        predicted,
+        came,
+        yerr=error,
+        color=COLOURS[0],
+        marker=MARKERS[0],
+        capsize=2,
+        linestyle="none",
+        label="model",
     )
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="predicted probability", ylabel="observed frequency")
     axes.legend()
@@ -108,7 +116,7 @@ def plot_singular_values(values: np.ndarray, noise: float | None) -> Drawing:
     """Singular values (K,) on a log scale, with the level below which they are noise."""
     figure = new_figure(COLUMN, 2.9)
     axes = figure.add_subplot()
-    shown = values[values > 0][:40]
+    shown = values[values > VISIBLE * values.max(initial=0.0)][:40]
     axes.plot(1 + np.arange(len(shown)), shown, color=COLOURS[0], marker=MARKERS[0])
     if noise is not None and noise > 0:
         axes.axhline(noise, color=COLOURS[1], linestyle="--", label="noise")
