@@ -19,6 +19,7 @@ PAGES = [
     "howto/solve-a-file.md",
     "howto/your-own-policy.md",
     "reference/gallery.md",
+    "tutorials/learning.md",
     "tutorials/load-unload.md",
 ]
 BLOCK = re.compile(r"^```(python)\n(.*?)^```\n(?:```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)

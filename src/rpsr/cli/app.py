@@ -19,6 +19,7 @@ from rpsr.cli.convert import convert
 from rpsr.cli.core import core
 from rpsr.cli.evaluate import evaluate
 from rpsr.cli.info import info
+from rpsr.cli.learn import learn
 from rpsr.cli.options import STANDARD_STREAM
 from rpsr.cli.output import note
 from rpsr.cli.report import report
@@ -42,6 +43,7 @@ app.command(accuracy)
 app.command(solve)
 app.command(simulate)
 app.command(evaluate)
+app.command(learn)
 app.command(report)
 app.command(convert)
 app.command(domains.app)

@@ -37,6 +37,8 @@ def open_policy(path: str | Path, system: POMDP | LinearModel) -> AnyPolicy:
     stored = load_policy(path, linear)
     if not isinstance(stored, StoredVectors):
         return stored
+    if stored.model is not linear:  # the file carries the model it was planned on
+        return stored.policy()
     made_for = str(stored.made_for.get("kind"))
     if made_for == linear.kind:
         return stored.policy()

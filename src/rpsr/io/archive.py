@@ -29,19 +29,26 @@ def write_archive(
     path: str | Path, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
 ) -> None:
     """Write header and arrays, completely or not at all."""
+    write_whole(path, lambda stream: _write(stream, header, arrays))
 
-    def write(stream: BinaryIO) -> None:
-        with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-            text = json.dumps(header, indent=1, allow_nan=False)
-            archive.writestr(_member(HEADER), text.encode())
-            for name, array in arrays.items():
-                if array.dtype == object:
-                    name, array = name + BIG, np.array([str(v) for v in array.tolist()])
-                buffer = io.BytesIO()
-                npy.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
-                archive.writestr(_member(name + ".npy"), buffer.getvalue())
 
-    write_whole(path, write)
+def pack_archive(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> bytes:
+    """The content of the file that `write_archive` would write."""
+    buffer = io.BytesIO()
+    _write(buffer, header, arrays)
+    return buffer.getvalue()
+
+
+def _write(stream: BinaryIO, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        text = json.dumps(header, indent=1, allow_nan=False)
+        archive.writestr(_member(HEADER), text.encode())
+        for name, array in arrays.items():
+            if array.dtype == object:
+                name, array = name + BIG, np.array([str(v) for v in array.tolist()])
+            buffer = io.BytesIO()
+            npy.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
+            archive.writestr(_member(name + ".npy"), buffer.getvalue())
 
 
 def _member(name: str) -> zipfile.ZipInfo:
@@ -52,8 +59,11 @@ def _member(name: str) -> zipfile.ZipInfo:
 
 def read_archive(path: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The header and the arrays of a file; an `InputError` where it is not one or is damaged."""
-    place = place_of(path)
-    raw = read_bytes(path)
+    return unpack_archive(read_bytes(path), place_of(path))
+
+
+def unpack_archive(raw: bytes, place: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The header and the arrays of a file's content; errors name the place it came from."""
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             for info in archive.infolist():

@@ -1,6 +1,20 @@
 """Logs of interaction: what was done, what was seen and, where it was recorded, what it earned."""
 
+from rpsr.logs.arrays import from_arrays
+from rpsr.logs.episodes import Columns
+from rpsr.logs.minari import read_minari
+from rpsr.logs.readers import read_logs
+from rpsr.logs.stream import LogStream, stream_logs
 from rpsr.logs.trajectories import Trajectories
 from rpsr.logs.writers import write_logs
 
-__all__ = ["Trajectories", "write_logs"]
+__all__ = [
+    "Columns",
+    "LogStream",
+    "Trajectories",
+    "from_arrays",
+    "read_logs",
+    "read_minari",
+    "stream_logs",
+    "write_logs",
+]

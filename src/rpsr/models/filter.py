@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from copy import copy
+from typing import Self
+
+import numpy as np
+
 from rpsr.io.records import Floats
-from rpsr.models.labels import Label
+from rpsr.models.labels import Label, index_of
 from rpsr.models.linear import LinearModel
 
 
@@ -23,6 +28,11 @@ class Filter:
         """The current state, (n,)."""
         return self._state
 
+    @property
+    def memory(self) -> Floats:
+        """What determines all this filter will say, a vector of fixed length: the state, (n,)."""
+        return self._state
+
     def start(self) -> Floats:
         """Forget the history; the start state, (n,)."""
         self._state = self.model.start
@@ -40,3 +50,104 @@ class Filter:
         """
         self._state = self.model.update(self._state, action, observation)
         return self._state
+
+    def after(self, action: Label, observation: Label) -> Self:
+        """A filter that has taken in one interaction more; this one stays as it was."""
+        twin = copy(self)
+        twin.update(action, observation)
+        return twin
+
+
+class RobustFilter(Filter):
+    """A filter for a model that may be wrong, as a learned one is: it never fails and never stops.
+
+    Predictions below zero are clipped, the rest is divided by its sum. An observation that the
+    model holds impossible (below `IMPOSSIBLE`) sends it back to the start state, to replay the last
+    few interactions, and so does a state that has grown out of all proportion.
+
+    resets: how often that happened. negative_mass: how much probability was below zero, the mean
+    over the predictions for the actions that were taken.
+    """
+
+    def __init__(self, model: LinearModel) -> None:
+        super().__init__(model)
+        finite = bool(np.isfinite(model.start).all())
+        self._origin = model.start if finite else np.zeros(model.dimension)
+        self._state = self._origin
+        self._recent: tuple[tuple[int, int], ...] = ()
+        self._updates = 0
+        self._negative = 0.0
+        self.resets = 0
+
+    @property
+    def negative_mass(self) -> float:
+        """Mean predicted probability below zero per interaction."""
+        return self._negative / max(self._updates, 1)
+
+    @property
+    def memory(self) -> Floats:
+        """The state, then the interactions it would replay, (n + 2 REPLAY,)."""
+        recent = [float(label) for pair in self._recent for label in pair]
+        return np.concatenate([self._state, recent, np.full(2 * REPLAY - len(recent), -1.0)])
+
+    def start(self) -> Floats:
+        """Forget the history, but not the counts; the start state, (n,)."""
+        self._state, self._recent = self._origin, ()
+        return self._state
+
+    def predict(self, action: Label) -> Floats:
+        """Probabilities of the observations that an action would bring, (O,): never below zero."""
+        return clipped(self._raw(index_of(self.model.actions, action, "action")))
+
+    def _raw(self, a: int) -> Floats:
+        with np.errstate(all="ignore"):
+            return self._state @ self.model.emissions[a]
+
+    def update(self, action: Label, observation: Label) -> Floats:
+        """Take in one interaction; the new state, (n,). No observation is impossible."""
+        a = index_of(self.model.actions, action, "action")
+        o = index_of(self.model.observations, observation, "observation")
+        below = np.maximum(-self._raw(a), 0.0).sum()
+        self._negative += float(below) if np.isfinite(below) else 1.0
+        self._updates += 1
+        self._recent = (*self._recent, (a, o))[-REPLAY:]
+        moved = self._move(self._state, a, o)
+        if moved is None:
+            self.resets += 1
+            moved = self._origin
+            for pair in self._recent:
+                following = self._move(moved, *pair)
+                moved = self._origin if following is None else following
+        self._state = moved
+        return self._state
+
+    def _move(self, x: Floats, a: int, o: int) -> Floats | None:
+        with np.errstate(all="ignore"):
+            after = self.model.operators.left(x[None], a, o)[0]
+            mass = float(after @ self.model.normalizer)
+            if not mass > IMPOSSIBLE:
+                return None
+            after = after / mass
+            size = float(np.abs(after).max(initial=0.0))
+        if not size <= LARGEST * (1 + float(np.abs(self._origin).max(initial=0.0))):
+            return None
+        after.setflags(write=False)
+        return after
+
+
+REPLAY = 5  # interactions
+IMPOSSIBLE = 1e-4  # an estimated probability below this says nothing
+LARGEST = 100  # states beyond so many times the start's size are nonsense
+
+
+def clipped(probabilities: Floats) -> Floats:
+    """Estimated probabilities (O,) made such: none negative, sum 1; uniform if none is left.
+
+    How far they were from that is not kept: see `RobustFilter.negative_mass`.
+    """
+    kept = np.where(np.isfinite(probabilities), np.maximum(probabilities, 0.0), 0.0)
+    largest = float(kept.max(initial=0.0))
+    if largest == 0.0:
+        return np.full(len(kept), 1.0 / max(len(kept), 1))
+    kept = kept / largest  # a sum of very large numbers would overflow
+    return kept / kept.sum()

@@ -19,7 +19,7 @@ import numpy as np
 
 from rpsr.errors import ImpossibleObservation, InputError
 from rpsr.io.records import Floats
-from rpsr.models.domain import Domain
+from rpsr.models.domain import Domain, Unknown
 from rpsr.models.labels import Label, index_of
 from rpsr.models.numbers import parse_discount
 from rpsr.models.operators import Operators, own
@@ -122,10 +122,14 @@ class LinearModel:
         return after
 
     def filter(self) -> Filter:
-        """A filter that keeps the state as interactions come in."""
-        from rpsr.models.filter import Filter
+        """A filter that keeps the state as interactions come in.
 
-        return Filter(self)
+        That of a model whose domain is unknown, as of a learned one, survives what it thinks
+        impossible (`RobustFilter`).
+        """
+        from rpsr.models.filter import Filter, RobustFilter
+
+        return RobustFilter(self) if isinstance(self.domain, Unknown) else Filter(self)
 
     def with_discount(self, discount: Fraction | float | str | None) -> LinearModel:
         """The same model under another discount, within [0, 1]."""

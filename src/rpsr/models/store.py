@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from rpsr._version import __version__
 from rpsr.errors import InputError, ModelError
-from rpsr.io.archive import read_archive, write_archive
+from rpsr.io.archive import pack_archive, read_archive, unpack_archive, write_archive
 from rpsr.io.records import Record, Rewards, Rows
 from rpsr.models.domain import Corners, Domain, Simplex, Unknown
 from rpsr.models.linear import LinearModel
@@ -37,30 +37,47 @@ Arrays = dict[str, NDArray[Any]]
 
 def save_native(model: POMDP | LinearModel, path: str | Path) -> None:
     """Write a model to a native file, completely or not at all."""
-    header, arrays = _pack_pomdp(model) if isinstance(model, POMDP) else _pack_linear(model)
-    stamp = {"format": FORMAT, "format_version": FORMAT_VERSION, "written_by": __version__}
     try:
-        write_archive(path, stamp | header, arrays)
+        write_archive(path, *_pack(model))
     except (TypeError, ValueError) as error:  # a provenance that is not plain JSON
         raise InputError(f"the header cannot be written: {error}", place=str(path)) from None
 
 
 def load_native(path: str | Path) -> POMDP | LinearModel:
     """Read a native file back into the model it holds."""
-    header, arrays = read_archive(path)
+    return _unpack(*read_archive(path), str(path))
+
+
+def native_bytes(model: POMDP | LinearModel) -> bytes:
+    """The content of a model's native file."""
+    return pack_archive(*_pack(model))
+
+
+def from_native_bytes(content: bytes, place: str) -> POMDP | LinearModel:
+    """The model of a native file's content; errors name the place it came from."""
+    return _unpack(*unpack_archive(content, place), place)
+
+
+def _pack(model: POMDP | LinearModel) -> tuple[dict[str, Any], Arrays]:
+    header, arrays = _pack_pomdp(model) if isinstance(model, POMDP) else _pack_linear(model)
+    stamp = {"format": FORMAT, "format_version": FORMAT_VERSION, "written_by": __version__}
+    return stamp | header, arrays
+
+
+def _unpack(header: dict[str, Any], arrays: Arrays, place: str) -> POMDP | LinearModel:
     if header.get("format") != FORMAT:
-        raise InputError("not a model file of rpsr", place=str(path))
+        raise InputError("not a model file of rpsr", place=place)
     if header.get("format_version") != FORMAT_VERSION:
         read = header.get("format_version")
-        raise InputError(f"format version {read}, expected {FORMAT_VERSION}", place=str(path))
+        raise InputError(f"format version {read}, expected {FORMAT_VERSION}", place=place)
     try:
         if header["kind"] == "pomdp":
             return POMDP(_checked(_unpack_record(header, arrays)))
         return _unpack_linear(header, arrays)
     except KeyError as error:
-        raise InputError(f"damaged model file: it has no {error}", place=str(path)) from None
+        raise InputError(f"damaged model file: it has no {error}", place=place) from None
     except (TypeError, ValueError, IndexError, ArithmeticError, InputError) as error:
-        raise InputError(f"damaged model file: {error}", place=str(path)) from None
+        raise InputError(f"damaged model file: {error}", place=place) from None
 
 
 # ---- POMDP

@@ -75,7 +75,7 @@ class AlphaPolicy:
         self.model = model
         self.vectors = vectors
         self.epsilon = epsilon
-        self._state = model.start
+        self._filter = model.filter()
 
     @staticmethod
     def of(solution: Solution) -> AlphaPolicy:
@@ -86,20 +86,20 @@ class AlphaPolicy:
 
     @property
     def memory(self) -> Floats:
-        """The filtered state, (n,)."""
-        return self._state
+        """The memory of the filter: the state, (n,), and on a learned model recent interactions."""
+        return self._filter.memory
 
     def start(self) -> None:
         """Forget the history."""
-        self._state = self.model.start
+        self._filter = self.model.filter()
 
     def act(self) -> int:
         """The action for the current state."""
-        return self.action_at(self._state)
+        return self.action_at(self._filter.state)
 
     def update(self, action: Label, observation: Label) -> None:
         """Filter one interaction."""
-        self._state = self.model.update(self._state, action, observation)
+        self._filter = self._filter.after(action, observation)  # copies of the policy keep theirs
 
     def action_at(self, x: Floats) -> int:
         """The action for any state of the model, (n,)."""
@@ -128,12 +128,12 @@ class StagedPolicy:
 
     @property
     def memory(self) -> Floats:
-        """The filtered state, then how many steps are left, (n + 1,)."""
-        return np.append(self._state, float(self._left))
+        """The memory of the filter, then how many steps are left."""
+        return np.append(self._filter.memory, float(self._left))
 
     def start(self) -> None:
         """Forget the history; the whole horizon is ahead."""
-        self._state = self.model.start
+        self._filter = self.model.filter()
         self._left = len(self.stages) - 1
 
     def act(self) -> int:
@@ -141,11 +141,11 @@ class StagedPolicy:
         if self._left == 0:
             raise ModelError(f"the horizon of {len(self.stages) - 1} steps is over")
         vectors = self.stages[self._left - 1]
-        return best_action(action_values(self.model, self._state[None], vectors)[0], None)
+        return best_action(action_values(self.model, self._filter.state[None], vectors)[0], None)
 
     def update(self, action: Label, observation: Label) -> None:
         """Filter one interaction; one step fewer is left."""
-        self._state = self.model.update(self._state, action, observation)
+        self._filter = self._filter.after(action, observation)
         self._left = max(0, self._left - 1)
 
 

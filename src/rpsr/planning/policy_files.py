@@ -4,12 +4,15 @@ One JSON document. It says which model the policy was made for (name, kind, disc
 the POMDP behind it), and names actions and observations, so that it loads only against a model
 whose names match. A value function is kept in belief coordinates where the model has them, so that
 what was planned on an R-PSR can be followed on the POMDP, and back; on a model whose domain is
-unknown it is kept in that model's own coordinates. Controllers and trees know no coordinates.
+unknown it is kept in that model's own coordinates. Controllers and trees know no coordinates. A
+value function planned on a learned model carries that model, as the text of its native file: it
+then runs on any system with the same names, in whatever order.
 """
 
 from __future__ import annotations
 
 import json
+from base64 import b64decode, b64encode
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +25,8 @@ from rpsr.io.files import place_of, read_bytes, write_bytes
 from rpsr.io.records import Floats, Ints
 from rpsr.models.domain import Unknown
 from rpsr.models.linear import LinearModel
+from rpsr.models.renaming import renamed
+from rpsr.models.store import from_native_bytes, native_bytes
 from rpsr.planning.controllers import FiniteStateController
 from rpsr.planning.coordinates import from_beliefs, to_beliefs
 from rpsr.planning.policies import AlphaPolicy
@@ -89,8 +94,11 @@ def save_policy(policy: Stored, model: LinearModel, path: str | Path) -> None:
         layers = [_pack_nodes(*layer, model) for layer in policy.layers]
         document |= {"kind": "tree", "root": policy.root, "layers": layers}
     else:
-        own = isinstance(model.domain, Unknown)
+        learned = "estimator" in model.provenance
+        own = learned or isinstance(model.domain, Unknown)
         vectors = policy.vectors if own else to_beliefs(model, policy.vectors)
+        if learned:
+            document["carries"] = b64encode(native_bytes(model)).decode("ascii")
         document |= {
             "kind": "vectors",
             "coordinates": "model" if own else "belief",
@@ -111,6 +119,8 @@ def load_policy(path: str | Path, model: LinearModel) -> Stored:
     """Read a policy against a model; its names must be the model's, in the model's order."""
     place = place_of(path)
     document = _document(path)
+    if "carries" in document:
+        return _carried(document, model, place)
     for kind, names in (("actions", model.actions), ("observations", model.observations)):
         read = document.get(kind)
         if read != list(names):
@@ -137,6 +147,28 @@ def load_policy(path: str | Path, model: LinearModel) -> Stored:
         raise InputError(f"damaged policy file: {error}", place=place) from None
     except InputError as error:
         raise InputError(f"damaged policy file: {error.message}", place=place) from None
+
+
+def _carried(document: dict[str, Any], system: LinearModel, place: str) -> StoredVectors:
+    """A value function on the model that the file carries, made to run on a system."""
+    try:
+        content = b64decode(document["carries"], validate=True)
+        vectors = np.array(document["vectors"], dtype=np.float64)
+        model = from_native_bytes(content, place)
+        if not isinstance(model, LinearModel) or vectors.shape[1:] != (model.dimension,):
+            raise ValueError(f"vectors of shape {vectors.shape} for {model!r}")
+        actions = _actions(document["vector_actions"], model)
+        made_for = document["model"]
+    except KeyError as error:
+        raise InputError(f"damaged policy file: it has no {error}", place=place) from None
+    except (TypeError, ValueError) as error:
+        raise InputError(f"damaged policy file: {error}", place=place) from None
+    try:
+        running = renamed(model, system.actions, system.observations)
+    except InputError as error:
+        raise InputError(f"what it was learned from {error.message}", place=place) from None
+    position = [system.actions.index(name) for name in model.actions]
+    return StoredVectors(running, vectors, np.array(position)[actions], None, made_for)
 
 
 def _document(path: str | Path) -> dict[str, Any]:

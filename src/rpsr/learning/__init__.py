@@ -1,0 +1,45 @@
+"""Learning from logs: estimators, how good their models are, and which policy to follow."""
+
+from rpsr.learning.base import Estimator
+from rpsr.learning.choice import Choice, Option, bootstrap, choose
+from rpsr.learning.diagnostics import Diagnosis, diagnose
+from rpsr.learning.discovery import DiscoveredRPSR
+from rpsr.learning.em import EMRPSR
+from rpsr.learning.enough import Enough, psr_enough
+from rpsr.learning.last_k import LastKTable
+from rpsr.learning.learned import Assessment, assess, filtered, learned_model
+from rpsr.learning.moments import Moments
+from rpsr.learning.moments_hankel import Hankel, hankel
+from rpsr.learning.moments_plan import Plan, Survey
+from rpsr.learning.off_policy import OffPolicyEstimate, off_policy_value
+from rpsr.learning.propensities import Overlap
+from rpsr.learning.spectral import SpectralPSR, SpectralRPSR
+
+__all__ = [
+    "EMRPSR",
+    "Assessment",
+    "Choice",
+    "Diagnosis",
+    "DiscoveredRPSR",
+    "Enough",
+    "Estimator",
+    "Hankel",
+    "LastKTable",
+    "Moments",
+    "OffPolicyEstimate",
+    "Option",
+    "Overlap",
+    "Plan",
+    "SpectralPSR",
+    "SpectralRPSR",
+    "Survey",
+    "assess",
+    "bootstrap",
+    "choose",
+    "diagnose",
+    "filtered",
+    "hankel",
+    "learned_model",
+    "off_policy_value",
+    "psr_enough",
+]

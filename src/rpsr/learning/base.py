@@ -1,0 +1,131 @@
+"""What estimators share: parameters by keyword, `fit`, and fitted attributes ending in `_`.
+
+The conventions are scikit-learn's, which is not needed: `__init__` only stores, `fit` returns the
+estimator, `get_params` and `set_params` do what its `clone` expects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
+
+import numpy as np
+
+from rpsr.errors import InputError
+from rpsr.learning.learned import chunks_of
+from rpsr.logs import Trajectories
+
+Logs = Trajectories | Iterable[Trajectories]
+HELD_OUT = 5  # every fifth episode, or the last fifth of a single one
+
+
+class Estimator:
+    """A dataclass of keyword parameters; those not given to `__init__` are set by `fit`."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name; none of them is an estimator, so `deep` changes nothing."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.init}  # pyright: ignore
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters by name."""
+        known = self.get_params()
+        for name, value in params.items():
+            if name not in known:
+                expected = ", ".join(known)
+                raise InputError(f"no parameter is called {name!r}; expected {expected}")
+            setattr(self, name, value)
+        return self
+
+
+@dataclass(frozen=True)
+class Part:
+    """A log without every fifth episode, or only those; it can be gone through again.
+
+    Episodes are counted from the log's beginning. Of a log of a few long episodes the last fifth of
+    each is held out instead.
+    """
+
+    logs: Logs
+    held_out: bool
+
+    def __iter__(self) -> Iterator[Trajectories]:
+        """The chunks of the log, each without what does not belong to the part."""
+        count = 0
+        for chunk in chunks_of(self.logs):
+            if chunk.episodes and chunk.steps / chunk.episodes > LONG:
+                yield _cut(chunk, self.held_out)
+            else:
+                number = count + np.arange(chunk.episodes)
+                held = number % HELD_OUT == HELD_OUT - 1
+                yield chunk.select(np.flatnonzero(held == self.held_out))
+            count += chunk.episodes
+
+
+LONG = 2000  # mean steps an episode from which on episodes are cut, not chosen
+
+
+def _cut(log: Trajectories, last: bool) -> Trajectories:
+    """The last fifth of every episode, or what comes before it."""
+    lengths = log.lengths
+    cut = lengths - lengths // HELD_OUT
+    position = np.arange(log.steps) - np.repeat(log.offsets[:-1], lengths)
+    kept = (position >= np.repeat(cut, lengths)) == last
+    sizes = lengths - cut if last else cut
+
+    def some(name: str) -> Any:
+        column = getattr(log, name)
+        return None if column is None else column[kept]
+
+    return Trajectories(
+        log.action_names,
+        log.observation_names,
+        some("actions"),
+        some("observations"),
+        np.concatenate([[0], np.cumsum(sizes)]),
+        log.terminated if last else np.zeros(log.episodes, dtype=bool),
+        some("rewards"),
+        some("propensities"),
+        some("states"),
+    )
+
+
+def pieces(logs: Logs, groups: int) -> Iterator[tuple[int, Trajectories]]:
+    """A log in `groups` groups of episodes, or of stretches of long ones, for resampling.
+
+    Which group an episode or stretch belongs to depends on its number in the log, not on chunks.
+    """
+    count = 0
+    for chunk in chunks_of(logs):
+        log = _stretches(chunk) if chunk.episodes and chunk.steps / chunk.episodes > LONG else chunk
+        number = (count + np.arange(log.episodes)) % groups
+        for group in range(groups):
+            yield group, log.select(np.flatnonzero(number == group))
+        count += log.episodes
+
+
+def _stretches(log: Trajectories, steps: int = LONG // 4) -> Trajectories:
+    """The log with every episode cut into stretches of so many steps."""
+    starts = [np.arange(a, b, steps) for a, b in zip(log.offsets, log.offsets[1:], strict=False)]
+    offsets = np.append(np.concatenate(starts), log.steps)
+    terminated = np.zeros(len(offsets) - 1, dtype=bool)
+    terminated[np.cumsum([len(part) for part in starts]) - 1] = log.terminated
+    return replace(log, offsets=offsets, terminated=terminated)
+
+
+@dataclass(frozen=True)
+class Resampled:
+    """A bootstrap sample of a log: every episode, or stretch of a long one, 0, 1, 2, ... times.
+
+    How often is drawn from Poisson(1), so that a stream can be resampled as it is read. It can be
+    gone through again, and is then the same.
+    """
+
+    logs: Logs
+    seed: int
+
+    def __iter__(self) -> Iterator[Trajectories]:
+        """The chunks of the log, resampled."""
+        rng = np.random.default_rng(self.seed)
+        for _, log in pieces(self.logs, 1):
+            yield log.select(np.repeat(np.arange(log.episodes), rng.poisson(1.0, log.episodes)))

@@ -1,0 +1,186 @@
+"""Which policy to follow, when several models explain a log about equally well.
+
+Each model is planned on, and each plan is tried in every model: a row of values, whose mean is the
+rule. A plan that owes its value to a whim of one model loses it in the others. What the log itself
+says of each plan (`off_policy`) is reported beside, with an interval, and decides nothing: on short
+logs it is too noisy for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+import numpy as np
+
+from rpsr.errors import InputError
+from rpsr.io.records import Floats, Ints
+from rpsr.learning.off_policy import OffPolicyEstimate, off_policy_value
+from rpsr.logs.trajectories import Trajectories
+from rpsr.models.linear import LinearModel
+from rpsr.planning.policies import AlphaPolicy, action_values
+from rpsr.planning.solution import Planner, Solution
+from rpsr.planning.solve import planner_by_name, solve
+
+IMPOSSIBLE = 1e-9
+RULE = "the highest mean value over all models"
+
+
+class Learner(Protocol):
+    """What learns: `fit` returns itself, with a linear model as `model_`."""
+
+    @property
+    def model_(self) -> LinearModel:
+        """The model that was learned."""
+        ...
+
+    def fit(self, trajectories: Trajectories) -> Self:
+        """Learn from episodes."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Option:
+    """One plan: its value in its own model, its values in all models (M,), what the log says."""
+
+    solution: Solution
+    values: Floats
+    off_policy: OffPolicyEstimate | None
+
+    @property
+    def mean(self) -> float:
+        """The mean value over all models: what the rule looks at."""
+        return float(self.values.mean())
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The plan chosen by the rule, and the others."""
+
+    options: tuple[Option, ...]
+    index: int
+    rule: str = RULE
+
+    @property
+    def chosen(self) -> Option:
+        """The option that the rule chose."""
+        return self.options[self.index]
+
+    @property
+    def solution(self) -> Solution:
+        """The plan that was chosen."""
+        return self.chosen.solution
+
+    @property
+    def policy(self) -> AlphaPolicy:
+        """The policy that was chosen, ready to be followed."""
+        return AlphaPolicy.of(self.solution)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row an option, plain JSON: what was chosen and what else there was."""
+        return [
+            {
+                "chosen": number == self.index,
+                "dimension": option.solution.model.dimension,
+                "own_value": option.solution.value,
+                "mean_value": option.mean,
+                "values": option.values.tolist(),
+                "off_policy": None if option.off_policy is None else vars(option.off_policy),
+            }
+            for number, option in enumerate(self.options)
+        ]
+
+
+def choose(
+    models: Sequence[LinearModel],
+    log: Trajectories | None = None,
+    *,
+    planner: Planner | None = None,
+    episodes: int = 300,
+    steps: int = 100,
+    seed: int = 0,
+) -> Choice:
+    """Plan in every model and choose by the mean value over all of them.
+
+    planner: PBVI by default. episodes, steps: of the trials of plans in models.
+    log: for estimates off policy; left out where there is none.
+    """
+    if not models:
+        raise InputError("models: expected at least one to plan in")
+    planner = planner or planner_by_name("pbvi", seed=seed)
+    plans = [solve(model, planner) for model in models]
+    options = tuple(
+        Option(
+            plan,
+            np.array([trial(plan, model, episodes, steps, seed) for model in models])
+            if len(models) > 1
+            else np.array([plan.value]),
+            None if log is None else off_policy_value(plan.model, plan.vectors, log, seed=seed),
+        )
+        for plan in plans
+    )
+    return Choice(options, int(np.argmax([option.mean for option in options])))
+
+
+def trial(plan: Solution, system: LinearModel, episodes: int, steps: int, seed: int) -> float:
+    """The mean return of a plan's policy on a system, by simulation of expected rewards.
+
+    The plan filters on its own model; what it meets is drawn from the system's predictions.
+    """
+    rng = np.random.default_rng(seed)
+    own = np.repeat(plan.model.start[None], episodes, axis=0)
+    true = np.repeat(system.start[None], episodes, axis=0)
+    discount = 1.0 if system.discount is None else system.discount
+    total = 0.0
+    for step in range(steps):
+        actions = action_values(plan.model, own, plan.vectors).argmax(axis=1)
+        earned = (true @ system.rewards)[np.arange(episodes), actions]
+        total += discount**step * float(earned.mean())
+        chances = np.einsum("bn,bno->bo", true, system.emissions[actions]).clip(min=0.0)
+        drawn = rng.random(episodes) * chances.sum(axis=1)
+        seen = (chances.cumsum(axis=1) <= drawn[:, None]).sum(axis=1)
+        seen = np.minimum(seen, len(system.observations) - 1)
+        own = advance(plan.model, own, actions, seen)
+        true = advance(system, true, actions, seen)
+    return total
+
+
+def advance(model: LinearModel, states: Floats, actions: Ints, observations: Ints) -> Floats:
+    """The states after a step each, (B, n) -> (B, n); an impossible observation tells nothing."""
+    following = np.empty_like(states)
+    kinds = actions * len(model.observations) + observations
+    for kind in np.unique(kinds).tolist():
+        rows = np.flatnonzero(kinds == kind)
+        a, o = divmod(kind, len(model.observations))
+        after = model.operators.left(states[rows], a, o)
+        lost = ~(after @ model.normalizer > max(model.rounding, IMPOSSIBLE))
+        if lost.any():
+            blind = [
+                model.operators.left(states[rows[lost]], a, other)
+                for other in range(len(model.observations))
+            ]
+            after[lost] = np.sum(blind, axis=0)
+        mass = after @ model.normalizer
+        following[rows] = after / np.where(np.abs(mass) > IMPOSSIBLE, mass, 1.0)[:, None]
+    return following
+
+
+def bootstrap(
+    estimator: Learner,
+    log: Trajectories,
+    *,
+    repeats: int = 5,
+    seed: int = 0,
+    progress: Callable[[str], None] | None = None,
+) -> list[LinearModel]:
+    """Models of resampled logs (episodes drawn with replacement), the log's own first."""
+    rng = np.random.default_rng(seed)
+    models = [copy(estimator).fit(log).model_]
+    for repeat in range(repeats):
+        sample = rng.integers(log.episodes, size=log.episodes)
+        models.append(copy(estimator).fit(log.select(sample)).model_)
+        if progress is not None:
+            progress(f"resample {repeat + 1}")
+    return models

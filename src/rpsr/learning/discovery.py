@@ -1,0 +1,155 @@
+"""Core intents and core histories from data, so that a person can read what the model predicts.
+
+The state of the model is then the predictions of n intents, r(i | h) for each core intent i.
+
+- 'pivoted': the matrix of intents by histories, scaled and cut to rank n; column-pivoted QR of its
+  row space picks the core intents, of its column space the core histories.
+- 'suffix-history' (Wolfe, James and Singh 2005): start from the shortest intents and histories,
+  find how many are independent, keep those, add everything one step longer, until nothing is
+  gained. Operators are then solved for on the core histories alone.
+- 'reset' (James and Singh 2004): the same, a history being all that happened since the start, which
+  needs episodes.
+
+Sets of intents with the same span differ by luck, so the choice is repeated on bootstrap samples:
+the stability of a core intent is the share of them that chose it too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from rpsr.errors import InputError
+from rpsr.learning.base import Estimator, Logs, Resampled
+from rpsr.learning.discovery_choice import (
+    Choice,
+    grown_choice,
+    history_of,
+    intent_of,
+    pivoted_choice,
+)
+from rpsr.learning.learned import chunks_of, learned_model
+from rpsr.learning.moments import Moments
+from rpsr.learning.moments_hankel import Hankel, hankel
+from rpsr.learning.moments_plan import CELLS
+from rpsr.learning.spectral import Policy, SpectralRPSR
+from rpsr.learning.spectral_fit import assemble, scales
+from rpsr.models import LinearModel
+from rpsr.predictive.futures import Intent, Test
+
+Algorithm = Literal["pivoted", "suffix-history", "reset"]
+
+
+@dataclass(kw_only=True, eq=False)
+class DiscoveredRPSR(Estimator):
+    """An R-PSR whose state is the predictions of core intents, found in a log.
+
+    algorithm: 'pivoted', 'suffix-history' or 'reset'. rank: of the pivoted choice, or 'auto'; the
+    others find their own. repeats: bootstrap samples for the stability, from `seed`. The rest is as
+    in `SpectralRPSR`.
+
+    Fitted: model_, rank_, core_ (intents), core_histories_ (tests, most recent pair last; None for
+    the constant and the start), stability_ (the share of samples that chose each core intent).
+    """
+
+    algorithm: Algorithm = "pivoted"
+    rank: int | Literal["auto"] = "auto"
+    policy: Policy = "estimated"
+    tests: int = 2
+    histories: int = 3
+    discount: float | None = None
+    name: str = "log"
+    repeats: int = 20
+    seed: int = 0
+    max_histories: int = 400
+    cells: int = CELLS
+
+    model_: LinearModel = field(init=False, repr=False)
+    rank_: int = field(init=False, repr=False)
+    core_: tuple[Intent, ...] = field(init=False, repr=False)
+    core_histories_: tuple[Test | None, ...] = field(init=False, repr=False)
+    stability_: tuple[float, ...] = field(init=False, repr=False)
+    hankel_: Hankel = field(init=False, repr=False)
+    _given: int | Literal["auto"] = field(init=False, repr=False)
+
+    def fit(self, trajectories: Logs) -> Self:
+        """Discover the core of a log, in memory or as a stream, and how stable that is."""
+        first = SpectralRPSR(
+            rank=self.rank,
+            policy=self.policy,
+            tests=self.tests,
+            histories=self.histories,
+            max_histories=self.max_histories,
+            cells=self.cells,
+        ).fit(trajectories)
+        data = first.hankel_
+        if self.algorithm == "reset":
+            if not data.has_starts:
+                raise InputError("algorithm 'reset' needs episodes that start")
+            data = hankel(Moments.of(chunks_of(trajectories), replace(data.plan, anchored=True)))
+        self.fit_hankel(data, first.rank_)
+        chosen = self._choose(data).intents
+        votes = np.zeros(len(chosen))
+        for repeat in range(self.repeats):
+            sample = hankel(Moments.of(Resampled(trajectories, self.seed + repeat), data.plan))
+            again = self._choose(sample).intents
+            votes += [intent in again for intent in chosen]
+        self.stability_ = tuple((votes / max(self.repeats, 1)).tolist())
+        return self
+
+    def fit_hankel(self, data: Hankel, rank: int | None = None) -> Self:
+        """Discover the core in expectations, estimated or exact."""
+        if self.algorithm not in ("pivoted", "suffix-history", "reset"):
+            expected = "pivoted, suffix-history or reset"
+            raise InputError(f"algorithm: read {self.algorithm!r}, expected {expected}")
+        self._given = self.rank if rank is None else rank
+        self.hankel_ = data
+        choice = self._choose(data)
+        self.rank_ = len(choice.intents)
+        self.core_ = tuple(intent_of(data.plan, row) for row in choice.intents)
+        self.core_histories_ = tuple(history_of(data.plan, column) for column in choice.histories)
+        self.stability_ = ()
+        self.model_ = self._model(data, choice)
+        return self
+
+    def _choose(self, data: Hankel) -> Choice:
+        scale = scales(data, "scaled")
+        if self.algorithm == "pivoted":
+            rank = None if self._given == "auto" else self._given
+            return pivoted_choice(data, scale, rank)
+        return grown_choice(data, scale)
+
+    def _model(self, data: Hankel, choice: Choice) -> LinearModel:
+        n = len(choice.intents)
+        rows = list(choice.intents)
+        select = np.zeros((n, data.values.shape[1]))
+        select[np.arange(n), rows] = 1.0
+        scale = scales(data, "scaled")
+        if self.algorithm == "pivoted":
+            scaled = scale.rows[:, None] * data.values[0] * scale.columns
+            _, _, v = np.linalg.svd(scaled, full_matrices=False)
+            right = scale.columns[:, None] * v[:n].T
+        else:
+            right = np.zeros((data.values.shape[2], n))
+            right[list(choice.histories), np.arange(n)] = scale.columns[list(choice.histories)]
+        k = right @ np.linalg.pinv(select @ data.values[0] @ right)
+        parameters = assemble(data, select, k, stationary=not data.has_starts)
+        units = [1.0 if row < data.n_tests else data.plan.scale for row in rows]
+        how: dict[str, Any] = {
+            "estimator": type(self).__name__,
+            "windows": data.samples,
+            **self.get_params(),
+        }
+        model = learned_model(
+            parameters,
+            data.plan.action_names,
+            data.plan.observation_names,
+            kind="learned-rpsr",
+            name=self.name,
+            discount=self.discount,
+            provenance=how,
+        )
+        core = tuple(map(str, self.core_))
+        return replace(model, core=core, coordinates=np.diag(units))

@@ -1,0 +1,231 @@
+"""One input-output POMDP with reward emission, and the two steps of EM on it.
+
+`Encoded` is a log as the kernels read it, `Parameters` what is fitted. `improve` is one iteration:
+expected counts from `em_kernels.expect`, then the parameters that maximise
+
+    log likelihood + prior * (sum of the logarithms of all probabilities),
+
+a Dirichlet prior whose mode is taken; each iteration raises that or leaves it (`penalised`).
+Rewards are categorical, over the values that an action was seen to earn, or Gaussian, with a mean
+for every (a, s) and one variance for every action, kept above a floor.
+
+Reference: Bengio and Frasconi, "An input output HMM architecture", NIPS 1995.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from rpsr.errors import InputError
+from rpsr.io.records import Bools, Floats, Ints
+from rpsr.learning.em_kernels import expect, score
+from rpsr.logs.trajectories import Trajectories
+
+RewardFamily = Literal["categorical", "gaussian", "none"]
+FEW_VALUES = 16  # 'auto': at most this many distinct rewards are categories
+VARIANCE_FLOOR = 1e-4  # of the variance of all rewards
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """A log of N episodes and L steps as integers.
+
+    steps (L, 3): action, observation and the number j of the pair (action, reward).
+    pair_actions (J,), pair_rewards (J,): what those pairs are. terminated (N,), offsets (N + 1,).
+    family: how rewards are emitted; scale: the variance of all rewards.
+    """
+
+    sizes: tuple[int, int]  # A, O
+    steps: Ints
+    offsets: Ints
+    terminated: Bools
+    pair_actions: Ints
+    pair_rewards: Floats
+    family: RewardFamily
+    scale: float
+
+    @staticmethod
+    def of(log: Trajectories, family: RewardFamily | Literal["auto"] = "auto") -> Encoded:
+        """Encode a log. In the family 'none' rewards tell nothing about states: they are fitted to
+        states that observations alone have shaped.
+        """
+        if log.rewards is None:
+            raise InputError("these episodes have no rewards, expected them for learning")
+        rewards = log.rewards
+        values = np.unique(rewards)
+        if family == "auto":
+            family = "categorical" if len(values) <= FEW_VALUES else "gaussian"
+        pairs, numbers = np.unique(
+            np.stack([log.actions.astype(np.float64), rewards], axis=1), axis=0, return_inverse=True
+        )
+        steps = np.stack([log.actions, log.observations, numbers.reshape(-1)], axis=1)
+        return Encoded(
+            sizes=(len(log.action_names), len(log.observation_names)),
+            steps=np.ascontiguousarray(steps, dtype=np.int64),
+            offsets=log.offsets.copy(),  # writable: a kernel is compiled for each kind of array
+            terminated=log.terminated.copy(),
+            pair_actions=pairs[:, 0].astype(np.int64),
+            pair_rewards=np.ascontiguousarray(pairs[:, 1]),
+            family=family,
+            scale=max(float(rewards.var()), TINY_SCALE),
+        )
+
+    @property
+    def ends(self) -> bool:
+        """Whether any episode terminated, so that a state must stand for the end."""
+        return bool(self.terminated.any())
+
+    def select(self, episodes: Ints) -> Encoded:
+        """Some of the episodes; the pairs stay numbered as they are."""
+        lengths = np.diff(self.offsets)[episodes]
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        index = np.arange(offsets[-1]) + np.repeat(self.offsets[episodes] - offsets[:-1], lengths)
+        return Encoded(
+            self.sizes,
+            self.steps[index],
+            offsets,
+            self.terminated[episodes],
+            self.pair_actions,
+            self.pair_rewards,
+            self.family,
+            self.scale,
+        )
+
+
+TINY_SCALE = 1e-12
+
+
+@dataclass(frozen=True)
+class Prior:
+    """What is added to expected counts: `count` of a Dirichlet, after `sparsity` is taken away.
+
+    Taking k away from every count and cutting at 0 is a Dirichlet prior of exponent -k: a
+    probability whose estimate is less than about 2 sqrt(k) standard errors away from 0 goes to 0.
+    A fitted POMDP is full of such probabilities, and a planner believes in each. With sparsity an
+    iteration need not raise the likelihood.
+    """
+
+    count: float
+    sparsity: float = 0.0
+
+    def add(self, counts: Floats, axis: int, *, sparse: bool = True) -> Floats:
+        """Counts of distributions along an axis, as they are to be normalised."""
+        if self.sparsity == 0 or not sparse:
+            return counts + self.count
+        cut = np.maximum(counts - self.sparsity, 0.0)
+        unseen = cut.sum(axis=axis, keepdims=True) <= 0
+        return np.where(unseen, counts, cut) + self.count
+
+
+@dataclass(frozen=True, eq=False)
+class Parameters:
+    """A fitted POMDP of S states: start (S,), moves (A, S, S), sights (A, O, S).
+
+    pairs (J, S): the likelihood of each pair's reward in each state, and log_scale (J,) what was
+    divided out of it. means (A, S): expected rewards; visits (A, S): how often, in expectation, an
+    action was taken in a state. end: the state of the end, or -1.
+    """
+
+    start: Floats
+    moves: Floats
+    sights: Floats
+    pairs: Floats
+    log_scale: Floats
+    means: Floats
+    visits: Floats
+    end: int
+
+    @property
+    def states(self) -> int:
+        """The number S of states, that of the end included."""
+        return len(self.start)
+
+
+def counts_of(parameters: Parameters, log: Encoded) -> tuple[list[Floats], float]:
+    """Expected counts of starts (S,), moves (A, S, S), sights (A, O, S), pairs (J, S).
+
+    Beside them, the log-likelihood.
+    """
+    p = parameters
+    counts = [np.zeros_like(array) for array in (p.start, p.moves, p.sights, p.pairs)]
+    model = (p.start, p.moves, p.sights, p.pairs)
+    likelihood = expect(*model, log.steps, log.offsets, log.terminated, p.end, *counts)
+    counts[1] *= p.moves
+    return counts, likelihood + float(p.log_scale[log.steps[:, 2]].sum())
+
+
+def improve(parameters: Parameters, log: Encoded, prior: Prior) -> tuple[Parameters, float]:
+    """One iteration of EM; the new parameters and the log-likelihood of the old ones."""
+    counts, likelihood = counts_of(parameters, log)
+    return maximise(log, counts, prior, parameters.end), likelihood
+
+
+def iterate(parameters: Parameters, log: Encoded, prior: Prior, iterations: int) -> Parameters:
+    """Some iterations of EM."""
+    for _ in range(iterations):
+        parameters, _ = improve(parameters, log, prior)
+    return parameters
+
+
+def maximise(log: Encoded, counts: list[Floats], prior: Prior, end: int) -> Parameters:
+    """The parameters at the mode of the posterior, given counts of starts, moves, sights, pairs."""
+    start, moves, sights, pairs = counts
+    start, moves, sights = prior.add(start, 0), prior.add(moves, 2), prior.add(sights, 1)
+    if end >= 0:
+        start[end] = 0.0
+        moves[:, end] = 0.0
+        moves[:, end, end] = 1.0
+    pairs, log_scale, means = _rewards(log, pairs, prior, end)
+    return Parameters(
+        start=start / start.sum(),
+        moves=np.ascontiguousarray(moves / moves.sum(axis=2, keepdims=True)),
+        sights=np.ascontiguousarray(sights / sights.sum(axis=1, keepdims=True)),
+        pairs=np.ascontiguousarray(pairs),
+        log_scale=log_scale,
+        means=means,
+        visits=np.stack(
+            [counts[3][log.pair_actions == a].sum(axis=0) for a in range(log.sizes[0])]
+        ),
+        end=end,
+    )
+
+
+def _rewards(log: Encoded, counts: Floats, prior: Prior, end: int) -> tuple[Floats, Floats, Floats]:
+    """The table of reward likelihoods (J, S), its logarithmic scale (J,), the means (A, S)."""
+    n_actions, n = log.sizes[0], counts.shape[1]
+    weights = np.empty_like(counts)
+    for action in range(n_actions):
+        mine = log.pair_actions == action
+        weights[mine] = prior.add(counts[mine], 0, sparse=log.family == "categorical")
+    by_action = np.zeros((n_actions, len(counts)))
+    by_action[log.pair_actions, np.arange(len(counts))] = 1.0
+    totals = np.maximum(by_action @ weights, TINY_SCALE)  # (A, S)
+    means = (by_action * log.pair_rewards) @ weights / totals
+    log_scale = np.zeros(len(counts))
+    if log.family == "gaussian":
+        residuals = log.pair_rewards[:, None] - means[log.pair_actions]
+        variance = (by_action @ (weights * residuals**2)).sum(axis=1) / totals.sum(axis=1)
+        variance = np.maximum(variance, VARIANCE_FLOOR * log.scale)[log.pair_actions]
+        logs = -0.5 * residuals**2 / variance[:, None] - 0.5 * np.log(2 * np.pi * variance)[:, None]
+        log_scale = logs.max(axis=1)
+        pairs = np.exp(logs - log_scale[:, None])
+    elif log.family == "categorical":
+        pairs = weights / totals[log.pair_actions]
+    else:
+        pairs = np.ones((len(counts), n))
+    if end >= 0:
+        means[:, end] = 0.0
+    return pairs, log_scale, means
+
+
+def likelihoods(parameters: Parameters, log: Encoded) -> Floats:
+    """The log-likelihood of observations and rewards of each episode, (N,)."""
+    p = parameters
+    scores = score(
+        p.start, p.moves, p.sights, p.pairs, log.steps, log.offsets, log.terminated, p.end
+    )
+    shifts = np.concatenate([[0.0], np.cumsum(p.log_scale[log.steps[:, 2]])])
+    return scores + np.diff(shifts[log.offsets])

@@ -1,0 +1,180 @@
+"""The baseline that people try first: a table over the last k pairs of action and observation.
+
+A context is the tuple of the last k pairs, an episode's beginning standing for one. Contexts are
+states that a log shows, so the table is a linear model whose states are corners of a simplex:
+counts give P(o | c, a), mixed with those of the context without its oldest pair as if that had been
+seen `backoff` times; what follows (c, a, o) is the longest context that the log knows. `reachable`
+plans on it exactly, as on any finite problem. Held-out episodes choose k.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import scipy.sparse as sp
+
+from rpsr.errors import InputError
+from rpsr.io.records import Floats
+from rpsr.learning.base import Estimator
+from rpsr.learning.diagnostics import Diagnosis
+from rpsr.learning.learned import Filtered
+from rpsr.logs.trajectories import Trajectories
+from rpsr.models.domain import Simplex
+from rpsr.models.linear import LinearModel
+from rpsr.models.operators import Sparse, SparseOperators
+
+Context = tuple[int, ...]  # pairs a * O + o, oldest first
+WORTH = 0.005  # nats a step that a longer context must bring
+START = -1  # the beginning of an episode, as if it were a pair
+
+
+@dataclass(kw_only=True, eq=False)
+class LastKTable(Estimator):
+    """A model whose state is the last k pairs. `fit` gives `model_`, `k_` and `rank_`.
+
+    k: how many pairs, or None for the best by held-out episodes among 1, ..., longest.
+    backoff: how much a shorter context counts. holdout: the share of episodes kept for choosing.
+    """
+
+    discount: float | None = None
+    k: int | None = None
+    longest: int = 3
+    backoff: float = 1.0
+    holdout: float = 0.2
+    seed: int = 0
+    model_: LinearModel = field(init=False, repr=False)
+    k_: int = field(init=False, repr=False)
+    heldout_: Diagnosis | None = field(init=False, repr=False, default=None)
+    rank_: int = field(init=False, repr=False)
+
+    def fit(self, trajectories: Trajectories) -> LastKTable:
+        """Count contexts; needs rewards."""
+        if trajectories.rewards is None or trajectories.steps == 0:
+            raise InputError("these episodes have no rewards, expected them for learning")
+        order = np.random.default_rng(self.seed).permutation(trajectories.episodes)
+        kept_out = max(1, round(self.holdout * len(order)))
+        self.held_out_ = np.sort(order[:kept_out])
+        training = np.sort(order[kept_out:])
+        self.k_ = self.k or self._best(trajectories, training)
+        self.model_ = self._count(trajectories, self.k_).model(trajectories, self.discount)
+        self.rank_ = self.model_.dimension
+        if len(training):
+            held_out = trajectories.select(self.held_out_)
+            said = self._count(trajectories.select(training), self.k_).said(held_out)
+            self.heldout_ = Diagnosis.of(said, held_out)
+        return self
+
+    def _best(self, trajectories: Trajectories, training: np.ndarray) -> int:
+        if len(training) == 0:
+            return 1
+        log, held_out = trajectories.select(training), trajectories.select(self.held_out_)
+        scores: list[float] = []
+        for k in range(1, self.longest + 1):
+            found = Diagnosis.of(self._count(log, k).said(held_out), held_out)
+            spread = max(found.reward_rmse or 0.0, 1e-3 * (found.reward_std or 0.0), 1e-12)
+            scores.append(found.loglik - float(np.log(spread)))
+        return 1 + int(np.argmax(np.array(scores) >= max(scores) - WORTH))
+
+    def _count(self, log: Trajectories, k: int) -> Table:
+        """The table of the last k pairs."""
+        assert log.rewards is not None
+        shape = (len(log.action_names), len(log.observation_names))
+        counts: dict[Context, Floats] = defaultdict(lambda: np.zeros(shape))
+        sums: dict[Context, Floats] = defaultdict(lambda: np.zeros(shape[0]))
+        for past, action, observation, reward in _walk(log, k):
+            for begin in range(len(past) + 1):
+                counts[past[begin:]][action, observation] += 1
+                sums[past[begin:]][action] += reward
+            reached = (*past, action * shape[1] + observation)[-k:]
+            _ = counts[reached], sums[reached]  # an episode's last context is one as well
+        contexts = sorted(counts, key=lambda context: (len(context), context))
+        number = {context: i for i, context in enumerate(contexts)}
+        chances = np.zeros((len(contexts), *shape))
+        rewards = np.zeros((len(contexts), shape[0]))
+        prior, mean = np.full(shape, 1.0 / shape[1]), np.full(shape[0], log.rewards.mean())
+        for i, context in enumerate(contexts):  # the shorter ones come first
+            if context:
+                back = number[_known(context[1:], number)]
+                prior, mean = chances[back], rewards[back]
+            seen = counts[context].sum(axis=1) + self.backoff
+            chances[i] = (counts[context] + self.backoff * prior) / seen[:, None]
+            rewards[i] = (sums[context] + self.backoff * mean) / seen
+        return Table(k, number, chances, rewards)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """n contexts by number, with chances (n, A, O) of what follows and mean rewards (n, A)."""
+
+    k: int
+    number: dict[Context, int]
+    chances: Floats
+    rewards: Floats
+
+    def said(self, log: Trajectories) -> Filtered:
+        """What the table says of every step of a log."""
+        contexts = [self.number[_known(past, self.number)] for past, *_ in _walk(log, self.k)]
+        rows = np.array(contexts, dtype=np.int64)
+        nothing = np.empty((0, len(self.number)))
+        return Filtered(
+            self.chances[rows, log.actions], self.rewards[rows, log.actions], nothing, 0.0, 0
+        )
+
+    def model(self, log: Trajectories, discount: float | None) -> LinearModel:
+        """The table as a linear model, over the names of a log."""
+        n, n_actions, n_observations = self.chances.shape
+        process = tuple(
+            tuple(self._moves(a, o, n_observations) for o in range(n_observations))
+            for a in range(n_actions)
+        )
+        return LinearModel(
+            kind="last-k",
+            name=f"last {self.k} pairs",
+            actions=log.action_names,
+            observations=log.observation_names,
+            start=np.eye(n)[self.number[(START,)]],
+            operators=SparseOperators(process),
+            normalizer=np.ones(n),
+            rewards=self.rewards,
+            discount=discount,
+            domain=Simplex(n),
+            provenance={
+                "estimator": "last-k",
+                "k": self.k,
+                "episodes": log.episodes,
+                "steps": log.steps,
+            },
+        )
+
+    def _moves(self, action: int, observation: int, n_observations: int) -> Sparse:
+        """From each context to what one more pair makes of it, (n, n)."""
+        pair, n = action * n_observations + observation, len(self.number)
+        targets = [
+            self.number[_known((*context, pair)[-self.k :], self.number)] for context in self.number
+        ]
+        entries = (self.chances[:, action, observation], (np.arange(n), np.array(targets)))
+        return sp.csr_array(entries, shape=(n, n))
+
+
+def _walk(log: Trajectories, k: int) -> Iterator[tuple[Context, int, int, float]]:
+    """For every step of a log: the context before it, the action, the observation, the reward."""
+    assert log.rewards is not None
+    n_observations = len(log.observation_names)
+    columns = (log.actions.tolist(), log.observations.tolist(), log.rewards.tolist())
+    steps = list(zip(*columns, strict=True))
+    for first, last in pairwise(log.offsets.tolist()):
+        past: Context = (START,)
+        for action, observation, reward in steps[first:last]:
+            yield past, action, observation, reward
+            past = (*past, action * n_observations + observation)[-k:]
+
+
+def _known(context: Context, number: dict[Context, int]) -> Context:
+    """The longest end of a context that has a number; the empty one always has."""
+    while context and context not in number:
+        context = context[1:]
+    return context

@@ -1,0 +1,137 @@
+"""Learned models: made from estimated parameters, and judged on a log they have not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rpsr.errors import InputError
+from rpsr.io.records import Floats
+from rpsr.learning.learned_kernels import filter_log
+from rpsr.learning.spectral_fit import Parameters
+from rpsr.logs import Trajectories
+from rpsr.models import DenseOperators, LinearModel, Unknown
+from rpsr.models.filter import IMPOSSIBLE, LARGEST, REPLAY
+
+DOUBT = 1e-3  # the share of a uniform prediction mixed in before taking a logarithm
+
+
+def learned_model(
+    parameters: Parameters,
+    actions: tuple[str, ...],
+    observations: tuple[str, ...],
+    *,
+    kind: str,
+    name: str = "log",
+    discount: float | None = None,
+    provenance: dict[str, Any] | None = None,
+) -> LinearModel:
+    """A linear model whose domain of states is unknown, with sum_o M[a, o] e = e for every action.
+
+    Each M[a, o] is multiplied from the left by the matrix closest to the identity that makes it so.
+    """
+    e = parameters.normalizer
+    operators = np.array(parameters.operators)
+    for a in range(len(operators)):
+        reached = operators[a].sum(axis=0) @ e
+        size = float(reached @ reached)
+        if size > 0:
+            repair = np.eye(len(e)) + np.outer(e - reached, reached) / size
+            operators[a] = repair @ operators[a]
+    start = parameters.start
+    mass = float(start @ e)
+    return LinearModel(
+        kind=kind,
+        name=name,
+        actions=actions,
+        observations=observations,
+        start=start / mass if abs(mass) > 1e-9 else start,
+        operators=DenseOperators(operators),
+        normalizer=e,
+        rewards=parameters.rewards,
+        discount=discount,
+        domain=Unknown(),
+        provenance=provenance or {},
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Filtered:
+    """What a model says of every step of a log, told of actions and observations only.
+
+    predictions (L, O): of the action taken; rewards (L,): expected; states (L, n): before the step.
+    negative: the probability below zero, summed; resets: how often the filter lost its way.
+    """
+
+    predictions: Floats
+    rewards: Floats
+    states: Floats
+    negative: float
+    resets: int
+
+
+def filtered(model: LinearModel, log: Trajectories, states: bool = False) -> Filtered:
+    """A model's `RobustFilter` along every episode of a log over the same names."""
+    names = (log.action_names, log.observation_names)
+    if names != (model.actions, model.observations):
+        raise InputError(f"read a log over {names[0]}, {names[1]}: the model has other names")
+    n_actions, n_observations, n = model.operators.shape
+    matrices = np.empty((n_actions, n_observations, n, n))
+    for a in range(n_actions):
+        for o in range(n_observations):
+            matrices[a, o] = model.operators.matrix(a, o)
+    parameters = (matrices, model.emissions, model.normalizer, model.start, model.rewards)
+    kept = np.empty((log.steps if states else 0, n))
+    limits = (IMPOSSIBLE, LARGEST * (1 + float(np.abs(model.start).max(initial=0.0))), REPLAY)
+    said = filter_log(parameters, log.actions, log.observations, log.offsets, limits, kept)
+    return Filtered(said[0], said[1], kept, said[2], said[3])
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """How well a model foretells a log.
+
+    loglik: mean log-probability of an observation; reward_rmse: root of the mean squared error of
+    the expected reward (None without rewards); negative_mass: mean probability below zero a step;
+    resets: how often the filter had to start again; steps: of the log.
+    """
+
+    loglik: float
+    reward_rmse: float | None
+    negative_mass: float
+    resets: int
+    steps: int
+
+
+def assess(model: LinearModel, logs: Trajectories | Iterable[Trajectories]) -> Assessment:
+    """A model's predictions against a log, in memory or chunk by chunk."""
+    chance = squares = negative = 0.0
+    resets = steps = 0
+    rewarded = True
+    for log in chunks_of(logs):
+        said = filtered(model, log)
+        chance += float(log_chances(said, log).sum())
+        if log.rewards is None:
+            rewarded = False
+        else:
+            squares += float(((log.rewards - said.rewards) ** 2).sum())
+        negative += said.negative
+        resets += said.resets
+        steps += log.steps
+    many = max(steps, 1)
+    rmse = float(np.sqrt(squares / many)) if rewarded else None
+    return Assessment(chance / many, rmse, negative / many, resets, steps)
+
+
+def log_chances(said: Filtered, log: Trajectories) -> Floats:
+    """The log-probability of each observation, (L,), none minus infinity: see `DOUBT`."""
+    seen = said.predictions[np.arange(log.steps), log.observations]
+    return np.log((1 - DOUBT) * seen + DOUBT / len(log.observation_names))
+
+
+def chunks_of(logs: Trajectories | Iterable[Trajectories]) -> Iterable[Trajectories]:
+    """A log in memory as one chunk; a stream as it is."""
+    return [logs] if isinstance(logs, Trajectories) else logs

@@ -1,0 +1,88 @@
+"""A compiled `RobustFilter` over a whole log: what a learned model says of every step."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from rpsr.io.records import Floats, Ints
+
+
+@njit(cache=True)
+def _move(
+    x: Floats, matrix: Floats, e: Floats, limits: tuple[float, float, int], out: Floats
+) -> bool:
+    """out = x M / mass, and whether that is a state."""
+    n = len(x)
+    mass = 0.0
+    for j in range(n):
+        total = 0.0
+        for i in range(n):
+            total += x[i] * matrix[i, j]
+        out[j] = total
+        mass += total * e[j]
+    if not mass > limits[0]:
+        return False
+    for j in range(n):
+        out[j] /= mass
+        if not abs(out[j]) <= limits[1]:
+            return False
+    return True
+
+
+@njit(cache=True)
+def filter_log(
+    model: tuple[Floats, Floats, Floats, Floats, Floats],
+    actions: Ints,
+    observations: Ints,
+    offsets: Ints,
+    limits: tuple[float, float, int],
+    states: Floats,
+) -> tuple[Floats, Floats, float, int]:
+    """Predictions (L, O) and rewards (L,) of the actions taken, the negative mass, the resets.
+
+    model: operators (A, O, n, n), emissions (A, n, O), normalizer (n,), start (n,), rewards (n, A).
+    limits: the probability that counts as impossible, the largest entry of a state, and how many
+    interactions to replay; arguments, since a compiled cache does not see constants change.
+    states (L, n) is filled with the state before each step, or has no rows.
+    """
+    operators, emissions, e, start, rewards = model
+    n, n_observations = len(start), emissions.shape[2]
+    predictions = np.empty((len(actions), n_observations))
+    expected = np.empty(len(actions))
+    negative = 0.0
+    resets = 0
+    x, y = np.empty(n), np.empty(n)
+    for episode in range(len(offsets) - 1):
+        first = offsets[episode]
+        x[:] = start
+        for t in range(first, offsets[episode + 1]):
+            a, o = actions[t], observations[t]
+            if len(states):
+                states[t] = x
+            expected[t] = 0.0
+            for i in range(n):
+                expected[t] += x[i] * rewards[i, a]
+            total = 0.0
+            for k in range(n_observations):
+                p = 0.0
+                for i in range(n):
+                    p += x[i] * emissions[a, i, k]
+                if p < 0:
+                    negative -= p
+                    p = 0.0
+                predictions[t, k] = p
+                total += p
+            for k in range(n_observations):
+                predictions[t, k] = predictions[t, k] / total if total > 0 else 1 / n_observations
+            if _move(x, operators[a, o], e, limits, y):
+                x[:] = y
+                continue
+            resets += 1
+            x[:] = start
+            for b in range(max(first, t - limits[2] + 1), t + 1):
+                if _move(x, operators[actions[b], observations[b]], e, limits, y):
+                    x[:] = y
+                else:
+                    x[:] = start
+    return predictions, expected, negative, resets

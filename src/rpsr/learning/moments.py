@@ -1,0 +1,221 @@
+"""Moments of a log: sums over its windows, as integers, that add up in any order.
+
+With phi_t(h) the history features at t (a constant, the start, the last pairs) and u a word of
+pairs of up to a few steps, the sums over all t whose window is complete are
+
+    N[u, h]    = sum 1[the next pairs are u] w_t(u) phi_t(h)
+    W[u, a, h] = sum 1[the next pairs are u, then a] w_t(u a) phi_t(h)
+
+and, likewise, of w r, w r^2 and w^2 for the reward r that followed a. Weights w are products of
+1 / (A pi) over the actions involved, so a uniform policy has weight 1. They and the rewards are
+rounded, once, to multiples of 2^-30 (of the largest reward), and the rest is integer arithmetic:
+moments of parts of a log can be made anywhere, kept in files and added, and the sum is the same to
+the bit.
+
+A task that ended stays where it ended: its last observation goes on, without reward, whatever is
+done. A recording that was cut off ends its windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rpsr._version import __version__
+from rpsr.errors import InputError
+from rpsr.io.archive import read_archive, write_archive
+from rpsr.io.records import Floats, Ints
+from rpsr.learning.moments_kernels import SQUARE_UNIT, UNIT, WEIGHT, WEIGHT2, add_windows
+from rpsr.learning.moments_plan import Plan, Survey
+from rpsr.learning.propensities import Overlap
+from rpsr.logs import Trajectories
+
+FORMAT = "rpsr-moments"
+FORMAT_VERSION = 1
+Progress = Callable[[int], None]
+
+
+class Moments:
+    """Sums over the windows of a log, to a plan. Those of the same plan can be added.
+
+    nodes (U, H) and stats (Z, A, H, 4), by `plan.rows`, are the sums, int64; windows is how many
+    windows there were, smallest the smallest propensity.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        shape = (len(plan.nodes), plan.features)
+        self.plan = plan
+        self.nodes: Ints = np.zeros(shape, dtype=np.int64)
+        n_actions = len(plan.action_names)
+        height = int(plan.rows.max()) + 1
+        self.stats: Ints = np.zeros((height, n_actions, shape[1], 4), dtype=np.int64)
+        self.windows = 0
+        self.smallest = 1.0
+
+    @staticmethod
+    def of(
+        chunks: Iterable[Trajectories], plan: Plan | None = None, progress: Progress | None = None
+    ) -> Moments:
+        """The moments of a log, in one pass (after a survey, where no plan is given).
+
+        progress: told the number of steps of each chunk as it is done.
+        """
+        moments = Moments(plan or Plan.of(Survey.of(chunks)))
+        for chunk in chunks:
+            moments.add(chunk)
+            if progress is not None:
+                progress(chunk.steps)
+        return moments
+
+    def add(self, log: Trajectories) -> None:
+        """Add the windows of a log; its names must be the plan's."""
+        plan = self.plan
+        names = (log.action_names, log.observation_names)
+        if names != (plan.action_names, plan.observation_names):
+            raise InputError(f"read a log over {names[0]}, {names[1]}: the plan is for other names")
+        if log.rewards is None:
+            raise InputError("the log has no rewards")
+        if np.abs(log.rewards).max(initial=0.0) > plan.scale:
+            raise InputError(f"rewards: read one beyond the plan's largest, {plan.scale:g}")
+        chances = plan.weights(log)
+        self.smallest = min(
+            self.smallest, float(1 / (chances.max(initial=0.0) * len(plan.action_names) or 1.0))
+        )
+        columns, offsets = extended(log, chances, log.rewards / plan.scale, plan.depth)
+        self.windows += add_windows(
+            columns,
+            offsets,
+            plan.children,
+            plan.past,
+            plan.rows,
+            plan.depth,
+            plan.anchored,
+            self.nodes,
+            self.stats,
+        )
+
+    def overlap(self, survey: Survey) -> Overlap:
+        """How well the logged actions cover what one may want to know."""
+        actions = self.stats[0, :, 0]  # after nothing, whatever came before
+        weights = actions[:, WEIGHT].sum() / UNIT
+        squares = actions[:, WEIGHT2].sum() / SQUARE_UNIT
+        seen = survey.tables[1, : self.plan.n_pairs]
+        common = seen.sum(axis=1) >= 10 * len(self.plan.action_names)
+        unseen = float((seen[common] == 0).any(axis=1).mean()) if common.any() else 0.0
+        effective = weights**2 / (squares * self.windows) if squares > 0 else 0.0
+        return Overlap(self.smallest, float(effective), unseen)
+
+    def __add__(self, other: Moments) -> Moments:
+        """The moments of both logs together."""
+        if not same_plan(self.plan, other.plan):
+            raise InputError("moments made to different plans cannot be added")
+        total = Moments(self.plan)
+        total.nodes[:] = self.nodes + other.nodes
+        total.stats[:] = self.stats + other.stats
+        total.windows = self.windows + other.windows
+        total.smallest = min(self.smallest, other.smallest)
+        return total
+
+    def save(self, path: str | Path) -> None:
+        """Write the moments and their plan, completely or not at all."""
+        plan = self.plan
+        header: dict[str, Any] = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "written_by": __version__,
+            "actions": plan.action_names,
+            "observations": plan.observation_names,
+            "tests": plan.tests,
+            "reward_tests": plan.reward_tests,
+            "histories": plan.histories,
+            "scale": plan.scale,
+            "policy": plan.policy,
+            "anchored": plan.anchored,
+            "windows": self.windows,
+            "smallest": self.smallest,
+        }
+        tables = {f"policy.{k}": table for k, table in enumerate(plan.policies or ())}
+        write_archive(path, header, {"nodes": self.nodes, "stats": self.stats, **tables})
+
+    @staticmethod
+    def load(path: str | Path) -> Moments:
+        """Read moments back, to go on with or to add to others."""
+        header, arrays = read_archive(path)
+        if header.get("format") != FORMAT or header.get("format_version") != FORMAT_VERSION:
+            raise InputError("not a file of moments that this version reads", place=str(path))
+        try:
+            tables = tuple(
+                arrays[f"policy.{k}"]
+                for k in range(sum(name.startswith("policy.") for name in arrays))
+            )
+            plan = Plan(
+                tuple(header["actions"]),
+                tuple(header["observations"]),
+                _words(header["tests"]),
+                _words(header["reward_tests"]),
+                _words(header["histories"]),
+                float(header["scale"]),
+                str(header["policy"]),
+                tables or None,
+                bool(header["anchored"]),
+            )
+            moments = Moments(plan)
+            moments.nodes[:] = arrays["nodes"]
+            moments.stats[:] = arrays["stats"]
+            moments.windows = int(header["windows"])
+            moments.smallest = float(header["smallest"])
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise InputError(f"damaged file of moments: {error}", place=str(path)) from None
+        return moments
+
+
+def _words(lists: list[list[int]]) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(map(int, word)) for word in lists)
+
+
+def same_plan(a: Plan, b: Plan) -> bool:
+    """Whether moments made to two plans mean the same."""
+    if a is b:
+        return True
+    fields = ("action_names", "observation_names", "tests", "reward_tests", "histories")
+    fields += ("scale", "policy", "anchored")
+    if any(getattr(a, field) != getattr(b, field) for field in fields):
+        return False
+    tables = (a.policies or (), b.policies or ())
+    return len(tables[0]) == len(tables[1]) and all(map(np.array_equal, *tables))
+
+
+def extended(
+    log: Trajectories, weights: Floats, rewards: Floats, depth: int
+) -> tuple[tuple[Ints, Ints, Floats, Floats], Ints]:
+    """The columns of a log with depth + 1 more steps after each end of a task, and the offsets.
+
+    In those steps the last observation goes on and nothing is earned. Their actions are any: they
+    go round, from a place that depends on the episode alone.
+    """
+    n_actions, n_observations = len(log.action_names), len(log.observation_names)
+    pairs = log.actions * n_observations + log.observations
+    ends = log.terminated & (log.lengths > 0)
+    if not ends.any():
+        return (log.actions, pairs, rewards, weights), log.offsets
+    more = np.where(ends, depth + 1, 0)
+    offsets = np.concatenate([[0], np.cumsum(log.lengths + more)])
+    at = np.arange(log.steps) + np.repeat(offsets[:-1] - log.offsets[:-1], log.lengths)
+    total = int(offsets[-1])
+    virtual = np.ones(total, dtype=bool)
+    virtual[at] = False
+    last = log.offsets[1:][ends] - 1
+    counts = np.add.reduceat(log.actions, log.offsets[:-1][log.lengths > 0])
+    turn = np.zeros(log.episodes, dtype=np.int64)
+    turn[log.lengths > 0] = counts + log.lengths[log.lengths > 0]
+    added = (turn[ends][:, None] + np.arange(depth + 1)) % n_actions
+    actions = np.empty(total, dtype=np.int64)
+    actions[at], actions[virtual] = log.actions, added.reshape(-1)
+    seen = np.empty(total, dtype=np.int64)
+    seen[at], seen[virtual] = log.observations, np.repeat(log.observations[last], depth + 1)
+    earned, weight = np.zeros(total), np.ones(total)
+    earned[at], weight[at] = rewards, weights
+    return (actions, actions * n_observations + seen, earned, weight), offsets

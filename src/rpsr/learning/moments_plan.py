@@ -1,0 +1,241 @@
+"""What is counted: a survey of the log decides, in integers, which words are worth a row or column.
+
+A survey counts how often each action follows each context of up to three pairs. Surveys add up.
+From one come the estimated policy, the histories (the most frequent words, and all their suffixes)
+and the tests (the most frequent words, and all their prefixes), within a bound on memory that does
+not depend on the log's length, and the scale of the rewards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from rpsr.errors import InputError
+from rpsr.io.records import Floats, Ints
+from rpsr.learning.moments_kernels import count_contexts
+from rpsr.learning.propensities import propensities, shrunk_policy
+from rpsr.logs import Trajectories
+
+Word = tuple[int, ...]  # pairs a * O + o
+LARGEST_TABLE = 2**22  # counts of contexts of one length
+CELLS = 2**24  # numbers in the moments at most, 8 bytes each
+POLICIES = ("logged", "estimated", "blind")
+
+
+class Survey:
+    """Counts of actions after contexts, and the largest reward; surveys of parts add up."""
+
+    def __init__(
+        self, action_names: tuple[str, ...], observation_names: tuple[str, ...], longest: int = 3
+    ) -> None:
+        self.action_names = action_names
+        self.observation_names = observation_names
+        n_actions, n_pairs = len(action_names), len(action_names) * len(observation_names)
+        while longest > 1 and n_pairs**longest * n_actions > LARGEST_TABLE:
+            longest -= 1
+        self.longest = longest
+        self.tables: Ints = np.zeros((longest + 1, n_pairs**longest, n_actions), dtype=np.int64)
+        self.largest_reward = 0.0
+        self.has_rewards = True
+        self.has_propensities = True
+        self.episodes = 0
+
+    @staticmethod
+    def of(chunks: Iterable[Trajectories], longest: int = 3) -> Survey:
+        """The survey of a log, chunk by chunk."""
+        survey = None
+        for chunk in chunks:
+            survey = survey or Survey(chunk.action_names, chunk.observation_names, longest)
+            survey.add(chunk)
+        if survey is None:
+            raise InputError("the log is empty")
+        return survey
+
+    def add(self, log: Trajectories) -> None:
+        """Take in more of the log."""
+        n_actions, n_observations = len(self.action_names), len(self.observation_names)
+        pairs = log.actions * n_observations + log.observations
+        n_pairs = n_actions * n_observations
+        count_contexts(log.actions, pairs, log.offsets, n_actions, n_pairs, self.tables)
+        if log.rewards is None:
+            self.has_rewards = False
+        else:
+            self.largest_reward = max(
+                self.largest_reward, float(np.abs(log.rewards).max(initial=0))
+            )
+        self.has_propensities = self.has_propensities and log.propensities is not None
+        self.episodes += log.episodes
+
+    @property
+    def steps(self) -> int:
+        """How many steps were counted."""
+        return int(self.tables[0].sum())
+
+    def counts(self, length: int) -> Ints:
+        """How often each word of so many pairs was followed by an action, (contexts,)."""
+        n_pairs = len(self.action_names) * len(self.observation_names)
+        return self.tables[length, : n_pairs**length].sum(axis=1)
+
+    def frequent(self, length: int, most: int) -> list[Word]:
+        """The most frequent words of up to so many pairs, the empty one first.
+
+        A word never comes before its parts: those are at least as frequent, but for the ends of
+        episodes, so ties and ends are settled by adding parts first.
+        """
+        n_pairs = len(self.action_names) * len(self.observation_names)
+        ranked: list[tuple[int, int, Word]] = []
+        for k in range(1, min(length, self.longest) + 1):
+            counts = self.counts(k)
+            for code in np.argsort(-counts, kind="stable")[:most].tolist():
+                if counts[code]:
+                    ranked.append((-int(counts[code]), k, _digits(code, k, n_pairs)))
+        ranked.sort()
+        return [(), *(word for _, _, word in ranked)]
+
+
+def _digits(code: int, length: int, base: int) -> Word:
+    digits: list[int] = []
+    for _ in range(length):
+        code, digit = divmod(code, base)
+        digits.append(digit)
+    return tuple(reversed(digits))
+
+
+def _closed(words: list[Word], most: int, shorter: slice) -> tuple[Word, ...]:
+    """The first words of a list, with their prefixes (or suffixes), `most` of them at most."""
+    chosen: dict[Word, None] = {(): None}
+    for word in words:
+        parts: list[Word] = []
+        part = word
+        while part not in chosen:
+            parts.append(part)
+            part = part[shorter]
+        if len(chosen) + len(parts) > most:
+            break
+        chosen |= dict.fromkeys(reversed(parts))
+    return tuple(sorted(chosen, key=lambda word: (len(word), word)))
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What moments hold: words for tests and for histories, and how actions are weighted.
+
+    tests: words, closed under prefixes; each followed by zeta is an intent.
+    reward_tests: those of the tests that are intents with each action, too.
+    histories: words, closed under suffixes; features are a constant, the start, and these.
+    scale: a power of two no smaller than any reward. policies: tables of `shrunk_policy`, for
+    policy 'estimated'. anchored: whether a history is all that happened since the start, rather
+    than the last that happened.
+    """
+
+    action_names: tuple[str, ...]
+    observation_names: tuple[str, ...]
+    tests: tuple[Word, ...]
+    reward_tests: tuple[Word, ...]
+    histories: tuple[Word, ...]
+    scale: float = 1.0
+    policy: str = "blind"
+    policies: tuple[Floats, ...] | None = None
+    anchored: bool = False
+
+    @staticmethod
+    def of(
+        survey: Survey,
+        *,
+        tests: int = 2,
+        histories: int = 3,
+        policy: str = "estimated",
+        max_histories: int = 400,
+        cells: int = CELLS,
+        anchored: bool = False,
+    ) -> Plan:
+        """The plan for a surveyed log: tests and histories of up to so many pairs.
+
+        max_histories, cells: bounds on the number of histories, and on the memory of the moments.
+        """
+        if policy not in POLICIES:
+            raise InputError(f"policy: read {policy!r}, expected one of {', '.join(POLICIES)}")
+        if policy == "logged" and not survey.has_propensities:
+            raise InputError("the log has no propensities: use policy='estimated' or 'blind'")
+        if not survey.has_rewards:
+            raise InputError("the log has no rewards: there is nothing to predict them from")
+        past = _closed(survey.frequent(histories, max_histories), max_histories, slice(1, None))
+        n_actions = len(survey.action_names)
+        n_pairs = n_actions * len(survey.observation_names)
+        # Half of the memory is for tests, of which each is counted after every pair, half for the
+        # four sums of every action and history after those that are intents with a reward.
+        most = int(cells / 2 / (n_pairs * (len(past) + 1)))
+        future = _closed(survey.frequent(tests, most), max(most, 1 + n_pairs), slice(None, -1))
+        paid = max(int(most / (4 * n_actions)), 1)
+        rewarded = _closed(survey.frequent(tests, paid), max(paid, 1 + n_pairs), slice(None, -1))
+        largest = survey.largest_reward
+        return Plan(
+            survey.action_names,
+            survey.observation_names,
+            future,
+            rewarded,
+            past,
+            scale=float(2.0 ** np.ceil(np.log2(largest))) if largest > 0 else 1.0,
+            policy=policy,
+            policies=shrunk_policy(survey.tables, n_pairs) if policy == "estimated" else None,
+            anchored=anchored,
+        )
+
+    @property
+    def n_pairs(self) -> int:
+        """A * O."""
+        return len(self.action_names) * len(self.observation_names)
+
+    @property
+    def features(self) -> int:
+        """The number H of history features."""
+        return len(self.histories) + 1
+
+    @cached_property
+    def nodes(self) -> dict[Word, int]:
+        """Every word whose windows are counted: the tests, and each of them after each pair."""
+        words = set(self.tests)
+        words |= {(pair, *word) for word in self.tests for pair in range(self.n_pairs)}
+        ordered = sorted(words, key=lambda word: (len(word), word))
+        return {word: node for node, word in enumerate(ordered)}
+
+    @cached_property
+    def rows(self) -> Ints:
+        """Of each word, the row of its sums by action, or -1 if it needs none, (U,)."""
+        needed = {word[:-1] for word in self.nodes if word} | set(self.reward_tests)
+        needed |= {(pair, *word) for word in self.reward_tests for pair in range(self.n_pairs)}
+        rows = np.full(len(self.nodes), -1, dtype=np.int64)
+        rows[sorted(self.nodes[word] for word in needed)] = np.arange(len(needed))
+        return rows
+
+    @cached_property
+    def depth(self) -> int:
+        """The length of the longest word."""
+        return max(map(len, self.nodes))
+
+    @cached_property
+    def children(self) -> Ints:
+        """The trie of the words, (U, A * O)."""
+        table = np.full((len(self.nodes), self.n_pairs), -1, dtype=np.int64)
+        for word, node in self.nodes.items():
+            if word:
+                table[self.nodes[word[:-1]], word[-1]] = node
+        return table
+
+    @cached_property
+    def past(self) -> Ints:
+        """The trie of the histories, backwards in time, (histories, A * O)."""
+        index = {word: node for node, word in enumerate(self.histories)}
+        table = np.full((len(index), self.n_pairs), -1, dtype=np.int64)
+        for word, node in index.items():
+            if word:
+                table[index[word[1:]], word[0]] = node
+        return table
+
+    def weights(self, log: Trajectories) -> Floats:
+        """1 / (A pi) of each logged action, (L,): 1 where the policy was uniform."""
+        return 1.0 / (len(self.action_names) * propensities(log, self.policy, self.policies))

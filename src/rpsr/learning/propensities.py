@@ -1,0 +1,89 @@
+"""How likely each logged action was: as logged, as counted, or declared not to matter.
+
+Only actions that were taken show what they lead to, so futures are weighted by 1 / pi. Where
+propensities were not logged, or even where they were, they are estimated by counts after the last
+few pairs, each context shrunk towards the one that is a pair shorter:
+
+    pi(a | c) = (n(c, a) + s pi(a | shorter c)) / (n(c) + s).
+
+`blind` takes every action as equally likely whatever came before: right for a uniform policy, and
+an error that more data does not cure for one that looks at the history.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rpsr.errors import InputError
+from rpsr.io.records import Floats, Ints
+from rpsr.logs import Trajectories
+
+SHRINKAGE = 8.0  # how many counts the shorter context is worth
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """How well the logged actions cover those one may want to know about.
+
+    smallest: the smallest propensity. effective: the effective number of actions over their number,
+    1 where all weigh the same; a window of k actions has about the k-th power of it. unseen: the
+    share of common contexts (the last pair) after which some action was never taken.
+    """
+
+    smallest: float
+    effective: float
+    unseen: float
+
+
+def code_words(pairs: Ints, offsets: Ints, lengths: int, n_pairs: int) -> Ints:
+    """For each step, the code of the k pairs before it, (lengths + 1, L); -1 where fewer are."""
+    position = np.arange(len(pairs)) - np.repeat(offsets[:-1], np.diff(offsets))
+    codes = np.zeros((lengths + 1, len(pairs)), dtype=np.int64)
+    digit = 1
+    for k in range(1, lengths + 1):
+        shifted = np.zeros(len(pairs), dtype=np.int64)
+        shifted[k:] = pairs[:-k] if k < len(pairs) else shifted[k:]
+        codes[k] = np.where(position >= k, codes[k - 1] + digit * shifted, -1)
+        digit *= n_pairs
+    return codes
+
+
+def shrunk_policy(tables: Ints, n_pairs: int) -> tuple[Floats, ...]:
+    """pi(a | c) for contexts of 0, 1, 2, ... pairs, each (contexts, A), from counts.
+
+    tables (lengths, rows, A) as `count_contexts` fills them.
+    """
+    n_actions = tables.shape[2]
+    policies: list[Floats] = [np.full((1, n_actions), 1.0 / n_actions)]
+    for k, table in enumerate(tables):
+        counts = table[: n_pairs**k].astype(np.float64)
+        # The highest digit of a code is the oldest pair: forgetting it is a remainder.
+        shorter = policies[-1][np.arange(len(counts)) % len(policies[-1])]
+        total = counts.sum(axis=1, keepdims=True) + SHRINKAGE
+        policies.append((counts + SHRINKAGE * shorter) / total)
+    return tuple(policies[1:])
+
+
+def propensities(
+    log: Trajectories, policy: str, tables: tuple[Floats, ...] | None = None
+) -> Floats:
+    """The propensity of each logged action, (L,); `tables` as `shrunk_policy` gives them."""
+    n_actions, n_observations = len(log.action_names), len(log.observation_names)
+    if policy == "blind":
+        return np.full(log.steps, 1.0 / max(n_actions, 1))
+    if policy == "logged":
+        if log.propensities is None:
+            raise InputError("the log has no propensities: use policy='estimated' or 'blind'")
+        return log.propensities
+    if tables is None:
+        raise InputError("estimated propensities need the counts of a survey")
+    n_pairs = n_actions * n_observations
+    pairs = log.actions * n_observations + log.observations
+    codes = code_words(pairs, log.offsets, len(tables) - 1, n_pairs)
+    chances = np.empty(log.steps)
+    for table, code in zip(tables, codes, strict=True):  # longer contexts overwrite shorter ones
+        known = code >= 0
+        chances[known] = table[code[known], log.actions[known]]
+    return chances

@@ -1,0 +1,167 @@
+"""Spectral estimators of R-PSRs, and of PSRs with rewards fitted afterwards."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Self
+
+from rpsr.errors import InputError
+from rpsr.io.records import Floats
+from rpsr.learning.base import Estimator, Logs, Part
+from rpsr.learning.learned import chunks_of, learned_model
+from rpsr.learning.moments import Moments
+from rpsr.learning.moments_hankel import Hankel, hankel
+from rpsr.learning.moments_plan import CELLS, Plan, Survey
+from rpsr.learning.propensities import Overlap
+from rpsr.learning.rank import BEYOND, LARGEST_RANK, Trial, choose_rank, noise_level, rank_cut
+from rpsr.learning.spectral_fit import scales, singular_values, spectral_parameters
+from rpsr.learning.weighted import weighted_parameters
+from rpsr.models import LinearModel
+
+Weighting = Literal["plain", "scaled", "variance"]
+Policy = Literal["logged", "estimated", "blind"]
+
+
+@dataclass(kw_only=True, eq=False)
+class SpectralRPSR(Estimator):
+    """An R-PSR from the moments of a log.
+
+    rank: the dimension, or 'auto'. weighting: of the cells, 'plain', 'scaled' (rows and columns by
+    their typical error) or 'variance' (every cell by its own). policy: how actions were chosen.
+    tests, histories: the longest, in pairs. starts: 'episodic', or 'stationary' for one long
+    recording whose beginning is no different. discount, name: of the model. max_histories, cells:
+    bounds on memory, see `Plan.of`.
+
+    Fitted: model_, rank_, singular_values_, noise_level_, overlap_, trials_ (what each rank was
+    worth, where it was chosen), hankel_, plan_.
+    """
+
+    _with_rewards: ClassVar[bool] = True  # whether they take part in the state
+    _kind: ClassVar[str] = "learned-rpsr"
+
+    rank: int | Literal["auto"] = "auto"
+    weighting: Weighting = "scaled"
+    policy: Policy = "estimated"
+    tests: int = 2
+    histories: int = 3
+    starts: Literal["episodic", "stationary"] = "episodic"
+    discount: float | None = None
+    name: str = "log"
+    max_histories: int = 400
+    cells: int = CELLS
+
+    model_: LinearModel = field(init=False, repr=False)
+    rank_: int = field(init=False, repr=False)
+    singular_values_: Floats = field(init=False, repr=False)
+    noise_level_: float = field(init=False, repr=False)
+    overlap_: Overlap = field(init=False, repr=False)
+    trials_: tuple[Trial, ...] = field(init=False, repr=False)
+    hankel_: Hankel = field(init=False, repr=False)
+    plan_: Plan = field(init=False, repr=False)
+
+    def fit(self, trajectories: Logs) -> Self:
+        """Learn from a log, in memory or as a stream, which is gone through a few times."""
+        self._check()
+        survey = Survey.of(chunks_of(trajectories), max(self.tests, self.histories))
+        if survey.steps == 0:
+            raise InputError("the log has no steps")
+        self.plan_ = self._plan(survey)
+        trials: tuple[Trial, ...] = ()
+        rank = self.rank
+        if rank == "auto":
+            part = hankel(Moments.of(Part(trajectories, held_out=False), self.plan_))
+            most = min(self._cut(part) + BEYOND, LARGEST_RANK)
+            rank, trials = choose_rank(
+                lambda n: self._model(part, n), Part(trajectories, held_out=True), most
+            )
+        moments = Moments.of(chunks_of(trajectories), self.plan_)
+        self.overlap_ = moments.overlap(survey)
+        self.fit_hankel(hankel(moments), rank)
+        self.trials_ = trials
+        return self
+
+    def fit_hankel(self, data: Hankel, rank: int | None = None) -> Self:
+        """Learn from expectations, estimated or exact; the rank, if not given, by the cut."""
+        self._check()
+        scale = scales(data, self.weighting, self._with_rewards)
+        self.hankel_ = data
+        self.plan_ = data.plan
+        self.singular_values_ = singular_values(data, scale)
+        self.noise_level_ = noise_level(data, scale)
+        self.trials_ = ()
+        if rank is None:
+            rank = self._cut(data) if self.rank == "auto" else self.rank
+        self.model_ = self._model(data, rank)
+        self.rank_ = self.model_.dimension
+        return self
+
+    def _check(self) -> None:
+        choices = {"weighting": Weighting, "policy": Policy}
+        for name, allowed in choices.items():
+            read = getattr(self, name)
+            if read not in allowed.__args__:
+                expected = ", ".join(allowed.__args__)
+                raise InputError(f"{name}: read {read!r}, expected one of {expected}")
+        if self.starts not in ("episodic", "stationary"):
+            raise InputError(f"starts: read {self.starts!r}, expected episodic or stationary")
+        if self.rank != "auto" and self.rank < 1:
+            raise InputError(f"rank: read {self.rank!r}, expected 'auto' or a number from 1")
+        for name in ("tests", "histories"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name}: read {getattr(self, name)}, expected 1 or more")
+
+    def _plan(self, survey: Survey) -> Plan:
+        if self.policy == "blind":
+            warnings.warn(BLIND, stacklevel=3)
+        return Plan.of(
+            survey,
+            tests=self.tests,
+            histories=self.histories,
+            policy=self.policy,
+            max_histories=self.max_histories,
+            cells=self.cells,
+        )
+
+    def _cut(self, data: Hankel) -> int:
+        scale = scales(data, "scaled", self._with_rewards)
+        return rank_cut(singular_values(data, scale), noise_level(data, scale))
+
+    def _model(self, data: Hankel, rank: int) -> LinearModel:
+        plain = "plain" if self.weighting == "plain" else "scaled"
+        scale = scales(data, plain, self._with_rewards)
+        stationary = self.starts == "stationary"
+        estimate = weighted_parameters if self.weighting == "variance" else spectral_parameters
+        parameters = estimate(data, rank, scale, stationary)
+        how: dict[str, Any] = {
+            "estimator": type(self).__name__,
+            "windows": data.samples,
+            **self.get_params(),
+        }
+        return learned_model(
+            parameters,
+            data.plan.action_names,
+            data.plan.observation_names,
+            kind=self._kind,
+            name=self.name,
+            discount=self.discount,
+            provenance=how,
+        )
+
+
+@dataclass(kw_only=True, eq=False)
+class SpectralPSR(SpectralRPSR):
+    """A PSR from the moments of a log: rewards take no part in the state and are regressed on it.
+
+    What prior work does, and what fails where a PSR is not enough. Parameters and fitted attributes
+    are those of `SpectralRPSR`.
+    """
+
+    _with_rewards: ClassVar[bool] = False
+    _kind: ClassVar[str] = "learned-psr"
+
+
+BLIND = (
+    "policy='blind' takes actions as chosen uniformly, whatever came before; if they were not, the "
+    "model is wrong and more data does not cure it: log propensities, or use policy='estimated'"
+)

@@ -1,0 +1,85 @@
+"""Logs from Minari datasets with discrete spaces; needs minari (the extra `data`).
+
+Minari observes before the first action, these models after each action. Where that first
+observation is always the same it says nothing and is left out. Where it is not, say what to do:
+`initial="drop"` forgets it, `initial="step"` makes it what is seen after an extra first action.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, Literal
+
+import numpy as np
+
+from rpsr.errors import InputError
+from rpsr.logs.arrays import from_arrays
+from rpsr.logs.trajectories import Trajectories
+
+BEGIN = "begin"  # the name of the extra action
+
+
+def read_minari(
+    dataset: Any,
+    *,
+    action_names: Sequence[str] | None = None,
+    observation_names: Sequence[str] | None = None,
+    initial: Literal["drop", "step"] | None = None,
+) -> Trajectories:
+    """The episodes of a Minari dataset, given as such or by its name (loaded, not downloaded)."""
+    if isinstance(dataset, str):
+        dataset = _load(dataset)
+    n_actions = _size(dataset, "action_space")
+    n_observations = _size(dataset, "observation_space")
+    episodes = list(dataset.iterate_episodes())
+    seen = [_indices(episode.observations) for episode in episodes]
+    actions = [_indices(episode.actions) for episode in episodes]
+    rewards = [np.asarray(episode.rewards, dtype=np.float64) for episode in episodes]
+    names = list(action_names or map(str, range(n_actions)))
+    if len({int(row[0]) for row in seen if len(row)}) > 1 and initial is None:
+        raise InputError(
+            "the observations before the first action differ: say initial='drop' to forget them "
+            "or initial='step' to keep them behind an extra first action"
+        )
+    if initial == "step":
+        actions = [np.append(len(names), row) for row in actions]
+        rewards = [np.append(0.0, row) for row in rewards]
+        names.append(BEGIN)
+    else:
+        seen = [row[1:] for row in seen]
+    return from_arrays(
+        actions,
+        seen,
+        rewards,
+        terminated=np.array(
+            [bool(len(e.terminations) and e.terminations[-1]) for e in episodes], dtype=bool
+        ),
+        action_names=names,
+        observation_names=observation_names or tuple(map(str, range(n_observations))),
+    )
+
+
+def _load(name: str) -> Any:
+    try:
+        minari: Any = import_module("minari")
+    except ImportError:
+        raise InputError(
+            "reading Minari datasets needs minari: pip install 'rpsr[data]'", place=name
+        ) from None
+    try:
+        return minari.load_dataset(name)
+    except (FileNotFoundError, ValueError) as error:
+        raise InputError(f"Minari cannot load it: {error}", place=name) from None
+
+
+def _size(dataset: Any, which: str) -> int:
+    space = getattr(dataset, which)
+    size, start = getattr(space, "n", None), getattr(space, "start", 0)
+    if size is None or int(start) != 0:
+        raise InputError(f"{which}: read {space}, expected a discrete space counted from 0")
+    return int(size)
+
+
+def _indices(column: Any) -> np.ndarray:
+    return np.asarray(column).reshape(len(column)).astype(np.int64)

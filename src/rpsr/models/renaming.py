@@ -1,0 +1,56 @@
+"""A linear model with its actions and observations in another system's order.
+
+A log names what it saw, in an order of its own, and may never have seen some observation. What was
+learned from it still runs on the system, where the names are matched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from rpsr.errors import InputError
+from rpsr.models.linear import LinearModel
+from rpsr.models.operators import DenseOperators, SparseOperators
+
+UNSEEN = 1e-12  # the probability of an observation that a model does not know
+
+
+def renamed(
+    model: LinearModel, actions: tuple[str, ...], observations: tuple[str, ...]
+) -> LinearModel:
+    """The model over other lists of names, which must include its own; the actions all of them.
+
+    An observation that the model does not know has probability `UNSEEN` always and tells nothing:
+    the state moves on as if nothing had been seen.
+    """
+    if (model.actions, model.observations) == (actions, observations):
+        return model
+    if set(model.actions) != set(actions):
+        other = sorted(set(model.actions) ^ set(actions))
+        raise InputError(f"has other actions: {', '.join(other)}")
+    if not set(model.observations) <= set(observations):
+        other = sorted(set(model.observations) - set(observations))
+        raise InputError(f"has observations that do not exist here: {', '.join(other)}")
+    order = [model.actions.index(name) for name in actions]
+    seen = {name: o for o, name in enumerate(model.observations)}
+    matrices = []
+    for a in order:
+        known = [model.operators.matrix(a, o) for o in range(len(seen))]
+        blind = UNSEEN * np.sum(known, axis=0)
+        matrices.append([known[seen[o]] if o in seen else blind for o in observations])
+    if isinstance(model.operators, SparseOperators):
+        operators = SparseOperators(
+            tuple(tuple(sp.csr_array(matrix) for matrix in row) for row in matrices)
+        )
+    else:
+        operators = DenseOperators(np.array(matrices))
+    return replace(
+        model,
+        actions=actions,
+        observations=observations,
+        operators=operators,
+        rewards=model.rewards[:, order],
+    )

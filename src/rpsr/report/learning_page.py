@@ -1,0 +1,127 @@
+"""The page of `rpsr learn`: what held-out episodes say of a model, with plots."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure as Drawing
+
+from rpsr.learning.learn import Learned
+from rpsr.report.page import Block, Figure, Page, Section, Text
+from rpsr.report.style import COLOURS, COLUMN, MARKERS, new_figure, styled
+from rpsr.report.tables import Table
+
+FEWEST = 20  # predictions in a bin that is drawn
+VISIBLE = 1e-4  # of the largest singular value: below, only rounding
+
+
+def learning_page(learned: Learned, source: str) -> Page:
+    """Everything that is known of a learned model, on one page."""
+    document = learned.document()
+    heldout = learned.heldout
+    facts = [
+        ("estimator", learned.name),
+        ("episodes", document["episodes"]),
+        ("steps", document["steps"]),
+        ("rank", document["rank"]),
+        ("discount", document["discount"]),
+        ("seconds", document["seconds"]),
+    ]
+    judged = [
+        ("log-likelihood of an observation", heldout.loglik),
+        ("error of expected rewards (root mean square)", heldout.reward_rmse),
+        ("spread of rewards (standard deviation)", heldout.reward_std),
+        ("probability below zero, per step", heldout.negative_mass),
+        ("times the filter lost its way", heldout.resets),
+        ("steps", heldout.steps),
+    ]
+    sections = [
+        Section("The model", (Table("", ("what", "value"), tuple(facts)),)),
+        Section(
+            "Held-out episodes",
+            (
+                Text(
+                    "Judged on episodes that took no part in learning, filtered on actions and "
+                    "observations alone."
+                ),
+                Table("", ("what", "value"), tuple(judged)),
+                Figure(
+                    plot_calibration(heldout.calibration),
+                    alt="Observed frequency of observations against predicted probability",
+                    caption="On the diagonal, what is predicted with probability p happens with "
+                    "frequency p. Bars are two standard errors.",
+                ),
+            ),
+        ),
+    ]
+    singular = document["singular_values"]
+    if singular is not None and len(singular):
+        drawing = plot_singular_values(np.asarray(singular), document["noise_level"])
+        caption = "Values that stand out of the noise are directions that the data can tell apart."
+        alt = "Singular values of the moments, with the level of noise"
+        sections.append(Section("Rank", (Figure(drawing, alt=alt, caption=caption),)))
+    if document["candidates"]:
+        rows = tuple(tuple(each.values()) for each in document["candidates"])
+        columns = ("states", "held-out log-likelihood of an episode", "behind the best by")
+        text = Text(
+            "Of the models not clearly worse than the best on held-out episodes, the "
+            "smallest is chosen."
+        )
+        sections.append(Section("Candidates", (text, Table("", columns, rows))))
+    if learned.psr_enough is not None:
+        sections.append(Section("Is a PSR enough?", _enough(learned.psr_enough)))
+    return Page(
+        title=f"A model learned from {source}",
+        sections=tuple(sections),
+        lead="What an estimator found in a log, and how far it can be trusted.",
+    )
+
+
+def _enough(found: Any) -> tuple[Block, ...]:
+    low, high = found.interval
+    return (
+        Text(
+            f"Verdict: **{found.verdict}**. A PSR's state forgets a share of {found.statistic:.3g} "
+            f"of what histories say about rewards (between {low:.3g} and {high:.3g})."
+        ),
+    )
+
+
+@styled
+def plot_calibration(calibration: np.ndarray) -> Drawing:
+    """Observed frequency against predicted probability, from bins (B, 3)."""
+    figure = new_figure(COLUMN, 3.2)
+    axes = figure.add_subplot()
+    axes.plot([0, 1], [0, 1], color=COLOURS[6], linewidth=1.0, linestyle="--", label="ideal")
+    predicted, came, count = calibration[calibration[:, 2] >= FEWEST].T
+    error = 2 * np.sqrt(came * (1 - came) / count)
+    axes.errorbar(
+        predicted,
+        came,
+        yerr=error,
+        color=COLOURS[0],
+        marker=MARKERS[0],
+        capsize=2,
+        linestyle="none",
+        label="model",
+    )
+    axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="predicted probability", ylabel="observed frequency")
+    axes.legend()
+    return figure
+
+
+@styled
+def plot_singular_values(values: np.ndarray, noise: float | None) -> Drawing:
+    """Singular values (K,) on a log scale, with the level below which they are noise."""
+    figure = new_figure(COLUMN, 2.9)
+    axes = figure.add_subplot()
+    shown = values[values > VISIBLE * values.max(initial=0.0)][:40]
+    axes.plot(1 + np.arange(len(shown)), shown, color=COLOURS[0], marker=MARKERS[0])
+    if noise is not None and noise > 0:
+        axes.axhline(noise, color=COLOURS[1], linestyle="--", label="noise")
+        axes.legend()
+    axes.set_yscale("log")
+    axes.set_xlabel("number")
+    axes.set_ylabel("singular value")
+    return figure

@@ -1,0 +1,88 @@
+"""`rpsr learn`, from a log to a policy that runs."""
+
+import json
+
+import pytest
+
+from rpsr.cli.app import main
+
+KEYS = {
+    "estimator",
+    "episodes",
+    "steps",
+    "rank",
+    "singular_values",
+    "noise_level",
+    "core",
+    "heldout",
+    "psr_enough",
+    "overlap",
+    "negative_mass",
+    "seconds",
+}
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    path = tmp_path_factory.mktemp("logs") / "log.jsonl"
+    words = ["simulate", "loadunload", "-o", str(path), "--episodes", "60", "--steps", "15"]
+    assert main([*words, "--propensities", "--seed", "2"]) == 0
+    return path
+
+
+@pytest.mark.parametrize("estimator", ["em", "last-k", "spectral", "psr"])
+def test_a_log_becomes_a_model_a_policy_and_a_value(estimator, log, tmp_path, capsys):
+    model, policy = tmp_path / "model.rpsr", tmp_path / "policy.json"
+    words = ["learn", str(log), "-o", str(model), "--discount", "0.95", "--estimator", estimator]
+    capsys.readouterr()
+    assert main([*words, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert set(document) >= KEYS
+    assert (document["episodes"], document["steps"]) == (60, 900)
+    assert set(document["psr_enough"]) >= {"statistic", "interval", "verdict"}
+    assert document["heldout"]["reward_rmse"] > 0
+    planner = "reachable" if estimator == "last-k" else "pbvi"
+    assert main(["solve", str(model), "--planner", planner, "-o", str(policy)]) in (0, 3)
+    capsys.readouterr()
+    words = ["evaluate", "loadunload", "--policy", str(policy), "--episodes", "50", "--json"]
+    assert main(words) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert rows[0]["mean"] > 0
+
+
+def test_the_page_of_diagnostics_is_written(log, tmp_path, capsys):
+    page = tmp_path / "page.html"
+    words = ["learn", str(log), "-o", str(tmp_path / "m.rpsr"), "--discount", "0.9"]
+    assert main([*words, "--estimator", "spectral", "--rank", "5", "--report", str(page)]) == 0
+    text = page.read_text(encoding="utf-8")
+    assert "predicted probability" in text or "<svg" in text
+    assert "Is a PSR enough?" in text
+    assert "rank" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["-o", "m.txt", "--discount", "0.9"], 1, "ending in .rpsr"),
+        (["-o", "m.rpsr", "--discount", "1.5"], 2, "discount"),
+        (["-o", "m.rpsr", "--discount", "0.9", "--rank", "none"], 2, "auto or a number"),
+        (["-o", "m.rpsr", "--discount", "0.9", "--estimator", "magic"], 2, "magic"),
+    ],
+)
+def test_wrong_words_are_refused_in_one_line(words, code, said, log, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["learn", str(log), *words]) == code
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_broken_log_is_named_by_its_line(tmp_path, capsys):
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"actions": ["a"], "observations": ["x"], "rewards": [1]}\n{"actions": 3}\n')
+    assert main(["learn", str(path), "-o", str(tmp_path / "m.rpsr"), "--discount", "0.9"]) == 1
+    assert "log.jsonl:2" in capsys.readouterr().err
+    path.write_text('{"actions": ["a", "a"], "observations": ["x", "x"]}\n')
+    assert main(["learn", str(path), "-o", str(tmp_path / "m.rpsr"), "--discount", "0.9"]) == 1
+    assert "no rewards" in capsys.readouterr().err

@@ -1,0 +1,126 @@
+"""The last-k table, diagnostics and estimates off policy, against enumeration and simulation."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+import rpsr
+from rpsr.errors import InputError
+from rpsr.evaluation import exact_return, simulate
+from rpsr.learning.diagnostics import diagnose
+from rpsr.learning.last_k import LastKTable
+from rpsr.learning.off_policy import behaviour, off_policy_value
+from rpsr.logs import Trajectories
+from rpsr.planning import AlphaPolicy, UniformPolicy, planner_by_name, solve
+
+
+@pytest.fixture(scope="module")
+def tiger():
+    return rpsr.load_pomdp("tiger")
+
+
+def uniform(pomdp, episodes, steps, seed=0):
+    policy = UniformPolicy(pomdp.belief_model(), np.random.default_rng(seed))
+    return simulate(
+        pomdp, policy, episodes=episodes, steps=steps, seed=seed, rewards=True, propensities=True
+    )
+
+
+def test_the_true_model_is_calibrated_and_beats_another(tiger):
+    log = uniform(tiger, 400, 20)
+    truth = diagnose(tiger.belief_model(), log)
+    other = diagnose(rpsr.load_pomdp("tiger:accuracy=0.6").belief_model(), log)
+    assert truth.loglik > other.loglik
+    assert truth.negative_mass == 0
+    assert truth.reward_rmse < truth.reward_std
+    predicted, came, count = truth.calibration.T
+    assert count.sum() == 2 * log.steps
+    some = count > 100
+    # A bin's frequency is off by a standard error of sqrt(p (1 - p) / count), seldom by four.
+    slack = 4 * np.sqrt(predicted * (1 - predicted) / np.maximum(count, 1))
+    assert (abs(came - predicted) <= slack)[some].all()
+
+
+def test_an_impossible_observation_leaves_numbers(tiger):
+    sharp = rpsr.load_pomdp("tiger:accuracy=1").belief_model()
+    found = diagnose(sharp, uniform(tiger, 50, 10))
+    assert np.isfinite([found.loglik, found.reward_rmse]).all()
+
+
+def test_a_table_of_pairs_counts_what_follows_them():
+    log = Trajectories(
+        ("a",), ("x", "y"), [0] * 6, [0, 1, 0, 1, 0, 1], [0, 6], [False], rewards=[1, 2] * 3
+    )
+    model = LastKTable(k=1, backoff=1e-9, discount=0.5).fit(log).model_
+    state = model.filter()
+    assert model.expected_rewards(state.state) == pytest.approx([1], abs=1e-6)
+    state.update("a", "x")
+    assert state.predict("a") == pytest.approx([0, 1], abs=1e-6)
+    assert model.expected_rewards(state.state) == pytest.approx([2], abs=1e-6)
+    state.update("a", "y")
+    assert state.predict("a") == pytest.approx([1, 0], abs=1e-6)
+    plan = solve(model, planner_by_name("reachable"))
+    assert plan.value == pytest.approx(1 + 1 + 0.25 * (1 + 1) / 0.75, abs=1e-5)
+
+
+@pytest.mark.parametrize("remembered", [False, True])
+def test_held_out_episodes_choose_how_many_pairs_to_keep(remembered):
+    """Coins that repeat the one before the last need two pairs; fair ones need no more than one."""
+    coins = np.random.default_rng(0).integers(2, size=(300, 12))
+    for t in range(2, 12 if remembered else 0):
+        coins[:, t] = coins[:, t - 2]
+    log = Trajectories(
+        ("toss",),
+        ("heads", "tails"),
+        np.zeros(3600, dtype=int),
+        coins.ravel(),
+        np.arange(301) * 12,
+        np.zeros(300, dtype=bool),
+        rewards=np.zeros(3600),
+    )
+    assert (LastKTable().fit(log).k_ > 1) == remembered
+
+
+def test_a_table_needs_rewards():
+    with pytest.raises(InputError, match="no rewards"):
+        LastKTable().fit(Trajectories(("a",), ("x",), [0], [0], [0, 1], [False]))
+
+
+def test_off_policy_weights_are_those_of_the_definition(tiger):
+    """Over all histories of two steps, weighted by their probability, the estimate is exact."""
+    model = tiger.belief_model()
+    vectors = model.rewards.T  # greedy for two steps
+    policy = AlphaPolicy(model, vectors)
+    rows, lengths = [], []
+    for first, second in product(product(range(3), range(2)), repeat=2):
+        state = model.start
+        chance = 1.0
+        episode = []
+        for action, seen in (first, second):
+            probability = model.predict(state, action)[seen]
+            chance *= probability
+            episode.append((action, seen, float(model.expected_rewards(state)[action])))
+            state = model.update(state, action, seen) if probability > 0 else state
+        copies = round(chance * 10_000)
+        rows += episode * copies
+        lengths += [2] * copies
+    actions, seen, rewards = (np.array(column) for column in zip(*rows, strict=True))
+    log = Trajectories(
+        tiger.actions,
+        tiger.observations,
+        actions.astype(int),
+        seen.astype(int),
+        np.concatenate([[0], np.cumsum(lengths)]),
+        np.zeros(len(lengths), dtype=bool),
+        rewards=rewards,
+        propensities=np.full(len(rows), 1 / 3),
+    )
+    found = off_policy_value(model, vectors, log)
+    expected = exact_return(tiger, policy, steps=2)
+    assert found.value == pytest.approx(expected, rel=1e-3)  # copies are rounded to 1e-4
+    assert found.low <= found.value <= found.high
+    assert found.steps == 2
+    uncounted = replace(log, propensities=None)
+    assert behaviour(uncounted) == pytest.approx(np.full(len(rows), 1 / 3), abs=0.01)

@@ -1,0 +1,105 @@
+"""Which policy to follow: values across models, and policies that carry their model."""
+
+import json
+
+import numpy as np
+import pytest
+
+import rpsr
+from rpsr.errors import InputError
+from rpsr.evaluation import StochasticController, exact_return, open_policy, simulate
+from rpsr.learning import EMRPSR, LastKTable, bootstrap, choose
+from rpsr.learning.choice import advance, trial
+from rpsr.models.renaming import renamed
+from rpsr.planning import AlphaPolicy, planner_by_name, save_solution, solve
+
+
+@pytest.fixture(scope="module")
+def tiger():
+    return rpsr.load_pomdp("tiger")
+
+
+@pytest.fixture(scope="module")
+def log(tiger):
+    uniform = StochasticController.stationary(tiger)
+    return simulate(tiger, uniform, episodes=60, steps=10, seed=0, rewards=True, propensities=True)
+
+
+def test_trials_of_a_plan_in_its_own_model_agree_with_the_exact_value(tiger):
+    model = tiger.belief_model()
+    plan = solve(model, planner_by_name("pbvi"))
+    exact = exact_return(tiger, AlphaPolicy(model, plan.vectors), steps=30)
+    found = trial(plan, model, 3000, 30, 0)
+    assert found == pytest.approx(exact, abs=1.0)  # a standard error is about 0.15
+
+
+def test_the_highest_mean_over_models_is_chosen(tiger, log):
+    sharp, blunt = (rpsr.load_pomdp(f"tiger:accuracy={p}").belief_model() for p in (0.99, 0.55))
+    choice = choose([sharp, blunt, tiger.belief_model()], log, episodes=200, steps=40)
+    means = [option.mean for option in choice.options]
+    assert choice.index == int(np.argmax(means))
+    assert choice.policy.model is choice.solution.model
+    rows = choice.rows()
+    assert [row["chosen"] for row in rows] == [i == choice.index for i in range(3)]
+    json.dumps(rows)
+    # Trusting every growl costs a hundred where growls are hardly better than chance.
+    assert choice.options[0].values[1] < choice.options[0].values[0]
+    assert all(option.off_policy.low <= option.off_policy.high for option in choice.options)
+    with pytest.raises(InputError, match="at least one"):
+        choose([])
+
+
+def test_an_impossible_observation_tells_nothing(tiger):
+    sure = rpsr.load_pomdp("tiger:accuracy=1").belief_model()
+    state = sure.update(sure.start, "listen", 0)
+    moved = advance(sure, state[None], np.array([0]), np.array([1]))
+    np.testing.assert_allclose(moved[0], state, atol=1e-12)
+
+
+def test_bootstrap_models_differ_and_the_first_is_that_of_the_log(log):
+    models = bootstrap(LastKTable(k=1, discount=0.95), log, repeats=2, seed=0)
+    own = LastKTable(k=1, discount=0.95).fit(log).model_
+    np.testing.assert_array_equal(models[0].rewards, own.rewards)
+    assert len(models) == 3
+    assert abs(models[1].rewards[0] - models[2].rewards[0]).max() > 0
+
+
+def test_a_learned_policy_carries_its_filter_to_systems_with_the_same_names(tiger, log, tmp_path):
+    learned = EMRPSR(discount=0.95, sizes=(5,), starts=2, memories=0, seed=0).fit(log)
+    plan = solve(learned.model_, planner_by_name("pbvi"))
+    path = tmp_path / "policy.json"
+    save_solution(plan, path)
+    here = open_policy(path, tiger)
+    assert isinstance(here, AlphaPolicy)
+    turned = renamed(tiger.belief_model(), tiger.actions[::-1], tiger.observations[::-1])
+    there = open_policy(path, turned)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        action = tiger.actions[here.act()]
+        assert turned.actions[there.act()] == action
+        seen = tiger.observations[int(rng.integers(2))]
+        here.update(action, seen)
+        there.update(action, seen)
+
+
+def test_a_policy_that_carries_its_model_refuses_other_names_and_damage(tiger, log, tmp_path):
+    plan = solve(LastKTable(k=1, discount=0.95).fit(log).model_, planner_by_name("reachable"))
+    path = tmp_path / "policy.json"
+    save_solution(plan, path)
+    with pytest.raises(InputError, match="other actions"):
+        open_policy(path, rpsr.load_pomdp("paint"))
+    document = json.loads(path.read_text())
+    document["carries"] = document["carries"][:100]
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError):
+        open_policy(path, tiger)
+
+
+def test_an_observation_that_a_model_never_saw_tells_it_nothing(tiger):
+    model = tiger.belief_model()
+    wider = renamed(model, model.actions, (*model.observations, "thunder"))
+    state = model.update(model.start, "listen", 0)
+    np.testing.assert_allclose(wider.update(state, "listen", "thunder"), state, atol=1e-9)
+    assert wider.predict(state, "listen").sum() == pytest.approx(1, abs=1e-9)
+    with pytest.raises(InputError, match="do not exist here"):
+        renamed(model, model.actions, ("thunder",))

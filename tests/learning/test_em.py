@@ -1,0 +1,274 @@
+"""EM: expected counts against enumeration, likelihood that never falls, states that merge."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rpsr
+from rpsr.errors import InputError
+from rpsr.evaluation import simulate
+from rpsr.learning import em_kernels
+from rpsr.learning.em import EMRPSR, as_pomdp, cautious
+from rpsr.learning.em_merge import descend, merge_costs, merged
+from rpsr.learning.em_starts import Memory, random_start, remembering_start, worth_remembering
+from rpsr.learning.em_steps import (
+    Encoded,
+    Prior,
+    counts_of,
+    improve,
+    iterate,
+    likelihoods,
+    maximise,
+)
+from rpsr.logs import Trajectories
+from rpsr.planning import UniformPolicy
+
+PLAIN = Prior(0.02)
+
+
+def small_log(seed, *, ends=True, gaussian=False):
+    """A few short episodes over two actions and two observations, drawn without a model."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, 5, size=4)
+    steps = int(lengths.sum())
+    rewards = rng.normal(size=steps) if gaussian else rng.integers(0, 2, size=steps).astype(float)
+    return Trajectories(
+        action_names=("left", "right"),
+        observation_names=("dark", "light"),
+        actions=rng.integers(2, size=steps),
+        observations=rng.integers(2, size=steps),
+        offsets=np.concatenate([[0], np.cumsum(lengths)]),
+        terminated=rng.random(4) < 0.5 if ends else np.zeros(4, dtype=bool),
+        rewards=rewards,
+    )
+
+
+def by_enumeration(parameters, log):
+    """Likelihoods of episodes and expected counts, summed over every path of states."""
+    p = parameters
+    counts = [np.zeros_like(array) for array in (p.start, p.moves, p.sights, p.pairs)]
+    chances = []
+    for i, (first, last) in enumerate(zip(log.offsets[:-1], log.offsets[1:], strict=True)):
+        steps = log.steps[first:last]
+        paths = {}
+        for path in product(range(p.states), repeat=len(steps) + 1):
+            chance = p.start[path[0]]
+            for t, (a, o, j) in enumerate(steps):
+                s, s2 = path[t], path[t + 1]
+                chance *= p.pairs[j, s] * p.moves[a, s, s2] * p.sights[a, o, s2]
+                ends = log.terminated[i] and t == len(steps) - 1
+                if p.end >= 0 and (s2 == p.end) != ends:
+                    chance = 0.0
+            paths[path] = chance
+        total = sum(paths.values())
+        chances.append(total)
+        for path, chance in paths.items():
+            share = chance / total
+            counts[0][path[0]] += share
+            for t, (a, o, j) in enumerate(steps):
+                counts[1][a, path[t], path[t + 1]] += share
+                counts[2][a, o, path[t + 1]] += share
+                counts[3][j, path[t]] += share
+    return np.log(chances), counts
+
+
+@pytest.mark.parametrize("ends", [False, True])
+@pytest.mark.parametrize("gaussian", [False, True])
+def test_expected_counts_are_those_of_all_paths(ends, gaussian):
+    family = "gaussian" if gaussian else "categorical"
+    log = Encoded.of(small_log(3, ends=ends, gaussian=gaussian), family)
+    parameters = random_start(log, 3, np.random.default_rng(0))
+    chances, expected = by_enumeration(parameters, log)
+    counts, likelihood = counts_of(parameters, log)
+    scale = parameters.log_scale[log.steps[:, 2]].sum()
+    assert likelihood == pytest.approx(chances.sum() + scale, abs=1e-10)
+    assert likelihoods(parameters, log).sum() == pytest.approx(likelihood, abs=1e-10)
+    for found, wanted in zip(counts, expected, strict=True):
+        np.testing.assert_allclose(found, wanted, atol=1e-10)
+
+
+def test_kernels_do_uncompiled_what_they_do_compiled():
+    log = Encoded.of(small_log(5))
+    p = random_start(log, 3, np.random.default_rng(1))
+    data = (log.steps, log.offsets, log.terminated, p.end)
+    model = (p.start, p.moves, p.sights, p.pairs)
+    compiled = [np.zeros_like(array) for array in model]
+    plain = [np.zeros_like(array) for array in model]
+    first = em_kernels.expect(*model, *data, *compiled)
+    second = em_kernels.expect.py_func(*model, *data, *plain)
+    assert first == pytest.approx(second, rel=1e-12)
+    for one, other in zip(compiled, plain, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        em_kernels.score(*model, *data), em_kernels.score.py_func(*model, *data), rtol=1e-12
+    )
+
+
+def penalised(parameters, log, likelihood, prior):
+    """The log-likelihood and the prior's share, without what the end fixes."""
+    p, total = parameters, likelihood
+    free = np.ones(p.states, dtype=bool)
+    if p.end >= 0:
+        free[p.end] = False
+    total += prior * np.log(p.start[free]).sum()
+    total += prior * np.log(p.moves[:, free]).sum() + prior * np.log(p.sights).sum()
+    return total + (prior * np.log(p.pairs).sum() if log.family == "categorical" else 0.0)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10**6), st.booleans(), st.integers(2, 5))
+def test_an_iteration_never_lowers_the_penalised_likelihood(seed, ends, states):
+    log = Encoded.of(small_log(seed, ends=ends), "categorical")
+    parameters = random_start(log, states, np.random.default_rng(seed))
+    before = -np.inf
+    for _ in range(15):
+        following, likelihood = improve(parameters, log, PLAIN)
+        now = penalised(parameters, log, likelihood, PLAIN.count)
+        assert now >= before - 1e-9 * abs(now)
+        before, parameters = now, following
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 10**6))
+def test_without_a_prior_gaussian_rewards_never_lower_the_likelihood(seed):
+    log = Encoded.of(small_log(seed, gaussian=True), "gaussian")
+    parameters = random_start(log, 2, np.random.default_rng(seed))
+    before = -np.inf
+    for _ in range(5):
+        parameters, likelihood = improve(parameters, log, Prior(1e-12))
+        assert likelihood >= before - 1e-6
+        before = likelihood
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10**6), st.floats(0, 2))
+def test_parameters_are_probabilities(seed, sparsity):
+    log = Encoded.of(small_log(seed))
+    start = random_start(log, 3, np.random.default_rng(seed))
+    p = iterate(start, log, Prior(0.02, sparsity), 3)
+    for array, axis in ((p.start, 0), (p.moves, 2), (p.sights, 1)):
+        assert array.min() >= 0
+        np.testing.assert_allclose(array.sum(axis=axis), 1.0, rtol=1e-12)
+    for action in range(2):
+        mine = log.pair_actions == action
+        if mine.any():
+            np.testing.assert_allclose(p.pairs[mine].sum(axis=0), 1.0, rtol=1e-12)
+
+
+def twin(parameters, log):
+    """The same POMDP with its first state split into two that do the same."""
+    p = parameters
+    again = np.append(np.arange(p.states), 0)
+    share = np.ones(p.states + 1)
+    share[[0, -1]] = 0.5
+    pairs = p.pairs[:, again]
+    counts = [p.start[again] * share, p.moves[:, again][:, :, again] * share, p.sights[..., again]]
+    return maximise(log, [*(1e9 * c for c in counts), 1e9 * pairs], Prior(1e-6), -1)
+
+
+def test_states_that_do_the_same_merge_at_no_cost():
+    log = Encoded.of(small_log(11, ends=False))
+    parameters = iterate(random_start(log, 3, np.random.default_rng(2)), log, PLAIN, 20)
+    double = twin(parameters, log)
+    assert likelihoods(double, log) == pytest.approx(likelihoods(parameters, log), abs=1e-4)
+    counts, _ = counts_of(double, log)
+    costs = merge_costs(counts, log, -1)
+    assert np.unravel_index(costs.argmin(), costs.shape) == (0, 3)
+    assert costs[0, 3] == pytest.approx(0, abs=1e-6)
+    single = maximise(log, merged(counts, 0, 3), PLAIN, -1)
+    assert likelihoods(single, log).sum() >= likelihoods(parameters, log).sum() - 1e-3
+
+
+def test_a_way_down_loses_one_state_at_a_time_and_keeps_the_end():
+    log = Encoded.of(small_log(4))
+    start = random_start(log, 5, np.random.default_rng(0))
+    path = list(descend(start, log, PLAIN))
+    assert [p.states for p in path] == [5, 4, 3]
+    for p in path:
+        assert p.end == p.states - 1
+        assert (p.moves[:, p.end, p.end] == 1).all()
+        assert (p.means[:, p.end] == 0).all()
+
+
+def uniform_log(name, episodes, steps, seed):
+    pomdp = rpsr.load_pomdp(name)
+    policy = UniformPolicy(pomdp.belief_model(), np.random.default_rng(seed))
+    return pomdp, simulate(
+        pomdp, policy, episodes=episodes, steps=steps, seed=seed, rewards=True, propensities=True
+    )
+
+
+def test_a_remembered_sight_is_found_and_remembered():
+    """In the T-maze a sign at the start says where the goal will be; nothing shows it later."""
+    pomdp, log = uniform_log("t-maze:length=2", 300, 20, 0)
+    encoded = Encoded.of(log)
+    memory = worth_remembering(encoded, 1)[0]
+    names = [pomdp.observations[sight] for sight in memory.pair]
+    assert any(name.startswith("sign") for name in names)
+    remembering = iterate(remembering_start(encoded, memory), encoded, PLAIN, 20)
+    forgetful = iterate(
+        remembering_start(encoded, Memory((2, 3), forgets=False)), encoded, PLAIN, 20
+    )
+    assert likelihoods(remembering, encoded).sum() > likelihoods(forgetful, encoded).sum() + 10
+
+
+def test_load_unload_is_learned_from_a_hundred_episodes():
+    pomdp, log = uniform_log("loadunload", 100, 20, 1)
+    learned = EMRPSR(discount=0.95, sizes=(14,), seed=1).fit(log)
+    again = EMRPSR(discount=0.95, sizes=(14,), seed=1).fit(log)
+    np.testing.assert_array_equal(learned.model_.rewards, again.model_.rewards)
+    assert learned.rank_ >= rpsr.rpsr(pomdp).dimension
+    assert learned.model_.actions == pomdp.actions
+    truth = pomdp.belief_model().filter()
+    filtered = learned.model_.filter()
+    rng = np.random.default_rng(5)
+    errors = []
+    for _ in range(30):
+        action = int(rng.integers(2))
+        errors.append(abs(filtered.predict(action) - truth.predict(action)).max())
+        seen = int(rng.choice(3, p=truth.predict(action)))
+        truth.update(action, seen)
+        filtered.update(action, seen)
+    assert max(errors[10:]) < 0.2  # a PSR's state is off by 1/2 here in its rewards alone
+    rewards = learned.model_.expected_rewards(filtered.state)
+    assert rewards == pytest.approx(pomdp.belief_model().expected_rewards(truth.state), abs=0.2)
+
+
+def test_the_pomdp_has_the_fitted_numbers_even_with_as_many_states_as_actions():
+    log = small_log(7, ends=False)
+    encoded = Encoded.of(log)
+    fitted = iterate(random_start(encoded, 2, np.random.default_rng(3)), encoded, PLAIN, 5)
+    pomdp = as_pomdp(fitted, log, 0.9)
+    np.testing.assert_allclose(pomdp.R, fitted.means.T, atol=1e-12)
+    for a, o in np.ndindex(2, 2):
+        expected = fitted.moves[a] * fitted.sights[a, o]
+        np.testing.assert_allclose(pomdp.D[a][o].toarray(), expected, atol=1e-12)
+
+
+def test_what_was_hardly_visited_earns_the_worst():
+    log = small_log(7, ends=False)
+    encoded = Encoded.of(log)
+    fitted = iterate(random_start(encoded, 2, np.random.default_rng(3)), encoded, PLAIN, 5)
+    assert fitted.visits.sum() == pytest.approx(log.steps)
+    wary = cautious(fitted, log, 0.5, 1e9)
+    assert wary == pytest.approx(np.full((2, 2), -1.0), abs=1e-6)  # 0 now, 1 less for ever
+    assert cautious(fitted, log, 0.5, 1e-9) == pytest.approx(fitted.means)
+
+
+def test_a_log_without_rewards_or_episodes_is_refused():
+    log = small_log(0)
+    blind = Trajectories(
+        log.action_names,
+        log.observation_names,
+        log.actions,
+        log.observations,
+        log.offsets,
+        log.terminated,
+    )
+    with pytest.raises(InputError, match="no rewards"):
+        EMRPSR().fit(blind)
+    with pytest.raises(InputError, match="at least 2"):
+        EMRPSR().fit(log.select(np.array([0])))

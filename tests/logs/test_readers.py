@@ -1,0 +1,238 @@
+"""Logs in files: what is read, in which order, and what is said about a bad one."""
+
+import gzip
+import itertools
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rpsr.errors import InputError
+from rpsr.logs import Columns, Trajectories, from_arrays, read_logs, stream_logs
+from rpsr.logs.readers import join
+
+GOOD = {
+    "actions": ["right", "left"],
+    "observations": ["dark", "light"],
+    "rewards": [0, 1.5],
+    "propensities": [0.5, 0.25],
+    "terminated": True,
+}
+
+
+def write(path, *episodes):
+    path.write_text("".join(json.dumps(e) + "\n" for e in episodes))
+    return path
+
+
+def same(a: Trajectories, b: Trajectories) -> bool:
+    def equal(x, y):
+        return (x is None and y is None) or (
+            x is not None and y is not None and np.array_equal(x, y)
+        )
+
+    names = (a.action_names, a.observation_names) == (b.action_names, b.observation_names)
+    columns = ("actions", "observations", "rewards", "propensities", "offsets", "terminated")
+    return names and all(equal(getattr(a, c), getattr(b, c)) for c in columns)
+
+
+def test_names_are_sorted_and_columns_kept(tmp_path):
+    other = {"actions": ["left"], "observations": ["dark"], "rewards": [-1], "propensities": [1]}
+    log = read_logs(write(tmp_path / "a.jsonl", GOOD, other))
+    assert log.action_names == ("left", "right")
+    assert log.observation_names == ("dark", "light")
+    assert log.actions.tolist() == [1, 0, 0]
+    assert log.rewards is not None
+    assert log.rewards.tolist() == [0, 1.5, -1]
+    assert log.terminated.tolist() == [True, False]  # a recording that says nothing was cut off
+
+
+def test_indices_count_up_to_the_largest_of_all_files(tmp_path):
+    write(tmp_path / "a.jsonl", {"actions": [0], "observations": [2]})
+    write(tmp_path / "b.jsonl", {"actions": [1], "observations": [0]})
+    log = read_logs(tmp_path)
+    assert (log.action_names, log.observation_names) == (("0", "1"), ("0", "1", "2"))
+    assert log.rewards is None
+    assert log.propensities is None
+
+
+def test_given_names_keep_their_order_and_allow_indices_beside_names(tmp_path):
+    file = write(tmp_path / "a.jsonl", {"actions": ["b", 1], "observations": [0, 0]})
+    log = read_logs(file, action_names=["b", "a"], observation_names=["x"])
+    assert log.actions.tolist() == [0, 1]
+
+
+@given(
+    st.lists(
+        st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xyz")), max_size=4), max_size=6
+    ),
+    st.integers(1, 5),
+    st.integers(1, 4),
+)
+def test_splitting_a_log_into_files_and_chunks_changes_nothing(
+    tmp_path_factory, episodes, files, chunk
+):
+    folder = tmp_path_factory.mktemp("logs")
+    records = [
+        {
+            "actions": [a for a, _ in pairs],
+            "observations": [o for _, o in pairs],
+            "rewards": [float(i) for i in range(len(pairs))],
+        }
+        for pairs in episodes
+    ]
+    whole = read_logs(write(folder / "whole.txt", *records))
+    cuts = np.array_split(np.arange(len(records)), files)
+    for i, cut in enumerate(cuts):
+        write(folder / f"{i}.jsonl", *(records[k] for k in cut))
+    parts = list(stream_logs(folder, chunk=chunk))
+    if records:
+        assert same(whole, join(parts))
+    stream = stream_logs(folder, chunk=chunk)
+    assert [p.steps for p in stream] == [p.steps for p in stream]  # it can be gone through again
+
+
+def test_gzip(tmp_path):
+    plain = write(tmp_path / "a.jsonl", GOOD)
+    packed = tmp_path / "b.jsonl.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    assert same(read_logs(plain), read_logs(packed))
+    packed.write_bytes(packed.read_bytes()[:-9])
+    with pytest.raises(InputError, match=r"b\.jsonl\.gz: broken gzip"):
+        read_logs(packed)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"actions": ["left"]}, "episode 1: observations: read 2 of them, expected 1"),
+        ({"actions": "left"}, 'episode 1: actions: read "left", expected a list'),
+        ({"observations": None}, "episode 1: observations: read nothing, expected a list"),
+        ({"actions": ["left", 1]}, "episode 1, step 1: action: read 1, expected a name, as before"),
+        ({"actions": ["left", True]}, "step 1: action: read True"),
+        ({"observations": ["dark", 0.5]}, "step 1: observation: read 0.5"),
+        ({"rewards": [0, "1"]}, "episode 1, step 1: rewards: read '1', expected a finite number"),
+        ({"rewards": [float("nan"), 0]}, "step 0: rewards: read nan"),
+        ({"propensities": [0, 1]}, "step 0: propensities: read 0, expected a probability above 0"),
+        ({"propensities": [1, 1.5]}, "step 1: propensities: read 1.5"),
+        ({"propensities": None}, "read no propensities; the first episode has"),
+        ({"terminated": 1}, "terminated: read 1, expected true or false"),
+        ({"reward": [0, 0]}, "read a key 'reward', expected actions"),
+        ({"states": [0, 0]}, "read states; the first episode has none"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(tmp_path, change, message):
+    file = write(tmp_path / "a.jsonl", GOOD, GOOD | change)
+    with pytest.raises(InputError) as caught:
+        read_logs(file)
+    assert str(caught.value).startswith(f"{file}:2: ")
+    assert message in str(caught.value)
+
+
+def test_a_name_that_does_not_exist(tmp_path):
+    file = write(tmp_path / "a.jsonl", GOOD)
+    with pytest.raises(InputError, match="step 0: action: read 'right', expected one of left"):
+        read_logs(file, action_names=["left"])
+
+
+def test_lines_that_are_no_episodes(tmp_path):
+    (tmp_path / "d.jsonl").write_text("{]\n")
+    with pytest.raises(InputError, match=r"d\.jsonl:1:2: not JSON"):
+        read_logs(tmp_path / "d.jsonl")
+    (tmp_path / "d.jsonl").write_text("[1]\n")
+    with pytest.raises(InputError, match=r"d\.jsonl:1: read \[1\], expected an object"):
+        read_logs(tmp_path / "d.jsonl")
+
+
+def test_places_that_hold_no_log(tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        read_logs(tmp_path / "nothing")
+    with pytest.raises(InputError, match="holds no log"):
+        read_logs(tmp_path)
+    empty = tmp_path / "a.jsonl"
+    empty.write_text("")
+    assert read_logs(empty).episodes == 0
+
+
+# ---- Parquet
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+TABLE = {
+    "episode": [7, 7, 8],
+    "step": [0, 1, 0],
+    "action": ["right", "left", "left"],
+    "observation": ["dark", "light", "dark"],
+    "reward": [0.0, 1.5, -1.0],
+    "propensity": [0.5, 0.25, 1.0],
+    "terminated": [False, True, False],
+}
+
+
+def parquet(path, **changes):
+    table = {k: v for k, v in (TABLE | changes).items() if v is not None}
+    pq.write_table(pa.table(table), path, row_group_size=2)
+    return path
+
+
+def test_parquet_and_json_lines_say_the_same(tmp_path):
+    other = {"actions": ["left"], "observations": ["dark"], "rewards": [-1], "propensities": [1]}
+    lines = read_logs(write(tmp_path / "a.jsonl", GOOD, other))
+    assert same(read_logs(parquet(tmp_path / "a.parquet")), lines)
+    renamed = tmp_path / "b.parquet"
+    pq.write_table(pa.table({f"my {k}": v for k, v in TABLE.items()}), renamed)
+    assert same(read_logs(renamed, columns=Columns(*(f"my {k}" for k in TABLE))), lines)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"step": [0, 2, 0]}, ":1: episode 0: row 2: step: read 2, expected 1"),
+        ({"step": [3, 4, 0]}, ":1: episode 0: step: read 3, expected 0 or 1"),
+        ({"terminated": [True, True, False]}, ":1: episode 0, step 1: terminated: read true"),
+        ({"reward": [0.0, None, 1.0]}, ":1: episode 0, step 1: rewards: read None"),
+        ({"action": None}, "has no column 'action' for the action; its columns are episode"),
+    ],
+)
+def test_what_is_wrong_with_a_table(tmp_path, changes, message):
+    file = parquet(tmp_path / "a.parquet", **changes)
+    with pytest.raises(InputError) as caught:
+        read_logs(file)
+    assert str(caught.value).startswith(str(file))
+    assert message in str(caught.value)
+
+
+def test_a_damaged_table(tmp_path):
+    file = tmp_path / "a.parquet"
+    file.write_bytes(b"PAR1 and nothing else")
+    with pytest.raises(InputError, match="not readable as Parquet"):
+        read_logs(file)
+
+
+# ---- arrays
+
+
+def test_tables_and_lists_of_arrays():
+    table = from_arrays([[0, 1], [1, 9]], [[2, 0], [1, 9]], [[0, 1], [2, 9]], lengths=[2, 1])
+    rows = from_arrays([[0, 1], [1]], [[2, 0], [1]], [[0, 1], [2]])
+    assert same(table, rows)
+    assert table.observation_names == ("0", "1", "2")
+    assert list(itertools.chain(table.truncated)) == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (([[0]], [[0], [1]]), "observations: read 2 episodes, expected 1"),
+        (([[0]], [[0, 1]]), "episode 0: observations: read 2 of them, expected 1"),
+        (([[0.5]], [[0]]), "actions: expected indices"),
+        (([0], [[0]]), "actions: expected a table"),
+        (([[-1]], [[0]]), "episode 0, step 0: actions: read -1"),
+    ],
+)
+def test_arrays_that_do_not_fit(columns, message):
+    with pytest.raises(InputError, match=message):
+        from_arrays(*columns)

@@ -1,0 +1,129 @@
+"""A filter on a model that is wrong: it goes on, and what it says are probabilities."""
+
+from copy import copy
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rpsr import domains
+from rpsr.models import DenseOperators, LinearModel, RobustFilter, Unknown
+from rpsr.models.filter import clipped
+
+
+def garbage(numbers, n=2, scale=1.0):
+    """A model of 2 actions and 2 observations whose parameters mean nothing."""
+    values = np.resize(np.array(numbers, dtype=np.float64), 4 * n * n + 2 * n + 2 * n) * scale
+    cut = np.split(values, [4 * n * n, 4 * n * n + n, 4 * n * n + 2 * n])
+    return LinearModel(
+        kind="learned",
+        name="garbage",
+        actions=("a", "b"),
+        observations=("x", "y"),
+        start=cut[1],
+        operators=DenseOperators(cut[0].reshape(2, 2, n, n)),
+        normalizer=cut[2],
+        rewards=cut[3].reshape(n, 2),
+        discount=0.9,
+        domain=Unknown(),
+    )
+
+
+@given(
+    st.lists(
+        st.one_of(st.floats(-2, 2), st.floats(allow_nan=False), st.sampled_from([0.0, np.inf])),
+        min_size=1,
+        max_size=24,
+    ),
+    st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), max_size=20),
+)
+def test_garbage_never_gives_anything_but_probabilities(numbers, history):
+    state = garbage(numbers).filter()
+    assert isinstance(state, RobustFilter)
+    for a, o in history:
+        state.update(a, o)
+        assert np.isfinite(state.state).all()
+        for action in range(2):
+            p = state.predict(action)
+            assert (p >= 0).all()
+            assert p.sum() == pytest.approx(1, abs=1e-12)
+    assert np.isfinite(state.negative_mass)
+    assert np.isfinite(state.memory).all()
+    assert len(state.memory) == len(garbage(numbers).filter().memory)
+
+
+def test_on_a_true_model_it_filters_like_any_other():
+    belief = domains.build("tiger").belief_model()
+    plain, robust = belief.filter(), RobustFilter(belief)
+    for a, o in [("listen", 0), ("listen", 1), ("open-left", 0), ("listen", 0)]:
+        np.testing.assert_allclose(plain.update(a, o), robust.update(a, o), atol=1e-15)
+        np.testing.assert_allclose(plain.predict("listen"), robust.predict("listen"), atol=1e-15)
+    assert (robust.resets, robust.negative_mass) == (0, 0)
+
+
+def test_what_is_impossible_resets_and_replays():
+    """In state 0, x is sure; y is sure after b. Seeing y after a cannot be."""
+    model = garbage(np.zeros(1))
+    operators = np.zeros((2, 2, 2, 2))
+    operators[0, 0] = np.eye(2)  # a shows x and changes nothing
+    operators[1, 1] = [[0, 1], [0, 1]]  # b shows y and leads to state 1
+    model = LinearModel(
+        "learned",
+        "two",
+        ("a", "b"),
+        ("x", "y"),
+        np.array([1.0, 0.0]),
+        DenseOperators(operators),
+        np.ones(2),
+        np.zeros((2, 2)),
+        0.9,
+        Unknown(),
+    )
+    state = model.filter()
+    assert isinstance(state, RobustFilter)
+    assert state.update("b", "y").tolist() == [0, 1]
+    # Back to [1, 0]; replaying b y gives [0, 1]; a y is impossible from there too: start again.
+    assert state.update("a", "y").tolist() == [1, 0]
+    assert state.resets == 1
+    assert state.update("a", "x").tolist() == [1, 0]
+    before = copy(state)
+    after = state.after("b", "y")
+    assert (state.state.tolist(), after.state.tolist()) == ([1, 0], [0, 1])
+    assert before.state.tolist() == [1, 0]
+
+
+def test_negative_mass_is_counted():
+    model = garbage([0.0])
+    operators = np.zeros((2, 2, 1, 1))
+    operators[0, 0], operators[0, 1] = 1.25, -0.25
+    model = LinearModel(
+        "learned",
+        "negative",
+        ("a", "b"),
+        ("x", "y"),
+        np.ones(1),
+        DenseOperators(operators),
+        np.ones(1),
+        np.zeros((1, 2)),
+        0.9,
+        Unknown(),
+    )
+    state = model.filter()
+    state.update("a", "x")
+    assert isinstance(state, RobustFilter)
+    assert state.negative_mass == 0.25
+    assert state.predict("a").tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("make", [Unknown, None])
+def test_a_reward_cannot_be_passed(make):
+    model = domains.build("tiger").belief_model() if make is None else garbage([0.5])
+    with pytest.raises(TypeError):
+        model.filter().update(0, 0, 1.0)  # pyright: ignore
+
+
+def test_clipping():
+    assert clipped(np.array([0.5, -0.1, 0.5])).tolist() == [0.5, 0, 0.5]
+    assert clipped(np.array([-1.0, np.nan])).tolist() == [0.5, 0.5]
+    assert clipped(np.array([1e308, 1e308])).tolist() == [0.5, 0.5]
