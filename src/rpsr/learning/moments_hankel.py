@@ -73,8 +73,8 @@ class Hankel:
         return bool(self.features[1] > 0)
 
 
-def hankel(moments: Moments) -> Hankel:
-    """The expectations that moments estimate."""
+def hankel(moments: Moments, *, operators: bool = True) -> Hankel:
+    """The expectations that moments estimate; without those for operators, slice 0 alone."""
     plan, windows = moments.plan, max(moments.windows, 1)
     nodes = moments.nodes / UNIT
     weight = moments.stats[..., WEIGHT] / UNIT
@@ -90,8 +90,9 @@ def hankel(moments: Moments) -> Hankel:
     p[0] = nodes[0] / windows
     square[0] = p[0] ** 2
     ratio0 = np.full(len(nodes), 1.0 / n_observations)  # whatever came before
+    needed = set(plan.nodes if operators else (*plan.tests, *plan.reward_tests))
     for word, node in plan.nodes.items():
-        if not word:
+        if not word or word not in needed:
             continue
         parent, action = plan.nodes[word[:-1]], word[-1] // n_observations
         below, n = weight[plan.rows[parent], action], count[plan.rows[parent], action]
@@ -119,7 +120,7 @@ def hankel(moments: Moments) -> Hankel:
     r = p[at, None] * mean
     vr = v[at, None] * (mean**2 + spread0) + square[at, None] * shy / (count + 1)
     vr += floor[at, None, None] * max(float(spread0.max(initial=0.0)), 1e-12)
-    heads = heads_of(plan)
+    heads = heads_of(plan) if operators else [()]
     return Hankel(plan, gather(plan, p, r, heads), gather(plan, v, vr, heads), float(windows))
 
 
