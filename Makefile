@@ -21,14 +21,9 @@ $(VENV)/.docs: $(VENV)/.core
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
 	@touch $@
 
-# The paper's results as far as they are implemented: the case study's core sets, then the table of
-# reward errors (its eight domains first, then the other built-in ones).
+# The paper's evaluation, into reproduction/; interrupted, it goes on where it was.
 reproduce: $(VENV)/.core
-	$(BIN)/rpsr core loadunload --model psr
-	$(BIN)/rpsr core loadunload --model rpsr
-	$(BIN)/rpsr accuracy loadunload
-	$(BIN)/rpsr accuracy 4x3 heavenhell iff line4-2goals loadunload paint parr stand-tiger \
-	  1d 4x4 cheese floatreset hallway hallway2 network rock-sample shuttle t-maze tag tiger tiger-grid
+	$(BIN)/rpsr reproduce
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto --cov --cov-report=term
@@ -49,6 +44,8 @@ bench: $(VENV)/.core
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/core_search.py
 	$(BIN)/python benchmarks/core_search.py --growth
+	$(BIN)/python benchmarks/simulation.py
+	$(BIN)/python benchmarks/exact.py
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .coverage
+	rm -rf $(VENV) build dist reproduction .pytest_cache .ruff_cache .coverage

@@ -2,6 +2,7 @@
 
     python benchmarks/exact.py [NAMES...] [--corpus DIR] [--pomdp-solve PATH] [--repeats N]
                                [--limit SECONDS] [--model pomdp|rpsr]
+    python benchmarks/exact.py --growth [--repeats N] [--limit SECONDS] [--model pomdp|rpsr]
 
 One core, taking turns, domain by domain. Seconds are processor seconds (user and system), which a
 busy machine does not stretch: ours inside `solve()` with compiled kernels, best of N; the peer's
@@ -16,11 +17,15 @@ included. The peer runs at its default stop, which compares successive sets of v
 tolerance of 1e-9 and proves no bound: on some domains its answer is off by 1e-5.
 Without --pomdp-solve ours runs alone. Files come from --corpus or the folder RPSR_CORPUS names;
 where there is none, built-in domains are written to text.
+
+--growth shows how the cost grows instead: load/unload with 5, 10, 20 and 40 cells, for each pass of
+branch and bound (or backup, with a horizon) the vectors it ended with, its programs and seconds.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import os
 import resource
@@ -36,6 +41,7 @@ from rpsr.predictive.constructors import rpsr
 from rpsr.sources import load_pomdp, save
 
 EPSILON = 1e-9
+CELLS, STEPS = (5, 10, 20, 40), 20  # of --growth
 METHODS = ("incprune", "witness", "enum", "twopass")
 FILES = {  # file, discount where the file's own is 1, built-in name
     "tiger.aaai": ("tiger.aaai.POMDP", None, None),
@@ -98,6 +104,33 @@ def find(name: str, corpus: Path | None, folder: Path) -> Path | None:
     return folder / f"{built_in}.pomdp"
 
 
+def growth(kind: str, limit: float, repeats: int) -> None:
+    """Load/unload in growing sizes: for ever, and for a horizon."""
+    print(
+        f"{'cells':>5} {'n':>4} {'steps':>5} {'pass':>4} {'vectors':>7} {'programs':>8} "
+        f"{'seconds':>9}"
+    )
+    for cells, horizon in itertools.product(CELLS, (None, STEPS)):
+        pomdp = build(f"loadunload:cells={cells}")
+        model = rpsr(pomdp) if kind == "rpsr" else pomdp.belief_model()
+        planner = ValueIteration(horizon=horizon, epsilon=EPSILON, time_limit=limit)
+        runs = [planner.solve(model, silent) for _ in range(repeats)]
+        found = min(runs, key=lambda run: run.seconds)
+        steps, programs, seconds = horizon or "ever", 0, 0.0
+        for row in found.trace:
+            print(
+                f"{cells:5} {model.dimension:4} {steps:>5} {row.iteration:4} {row.vectors:7} "
+                f"{row.programs - programs:8} {row.seconds - seconds:9.4f}"
+            )
+            programs, seconds = row.programs, row.seconds
+        end = "" if found.status.reached_goal else f"  {found.status.name.lower()}"
+        print(
+            f"{cells:5} {model.dimension:4} {steps:>5}  all {len(found.vectors):7} {programs:8} "
+            f"{found.seconds:9.4f}{end}\n",
+            flush=True,
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help=f"of {', '.join(FILES)}")
@@ -106,10 +139,14 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--limit", type=float, default=20.0, help="seconds for each run")
     parser.add_argument("--model", choices=["pomdp", "rpsr"], default="pomdp")
+    parser.add_argument("--growth", action="store_true", help="load/unload in growing sizes")
     options = parser.parse_args()
     began = time.perf_counter()
     ValueIteration(epsilon=1e-3).solve(build("tiger").belief_model(), silent)
     print(f"first solve (tiger): {time.perf_counter() - began:.2f} s of wall time\n")
+    if options.growth:
+        growth(options.model, options.limit, options.repeats)
+        return
     print(
         f"{'domain':15} {'n':>3} {'ours s':>9} {'peer s':>8} {'method':>9} {'ratio':>7} "
         f"{'vectors':>7} {'programs':>8} {'passes':>6} {'proven':>8} {'over':>7} {'value':>16}"

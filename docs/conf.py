@@ -1,9 +1,12 @@
 """Sphinx configuration; built by `make docs` with warnings as errors."""
 
+import re
+
 from docutils.nodes import SkipNode
 from latex2mathml.converter import convert
 
 from rpsr import __version__
+from rpsr.report.svg import inline_svg
 
 project = "rpsr"
 author = "the rpsr contributors"
@@ -44,6 +47,27 @@ def setup(app):
                 shown.append(line)
             lines[:] = shown
 
+    def with_figures(app, page, source):
+        """After each example of the gallery, what it draws, in the colours of the site."""
+        if page != "reference/gallery":
+            return
+        namespace, shown = {}, []
+        pieces = re.split(r"(^```python\n.*?^```\n)", source[0], flags=re.DOTALL | re.MULTILINE)
+        for piece in pieces:
+            shown.append(piece)
+            if not piece.startswith("```python"):
+                continue
+            before = namespace.get("figure")
+            exec(piece.removeprefix("```python\n").removesuffix("```\n"), namespace)
+            figure = namespace.get("figure")
+            if figure is not before:
+                alt = "What the example above draws"
+                svg = inline_svg(figure, alt=alt, prefix=f"gallery{len(shown)}")
+                shown.append(f"\n```{{raw}} html\n<div class=drawn>{svg}</div>\n```\n")
+        style = "body { --paper: var(--color-background-primary) } .drawn { overflow-x: auto }"
+        shown.append(f"\n```{{raw}} html\n<style>{style}</style>\n```\n")
+        source[0] = "".join(shown)
+
     def as_mathml(display):
         def visit(writer, node):
             writer.body.append(convert(node.astext(), display=display))
@@ -54,3 +78,4 @@ def setup(app):
     app.add_html_math_renderer("mathml", as_mathml("inline"), as_mathml("block"))
     app.connect("autodoc-process-docstring", escape_bars, priority=600)
     app.connect("autodoc-process-docstring", as_written, priority=400)
+    app.connect("source-read", with_figures)

@@ -9,7 +9,18 @@ from typing import Any
 import pytest
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = ["explanation/predictive-states.md", "explanation/errata.md", "howto/is-a-psr-enough.md"]
+PAGES = [
+    "explanation/predictive-states.md",
+    "explanation/errata.md",
+    "explanation/planning.md",
+    "howto/is-a-psr-enough.md",
+    "howto/reading-the-report.md",
+    "howto/solve-a-file.md",
+    "howto/your-own-policy.md",
+    "reference/gallery.md",
+    "tutorials/load-unload.md",
+    "howto/choosing-a-planner.md",
+]
 BLOCK = re.compile(r"^```(python)\n(.*?)^```\n(?:```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
 
 

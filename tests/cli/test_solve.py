@@ -2,18 +2,28 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numba
 import pytest
 
 from rpsr import save
 from rpsr.cli.app import main
 from rpsr.domains import build
-from rpsr.planning import PLANNER_NAMES, load_policy, read_alpha, read_pg, solve
+from rpsr.planning import (
+    PLANNER_NAMES,
+    load_policy,
+    planner_options,
+    read_alpha,
+    read_pg,
+    solve,
+)
 from rpsr.planning.enumeration import Enumeration
+from rpsr.planning.exact import ValueIteration
 from rpsr.planning.reachable import Reachable
 from rpsr.planning.solution import ProgressRow, Status
 from rpsr.predictive import rpsr
@@ -39,8 +49,10 @@ def test_every_model_is_planned_on(say, model):
     assert found["value"] == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize("planner", PLANNER_NAMES)
-def test_every_planner_can_be_named(say, planner):
+@pytest.mark.parametrize(
+    "planner", [name for name in PLANNER_NAMES if "horizon" in planner_options(name)]
+)
+def test_every_planner_of_horizons_can_be_named(say, planner):
     words = ("--planner", planner, "--horizon", "3", "--json", "--seed", "7")
     code, out, _ = say("solve", "parr", *words)
     found = json.loads(out)
@@ -112,10 +124,11 @@ def test_a_policy_on_standard_output_is_alone_there(capfdbinary):
             ["--planner", "nope"],
             f"no planner is called 'nope'; there is {', '.join(PLANNER_NAMES)}",
         ),
-        (["--horizon", "0"], "read 0, expected a number above 0"),
-        (["--epsilon", "-1"], "expected a number above 0"),
-        (["--epsilon", "nan"], "expected a number above 0"),
-        (["--time-limit", "0"], "expected a number above 0"),
+        (["--horizon", "0"], "read 0, expected a finite number above 0"),
+        (["--epsilon", "-1"], "expected a finite number above 0"),
+        (["--epsilon", "nan"], "expected a finite number above 0"),
+        (["--epsilon", "inf"], "expected a finite number above 0"),
+        (["--time-limit", "0"], "expected a finite number above 0"),
         (["--model", "mdp"], "mdp"),
     ],
 )
@@ -125,10 +138,44 @@ def test_usage(say, words, message):
     assert message in err
 
 
-def test_an_option_that_a_planner_lacks_is_not_passed_over_in_silence(say):
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--horizon", "3", "-o", "p.pg"], "p.pg: a plan for a horizon is a tree"),
+        (["-o", "nowhere/p.alpha"], "nowhere/p.alpha: its folder does not exist"),
+        (["--checkpoint", "nowhere/c"], "nowhere/c: its folder does not exist"),
+        (["--horizon", "3", "--checkpoint", "c"], "planning a horizon cannot go on"),
+        (["--planner", "enumeration", "--checkpoint", "c"], "planner enumeration cannot go on"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_planning(say, monkeypatch, words, message):
+    for planner in (ValueIteration, Enumeration):
+        monkeypatch.setattr(planner, "solve", lambda *_: pytest.fail("planned"))
+    code, out, err = say("solve", "parr", *words)
+    assert (code, out) == (1, "")
+    assert message in err
+    assert not any(Path(name).exists() for name in ("p.pg", "nowhere", "c"))
+
+
+def test_an_option_that_a_planner_lacks_is_not_passed_over_in_silence(say, monkeypatch):
+    verb = sys.modules["rpsr.planning.solve"]
+    monkeypatch.setattr(verb, "planner_options", lambda name: ("horizon",))
     code, _, err = say("solve", "parr", "--planner", "reachable", "--memory-limit", "1000000")
     assert code == 1
     assert err == "rpsr: planner reachable has no memory limit\n"
+
+
+@pytest.mark.parametrize("planner", ["vi", "reachable"])
+def test_a_memory_limit_is_exit_3_or_refused(say, planner):
+    words = ("--planner", planner, "--json", "-o", "p.json", "--memory-limit")
+    code, out, _ = say("solve", "parr", *words, "3000")
+    found = json.loads(out)
+    assert (code, found["status"]) == (3, "memory")
+    assert found["lower"] <= PARR <= found["upper"]
+    assert len(load_policy("p.json", build("parr").belief_model()).vectors) == found["vectors"]
+    code, _, err = say("solve", "parr", *words, "50")
+    assert code == 1
+    assert "but the model alone takes" in err
 
 
 # ---- limits, interrupts, progress
@@ -153,6 +200,7 @@ def stopping(status):
         (Status.TIME, 3),
         (Status.MEMORY, 3),
         (Status.ITERATIONS, 3),
+        (Status.SIZE, 3),
         (Status.NO_UPPER_BOUND, 3),
         (Status.INTERRUPTED, 130),
         (Status.SOLVED, 0),
@@ -162,6 +210,7 @@ def test_where_it_stopped_decides_the_exit_code_and_the_best_is_written(
     say, monkeypatch, status, code
 ):
     monkeypatch.setattr(Reachable, "solve", stopping(status))
+    monkeypatch.setattr(Reachable, "resume", Reachable.solve, raising=False)
     words = ("--planner", "reachable", "--json", "-o", "p.json", "--checkpoint", "c.ckpt")
     given, out, err = say("solve", "parr", *words)
     found = json.loads(out)
@@ -187,11 +236,9 @@ def test_a_checkpoint_is_gone_on_from(say, monkeypatch):
         return self.solve(model, progress)
 
     words = ("solve", "parr", "--planner", "reachable", "--checkpoint", "c.ckpt")
-    assert say(*words)[0] == 0
-    code, _, err = say(*words)
-    assert code == 1
-    assert "planner reachable cannot go on from a checkpoint" in err
     monkeypatch.setattr(Reachable, "resume", resume, raising=False)
+    assert say(*words)[0] == 0
+    assert given == []
     assert say(*words)[0] == 0
     assert given == [(8, 7)]
 
@@ -206,6 +253,51 @@ def test_progress_is_drawn_on_a_terminal_only(say, monkeypatch):
     names = ["seconds", "iteration", "lower", "upper", "gap", "residual", "vectors", "points"]
     assert head.split() == [*names, "programs"]
     assert [row.split() for row in rows] == [["0.5", "1", "1", "8"]]  # the second came too soon
+
+
+def test_compiling_is_announced_once_where_it_happens(say, monkeypatch):
+    plain, kernels = Reachable.solve, [0, 2]
+
+    def compiling(self, model, progress):
+        for _ in range(kernels.pop()):
+            numba.njit(lambda x: x + 1)(1)
+        return plain(self, model, lambda row: None)
+
+    monkeypatch.setattr(Reachable, "solve", compiling)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    words = ("solve", "parr", "--planner", "reachable")
+    assert say(*words)[2].count("rpsr: compiling kernels, once; they are kept on disk\n") == 1
+    assert "compiling" not in say(*words)[2]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of another kind")
+def test_a_signal_from_outside_is_heeded_in_the_middle_of_work():
+    words = ["solve", "4x3", "--epsilon", "1e-9", "--json", "-o", "p.json"]
+    program = f"""
+import sys
+from rpsr.cli.app import main
+from rpsr.planning import residual
+search = residual.search
+
+def announced(*arguments):  # planning is under way: compiled work begins
+    print("busy", file=sys.stderr, flush=True)
+    residual.search = search
+    return search(*arguments)
+
+residual.search = announced
+sys.exit(main({words!r}))
+"""
+    running = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert running.stderr.readline() == "busy\n"
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=120)
+    assert (running.returncode, err) == (130, "")
+    found = json.loads(out)
+    assert found["status"] == "interrupted"
+    assert found["lower"] <= 1.88988 <= found["upper"]
+    assert len(load_policy("p.json", build("4x3").belief_model()).vectors) == found["vectors"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of another kind")
@@ -233,3 +325,18 @@ sys.exit(main({words!r}))
     assert found["lower"] <= found["upper"]
     stored = load_policy("p.json", build("4x3").belief_model())
     assert len(stored.vectors) == found["vectors"]
+
+
+def test_compressed_planning_says_what_it_saved_and_answers_for_the_pomdp(say):
+    first = json.loads(say("solve", "loadunload", "--json")[1])
+    second = json.loads(say("solve", "loadunload", "--compress", "--json")[1])
+    assert second["value"] == pytest.approx(first["value"], abs=2e-6)
+    assert (second["dimension"], second["compressed"]["dimension"]) == (10, 9)
+    assert first["compressed"] is None
+    assert "dimension 9" in say("solve", "loadunload", "--compress")[1]
+
+
+def test_only_a_pomdp_is_compressed(say):
+    code, _, err = say("solve", "tiger", "--compress", "--model", "rpsr")
+    assert code == 1
+    assert "--compress makes a POMDP smaller" in err

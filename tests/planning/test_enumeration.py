@@ -1,5 +1,6 @@
 """Enumeration against sums one can write down and against every policy tree of two steps."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -7,10 +8,12 @@ import pytest
 from hypothesis import given, settings
 from tests.models.builders import Sizes, pomdps, random_exact, rotated
 
-from rpsr import POMDP, ModelError
+from rpsr import POMDP, InputError, ModelError
 from rpsr.domains import build
 from rpsr.planning.enumeration import Enumeration
+from rpsr.planning.exact import ValueIteration
 from rpsr.planning.solution import Status
+from rpsr.planning.trees import PolicyTree
 
 
 def ignore(row):
@@ -86,10 +89,36 @@ def test_coordinates_do_not_matter():
     assert len(turned.vectors) == len(plain.vectors)
 
 
-def test_too_large_a_cross_sum_is_refused(monkeypatch):
-    monkeypatch.setattr("rpsr.planning.backup.LARGEST_CROSS_SUM", 8)
-    with pytest.raises(ModelError, match="too large to enumerate"):
-        Enumeration(horizon=3).solve(build("tiger").belief_model(), ignore)
+@pytest.mark.parametrize("planner", [Enumeration(horizon=4), ValueIteration(horizon=4)])
+def test_too_large_a_cross_sum_is_a_limit_that_leaves_bounds(planner, monkeypatch):
+    model = build("tiger").belief_model()
+    full = planner.solve(model, ignore)
+    monkeypatch.setattr("rpsr.planning.backup.LARGEST_CROSS_SUM", 10)
+    short = planner.solve(model, ignore)
+    assert short.status is Status.SIZE
+    assert not short.status.reached_goal
+    assert 1 <= len(short.stages) < 4
+    assert short.lower <= full.value <= short.upper
+
+
+@pytest.mark.parametrize("planner", [Enumeration(horizon=4), ValueIteration(horizon=4)])
+def test_stopped_before_anything_was_pruned_there_is_a_plan_for_one_step(planner):
+    model = build("tiger").belief_model()
+    full = planner.solve(model, ignore)
+    none = replace(planner, max_iterations=0).solve(model, ignore)
+    assert none.status is Status.ITERATIONS
+    assert none.horizon == len(none.stages) == 1
+    assert PolicyTree.of(none).value(model) == none.value == -1  # listening
+    assert none.lower <= full.value <= none.upper
+
+
+def test_what_floats_cannot_prove_is_refused():
+    model = build("tiger").belief_model()
+    with pytest.raises(ModelError, match="floats can prove no less than"):
+        Enumeration(epsilon=1e-13).solve(model, ignore)
+    for epsilon in (0.0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(InputError, match="expected a finite number above 0"):
+            Enumeration(epsilon=epsilon).solve(model, ignore)
 
 
 def test_limits_leave_bounds_that_hold():

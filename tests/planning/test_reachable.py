@@ -11,9 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.models.builders import Sizes, bayes, dense_process, random_exact, rotated
 
-from rpsr import POMDP, ModelError
+from rpsr import POMDP, InputError, ModelError
 from rpsr.domains import build, tabulate
 from rpsr.models import Unknown
+from rpsr.planning import controllers, graph
+from rpsr.planning.controllers import extract_controller
+from rpsr.planning.enumeration import Enumeration
 from rpsr.planning.exact import ValueIteration
 from rpsr.planning.graph import explore
 from rpsr.planning.reachable import Reachable
@@ -118,22 +121,121 @@ def test_merging_far_too_much_still_gives_bounds_that_hold():
     assert wide.lower <= truth <= wide.upper
 
 
-def test_too_many_states_are_refused():
-    with pytest.raises(ModelError, match="do not close within 50 states"):
-        solve(build("paint"), Reachable(limit=50))
-    with pytest.raises(ModelError, match=r"do not close within 1e-09 seconds"):
-        solve(build("paint"), Reachable(time_limit=1e-9))
+def test_exploring_says_which_limit_it_met():
+    for options, reached in (
+        ({"limit": 50}, "50 states"),
+        ({"time_limit": 1e-9}, "1e-09 seconds"),
+        ({"memory_limit": 500}, "500"),
+    ):
+        with pytest.raises(ModelError, match=f"do not close within {reached}"):
+            explore(build("paint").belief_model(), **options)
+
+
+@pytest.mark.parametrize("kind", ["belief", "rpsr"])
+@pytest.mark.parametrize("off", [-1e-3, 1e-3])
+def test_a_linear_system_badly_solved_loosens_the_lower_bound_and_no_more(kind, off, monkeypatch):
+    pomdp = paper("loadunload")
+    model = pomdp.belief_model() if kind == "belief" else rpsr(pomdp)
+    truth = solve(model, Reachable()).value
+    plain = controllers._Equations.solve
+    shift = off * np.atleast_1d(model.normalizer)  # a vector of `off` at every corner
+    monkeypatch.setattr(controllers._Equations, "solve", lambda self: plain(self) + shift)
+    found = solve(model, Reachable(epsilon=1.0))
+    assert found.value == pytest.approx(truth + off, abs=1e-9)
+    assert found.lower <= truth <= found.upper
+    assert found.lower == pytest.approx(truth + min(off, 0), abs=1e-9)
+
+
+@pytest.mark.parametrize("digits", [3, 6, 9])
+def test_a_discount_near_one_ends_with_the_best_policy(digits):
+    # Two states in full view: leave the poor one at once, then earn 1 a step for ever.
+    pomdp = POMDP.from_arrays(
+        np.array([np.eye(2), [[0, 1], [0, 1]]]),
+        np.stack([np.eye(2)] * 2),
+        np.array([[0.9, 0.0], [1.0, 0.0]]),
+        start=[1.0, 0.0],
+        discount=1 - Fraction(1, 10**digits),
+    )
+    found = solve(pomdp, Reachable())
+    answer = 10.0**digits - 1
+    assert found.lower <= answer <= found.upper
+    assert found.value == pytest.approx(answer, rel=1e-6)
+    assert found.gap < 1e-4 * answer
+
+
+@pytest.mark.parametrize("planner", [Reachable(), ValueIteration(), Enumeration()])
+def test_a_discount_that_floats_hardly_tell_from_one_is_refused(planner):
+    with pytest.raises(ModelError, match="can hardly tell discount"):
+        solve(build("tiger").with_discount("0.9999999999999999"), planner)
+
+
+# ---- limits
+
+
+def interrupting(calls):
+    """`explore`'s expansion, interrupted after so many calls."""
+    left = iter(range(calls))
+
+    def expand(self, states, sources, action, observation):
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        plain(self, states, sources, action, observation)
+
+    plain = graph._Builder.expand
+    return expand
+
+
+@pytest.mark.parametrize("horizon", [None, 30])
+@pytest.mark.parametrize("kind", ["belief", "rpsr"])
+@pytest.mark.parametrize("stop", ["states", "time", "memory", "little memory", "interrupt"])
+def test_a_limit_leaves_bounds_that_hold_and_a_policy_worth_the_lower_one(
+    horizon, kind, stop, monkeypatch
+):
+    pomdp = build("loadunload").with_discount("0.95")
+    model = pomdp.belief_model() if kind == "belief" else rpsr(pomdp)
+    truth = solve(model, Reachable(horizon=horizon)).value
+    if stop == "interrupt":
+        monkeypatch.setattr(graph._Builder, "expand", interrupting(20))
+    limits = {
+        "states": {"limit": 15},
+        "time": {"time_limit": 1e-9},
+        "memory": {"memory_limit": 8_000},
+        "little memory": {"memory_limit": 800},
+        "interrupt": {},
+    }
+    found = solve(model, Reachable(horizon=horizon, **limits[stop]))
+    expected = {"states": Status.SIZE, "time": Status.TIME, "interrupt": Status.INTERRUPTED}
+    assert found.status is expected.get(stop, Status.MEMORY)
+    assert found.extras["states"] < 26
+    assert found.lower <= truth <= found.upper
+    assert found.upper - found.lower > 1e-3
+    assert found.epsilon is None
+    if horizon is None:
+        assert extract_controller(found).value(model) == pytest.approx(found.value, abs=1e-12)
+        assert found.lower == pytest.approx(found.value, abs=1e-9)
+    else:
+        assert found.horizon == len(found.stages) < horizon
+
+
+def test_more_memory_closes_the_gap_and_a_model_that_does_not_fit_is_refused():
+    model = build("loadunload").with_discount("0.95").belief_model()
+    gaps = [solve(model, Reachable(memory_limit=size)).gap for size in (2_000, 10_000, 100_000)]
+    assert gaps[0] >= gaps[1] > gaps[2]
+    assert gaps[2] < 1e-9
+    with pytest.raises(InputError, match="memory limit: read 100, but the model alone takes 240"):
+        solve(model, Reachable(memory_limit=100))
 
 
 def test_a_partial_graph_marks_what_it_left_open():
-    graph = explore(build("paint").belief_model(), limit=50, partial=True)
-    assert graph.open.any()
-    assert len(graph.states) <= 50
-    assert set(graph.edges.source) == set(np.flatnonzero(~graph.open))
-    assert (graph.depth[graph.open] == graph.depth.max()).all()
-    total = np.zeros((len(graph.states), 4))
-    np.add.at(total, (graph.edges.source, graph.edges.action), graph.edges.probability)
-    assert np.allclose(total[~graph.open], 1)
+    found = explore(build("paint").belief_model(), limit=50, partial=True)
+    assert found.open.any()
+    assert found.stopped is Status.SIZE
+    assert len(found.states) <= 50
+    assert set(found.edges.source) == set(np.flatnonzero(~found.open))
+    assert (found.depth[found.open] == found.depth.max()).all()
+    total = np.zeros((len(found.states), 4))
+    np.add.at(total, (found.edges.source, found.edges.action), found.edges.probability)
+    assert np.allclose(total[~found.open], 1)
 
 
 # ---- values

@@ -17,9 +17,13 @@ from rpsr.cli import domains
 from rpsr.cli.accuracy import accuracy
 from rpsr.cli.convert import convert
 from rpsr.cli.core import core
+from rpsr.cli.evaluate import evaluate
 from rpsr.cli.info import info
 from rpsr.cli.options import STANDARD_STREAM
 from rpsr.cli.output import note
+from rpsr.cli.report import report
+from rpsr.cli.reproduce import reproduce
+from rpsr.cli.simulate import simulate
 from rpsr.cli.solve import solve
 from rpsr.errors import RpsrError
 
@@ -31,10 +35,14 @@ app = App(
     help_format="plaintext",
     suppress_keyboard_interrupt=False,
 )
+app.command(reproduce)
 app.command(info)
 app.command(core)
 app.command(accuracy)
 app.command(solve)
+app.command(simulate)
+app.command(evaluate)
+app.command(report)
 app.command(convert)
 app.command(domains.app)
 app.register_install_completion_command()

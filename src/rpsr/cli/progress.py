@@ -49,6 +49,23 @@ def counted_progress(what: str, total: int) -> Generator[Callable[[str], None]]:
 
 
 @contextmanager
+def measured_progress(what: str) -> Generator[Callable[[int, int], None]]:
+    """A bar for work that says how much of how much is done."""
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(
+        *columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True
+    ) as bars:
+        task = bars.add_task(what, total=None)
+        yield lambda done, total: bars.update(task, completed=done, total=total)
+
+
+@contextmanager
 def planning_progress() -> Generator[Progress]:
     """The one row of planning, as a growing table; nothing where standard error is no terminal."""
     if not sys.stderr.isatty():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -14,6 +17,7 @@ from rpsr.cli.progress import planning_progress
 
 if TYPE_CHECKING:
     from rpsr.models import LinearModel
+    from rpsr.planning.compress import Compressed
     from rpsr.planning.solution import Solution
 
 Kind = Literal["pomdp", "psr", "rpsr", "ra-psr"]
@@ -28,8 +32,8 @@ def _existing(_type: Any, name: str) -> None:
 
 
 def _positive(_type: Any, value: float | None) -> None:
-    if value is not None and not value > 0:
-        raise ValueError(f"read {value}, expected a number above 0")
+    if value is not None and not 0 < value < float("inf"):
+        raise ValueError(f"read {value}, expected a finite number above 0")
 
 
 def solve(
@@ -57,7 +61,8 @@ def solve(
         float | None, Parameter(validator=_positive, help="Seconds after which to stop.")
     ] = None,
     memory_limit: Annotated[
-        int | None, Parameter(validator=_positive, help="Bytes after which to stop.")
+        int | None,
+        Parameter(validator=_positive, help="Bytes that planning may take, its model included."),
     ] = None,
     seed: Annotated[int | None, Parameter(help="Seed of planners that use chance.")] = None,
     output: Annotated[
@@ -73,6 +78,14 @@ def solve(
         Path | None,
         Parameter(help="Keep what was found here when planning stops; go on from it if it exists."),
     ] = None,
+    compress: Annotated[
+        bool,
+        Parameter(
+            negative="",
+            help="Plan without states never reached and without what no observation or reward "
+            "depends on; the result is the POMDP's. Pays where the quotient is much smaller.",
+        ),
+    ] = False,
     normalize: Normalize = False,
     discount: Discount = None,
     json: Json = False,
@@ -83,14 +96,21 @@ def solve(
     shown and written in every case.
     """
     from rpsr.errors import InputError
-    from rpsr.planning.checkpoint import load_checkpoint, resume, save_checkpoint
+    from rpsr.planning.checkpoint import Resumable, load_checkpoint, resume, save_checkpoint
     from rpsr.planning.solution import Status
     from rpsr.planning.solve import planner_by_name, planner_options
     from rpsr.planning.solve import solve as plan
 
     if json and output == "-":
         raise InputError("--json and -o - would both write to standard output")
-    linear = _model(source, model, normalize, discount)
+    if output is not None and output.endswith(".pg") and horizon is not None:
+        raise InputError("a plan for a horizon is a tree: no .pg file can hold it", place=output)
+    # Found out now, rather than after hours of planning.
+    for target in (output, checkpoint):
+        if target is not None and target != "-" and not Path(target).absolute().parent.is_dir():
+            raise InputError("its folder does not exist", place=str(target))
+    smaller = _compressed(source, model, normalize, discount) if compress else None
+    linear = _model(source, model, normalize, discount) if smaller is None else smaller.model
     options = {
         "horizon": horizon,
         "epsilon": epsilon,
@@ -106,13 +126,18 @@ def solve(
     if output is not None and output.endswith(".alpha") and "faces" in known:
         given["faces"] = False  # the file's vectors will be read without looking ahead
     chosen = planner_by_name(planner, **given)
-    with planning_progress() as progress:
+    if checkpoint is not None and (horizon is not None or not isinstance(chosen, Resumable)):
+        what = f"planner {planner}" if horizon is None else "planning a horizon"
+        raise InputError(f"{what} cannot go on from a checkpoint, so it keeps none")
+    with _compiling(), planning_progress() as progress:
         if checkpoint is not None and checkpoint.exists():
             solution = resume(linear, chosen, load_checkpoint(checkpoint, linear), progress)
         else:
             solution = plan(linear, chosen, progress=progress)
     if checkpoint is not None:
         save_checkpoint(solution, checkpoint)
+    if smaller is not None:
+        solution = smaller.lift(solution)
     if output is not None:
         write_policy(solution, output)
     if json:
@@ -122,6 +147,29 @@ def solve(
     if solution.status is Status.INTERRUPTED:
         return INTERRUPTED
     return 0 if solution.status.reached_goal else LIMIT_REACHED
+
+
+@contextmanager
+def _compiling() -> Generator[None]:
+    """Say so, on a terminal, if kernels are compiled meanwhile: a first run waits for that."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from numba.core import event
+
+    class Listener(event.Listener):
+        told = False
+
+        def on_start(self, event: Any) -> None:
+            if not self.told:
+                note("compiling kernels, once; they are kept on disk")
+                self.told = True
+
+        def on_end(self, event: Any) -> None:
+            """Compiling one kernel is over."""
+
+    with event.install_listener("numba:compile", Listener()):
+        yield
 
 
 def _model(source: str, kind: Kind | None, normalize: bool, discount: str | None) -> LinearModel:
@@ -139,6 +187,23 @@ def _model(source: str, kind: Kind | None, normalize: bool, discount: str | None
     model = as_kind(loaded, "belief" if kind in (None, "pomdp") else kind)
     assert not isinstance(model, POMDP), "a POMDP is planned on through its beliefs"
     return model
+
+
+def _compressed(
+    source: str, kind: Kind | None, normalize: bool, discount: str | None
+) -> Compressed:
+    from rpsr.errors import InputError
+    from rpsr.models import POMDP
+    from rpsr.planning.compress import compress
+    from rpsr.sources import load
+
+    loaded = load(source, normalize=normalize, discount=discount)
+    if not isinstance(loaded, POMDP) or kind not in (None, "pomdp"):
+        what = kind or getattr(loaded, "kind", "pomdp")
+        raise InputError(f"--compress makes a POMDP smaller, not a {what} model", place=source)
+    for warning in loaded.warnings:
+        note(f"{source}: {warning}")
+    return compress(loaded)
 
 
 def write_policy(solution: Solution, target: str | Path) -> None:
@@ -176,6 +241,7 @@ def solution_document(solution: Solution, model: str | None, seed: int | None) -
         "iterations": solution.iterations,
         "seconds": solution.seconds,
         "seed": seed if solution.seed is None else solution.seed,
+        "compressed": solution.extras.get("compressed"),
     }
 
 
@@ -192,6 +258,11 @@ def _for_people(solution: Solution, model: str | None) -> list[tuple[str, Any]]:
         "gap": "" if solution.gap is None else f"{solution.gap:.3g}",
         "status": solution.status.value,
     }
+    saved = solution.extras.get("compressed")
+    if saved is not None:
+        from rpsr.planning.compress import Saved
+
+        numbers["compressed"] = str(Saved(**saved))
     hidden = ("message",)
     return [
         (key, numbers.get(key, value))

@@ -6,6 +6,7 @@ from rpsr.logs.minari import read_minari
 from rpsr.logs.readers import read_logs
 from rpsr.logs.stream import LogStream, stream_logs
 from rpsr.logs.trajectories import Trajectories
+from rpsr.logs.writers import write_logs
 
 __all__ = [
     "Columns",
@@ -15,4 +16,5 @@ __all__ = [
     "read_logs",
     "read_minari",
     "stream_logs",
+    "write_logs",
 ]

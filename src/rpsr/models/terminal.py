@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from rpsr.errors import ModelError
-from rpsr.io.records import Floats, Integers, Ints, Record, Rewards, Rows
+from rpsr.io.records import Bools, Floats, Integers, Ints, Record, Rewards, Rows
 from rpsr.models.pomdp import POMDP, Outcomes
 
 END = "end"
@@ -145,3 +145,18 @@ def _keys(outcomes: Outcomes, sizes: tuple[int, int]) -> Ints:
     n_states, n_observations = sizes
     row = outcomes.action * n_states + outcomes.state
     return (row * n_states + outcomes.next_state) * n_observations + outcomes.observation
+
+
+def final_observations(pomdp: POMDP) -> Bools:
+    """(O,): observations that say the episode is over, since only absorbing states show them.
+
+    That is how `episodic` marks an end. An absorbing state that looks like others ends nothing that
+    anybody could see, and where episodes may begin in an absorbing state, none is an end.
+    """
+    ends, outcomes = pomdp.absorbing, pomdp.outcomes
+    final = np.zeros(len(pomdp.observations), dtype=np.bool_)
+    if ends[pomdp.record.start.indices].any():
+        return final
+    final[outcomes.observation] = True
+    final[outcomes.observation[~ends[outcomes.next_state]]] = False
+    return final

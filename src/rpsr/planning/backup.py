@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rpsr.errors import ModelError
 from rpsr.io.records import Floats, Ints
-from rpsr.planning.limits import Clock
+from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.process import CornerProcess
 from rpsr.planning.pruning import Effort, filtered
+from rpsr.planning.solution import Status
 
 LARGEST_CROSS_SUM = 500_000  # vectors; beyond that filtering them takes minutes
 
@@ -27,6 +27,11 @@ class Stage:
     values: Floats
     actions: Ints
     successors: Ints
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return self.values.nbytes + self.actions.nbytes + self.successors.nbytes
 
     def lifted(self, process: CornerProcess) -> tuple[Floats, Ints, Ints]:
         """The same with vectors in the model's coordinates, (K, n)."""
@@ -56,6 +61,7 @@ def incremental(
 
     parts: list[Stage] = []
     for action in range(len(process.rewards)):
+        clock.claim(3 * before.values.nbytes * process.observations)
         projected = project(process, before.values, action)
         sets = [(o, *pruned(g, np.arange(len(g))[:, None])) for o, g in enumerate(projected)]
         sets.sort(key=lambda each: len(each[1]))
@@ -70,16 +76,20 @@ def incremental(
 
 
 def loss_of(process: CornerProcess, tolerance: float) -> float:
-    """What one backup by incremental pruning may lose: a filter for each set and each sum."""
-    return (2 * process.observations + 1) * tolerance
+    """What one backup by incremental pruning may lose: a filter for each set and each sum.
+
+    A filter loses the tolerance, and what rounding hides in its proofs, which is no more.
+    """
+    return (2 * process.observations + 1) * 2 * tolerance
 
 
 def enumerated(
     process: CornerProcess, before: Stage, tolerance: float, clock: Clock, effort: Effort
 ) -> Stage:
-    """HV by full cross-sums, pruned once at the end. Loses at most the tolerance."""
+    """HV by full cross-sums, pruned once at the end. Loses at most twice the tolerance."""
     parts: list[Stage] = []
     for action in range(len(process.rewards)):
+        clock.claim(3 * before.values.nbytes * process.observations)
         projected = project(process, before.values, action)
         values, successors = np.zeros((1, process.k)), np.zeros((1, 0), dtype=np.int64)
         for g in projected:
@@ -95,10 +105,7 @@ def cross_sum(
     """All sums of a vector of each set, and the successors of both side by side."""
     size = len(values) * len(more)
     if size > LARGEST_CROSS_SUM:
-        raise ModelError(
-            f"a cross-sum of {len(values)} and {len(more)} vectors is too large to enumerate; "
-            "use planner vi without a horizon, or fewer steps"
-        )
+        raise LimitReached(Status.SIZE)
     clock.claim(8 * size * (3 * values.shape[1] + successors.shape[1] + 1))
     summed = (values[:, None] + more[None]).reshape(size, -1)
     left = np.repeat(successors, len(more), axis=0)

@@ -2,7 +2,8 @@
 
 Without a horizon it starts from V_0 = the best blind reward's worst case for ever, a lower bound,
 and repeats V_{j+1} = H V_j until discount^j times the widest possible error is at most epsilon:
-V_j <= V* <= V_j + discount^j (best - worst) / (1 - discount), pruning's tolerance added.
+V_j <= V* <= V_j + discount^j (best - worst) / (1 - discount), with what pruning and rounding may
+hide added.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ import numpy as np
 
 from rpsr.models.linear import LinearModel
 from rpsr.planning.backup import Stage, enumerated
-from rpsr.planning.finite import planning_discount
+from rpsr.planning.finite import check_epsilon, planning_discount
 from rpsr.planning.horizon import plan_horizon
 from rpsr.planning.limits import Clock, LimitReached
-from rpsr.planning.process import CornerProcess, corner_process
+from rpsr.planning.process import CornerProcess, cannot_prove, corner_process
 from rpsr.planning.pruning import Effort
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
 
@@ -43,6 +44,7 @@ class Enumeration:
     def solve(self, model: LinearModel, progress: Progress) -> Solution:
         """Plan by full cross-sums."""
         planning_discount(model, self.horizon)
+        check_epsilon(self.epsilon)
         clock = Clock(progress, self.time_limit, self.memory_limit)
         if self.horizon is not None:
             return plan_horizon(
@@ -52,12 +54,13 @@ class Enumeration:
 
 
 def _loss(_process: CornerProcess, tolerance: float) -> float:
-    return tolerance
+    return 2 * tolerance  # the tolerance itself, and what rounding hides in its proofs
 
 
 def _converge(planner: Enumeration, model: LinearModel, clock: Clock) -> Solution:
     process, effort = corner_process(model), Effort()
-    ahead = 1.0 / (1.0 - process.discount)
+    clock.hold_model(process.nbytes)
+    ahead = process.ahead
     action = int(process.rewards.min(axis=1).argmax())
     low = float(process.rewards[action].min()) * ahead
     low -= process.rounding(abs(low)) * ahead
@@ -69,9 +72,12 @@ def _converge(planner: Enumeration, model: LinearModel, clock: Clock) -> Solutio
         np.array([action]),
         np.zeros((1, process.observations), dtype=np.int64),
     )
-    status, steps, rounded = Status.SOLVED, 0, tolerance * ahead
+    status, steps = Status.SOLVED, 0
+    rounded, lost = tolerance * ahead, _loss(process, tolerance) * ahead
+    if rounded + lost >= planner.epsilon:
+        raise cannot_prove(model, planner.epsilon, 2 * (rounded + lost))
     try:
-        while wide + 2 * rounded > planner.epsilon:
+        while wide + rounded + lost > planner.epsilon:
             if planner.max_iterations is not None and steps >= planner.max_iterations:
                 raise LimitReached(Status.ITERATIONS)
             stage = enumerated(process, stage, tolerance, clock, effort)
@@ -82,8 +88,8 @@ def _converge(planner: Enumeration, model: LinearModel, clock: Clock) -> Solutio
                     seconds=clock.seconds,
                     iteration=steps,
                     lower=value - rounded - off,
-                    upper=value + wide + rounded + off,
-                    gap=wide + 2 * (rounded + off),
+                    upper=value + wide + rounded + lost + off,
+                    gap=wide + lost + 2 * (rounded + off),
                     vectors=len(stage.values),
                     programs=effort.programs,
                 )
@@ -100,9 +106,9 @@ def _converge(planner: Enumeration, model: LinearModel, clock: Clock) -> Solutio
         status=status,
         value=value,
         lower=value - rounded - off,
-        upper=value + wide + rounded + off,
+        upper=value + wide + rounded + lost + off,
         residual=None,
-        epsilon=wide + 2 * rounded,
+        epsilon=wide + rounded + lost,
         vectors=vectors,
         actions=actions,
         successors=np.full_like(successors, -1),

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rpsr.errors import InputError, ModelError
+from rpsr.errors import ModelError
 from rpsr.models.linear import LinearModel
 from rpsr.planning.backup import incremental, loss_of
 from rpsr.planning.checkpoint import Checkpoint
-from rpsr.planning.finite import planning_discount
+from rpsr.planning.finite import check_epsilon, planning_discount
 from rpsr.planning.horizon import plan_horizon
 from rpsr.planning.infinite import plan_infinite
 from rpsr.planning.limits import Clock
@@ -50,8 +50,7 @@ class ValueIteration:
     def solve(self, model: LinearModel, progress: Progress) -> Solution:
         """Plan; a `ModelError` where the domain is unknown or the discount is 1 with no horizon."""
         planning_discount(model, self.horizon)
-        if not self.epsilon > 0:
-            raise InputError(f"epsilon: read {self.epsilon}, expected a number above 0")
+        check_epsilon(self.epsilon)
         clock = Clock(progress, self.time_limit, self.memory_limit)
         if self.horizon is not None:
             return plan_horizon(
@@ -62,6 +61,7 @@ class ValueIteration:
     def resume(self, model: LinearModel, progress: Progress, checkpoint: Checkpoint) -> Solution:
         """Plan, without a horizon, beginning with the vectors of a checkpoint."""
         planning_discount(model, self.horizon)
+        check_epsilon(self.epsilon)
         if self.horizon is not None:
             raise ModelError("a finite horizon is planned anew: its stages are not in a checkpoint")
         if len(checkpoint.successors) == 0 or int(checkpoint.successors.min()) < 0:

@@ -19,19 +19,32 @@ MANY_VECTORS = 200  # over the whole domain: fewer are no bother
 
 
 def maximal_faces(process: CornerProcess) -> list[Ints]:
-    """The corners of each maximal face, ascending."""
-    n_actions, k = process.rewards.shape
-    action = np.repeat(np.arange(n_actions * k), np.diff(process.indptr)) // k
-    member = np.zeros((n_actions * process.observations, k), dtype=np.bool_)
-    member[action * process.observations + process.observation, process.target] = True
+    """The corners of each maximal face, ascending; at discount 0, where none counts, all."""
+    member = _members(process)
+    if not member.any():
+        return [np.arange(process.k)]
     member = np.unique(member[member.any(axis=1)], axis=0)
     inside = (member[:, None] <= member[None]).all(axis=2)  # row's face within column's
     return [np.flatnonzero(face) for face in member[inside.sum(axis=1) == 1]]
 
 
-def worth_it(process: CornerProcess, faces: list[Ints], vectors: int) -> bool:
+def worth_it(process: CornerProcess, vectors: int) -> bool:
     """Whether to leave the whole domain for its faces."""
-    return vectors > MANY_VECTORS and max(map(len, faces)) <= MUCH_SMALLER * process.k
+    return vectors > MANY_VECTORS and largest(process) <= MUCH_SMALLER * process.k
+
+
+def largest(process: CornerProcess) -> int:
+    """How many corners the largest face has."""
+    return int(_members(process).sum(axis=1).max())
+
+
+def _members(process: CornerProcess) -> Bools:
+    """Which corners each interaction can lead to, (A * O, k)."""
+    n_actions, k = process.rewards.shape
+    action = np.repeat(np.arange(n_actions * k), np.diff(process.indptr)) // k
+    member = np.zeros((n_actions * process.observations, k), dtype=np.bool_)
+    member[action * process.observations + process.observation, process.target] = True
+    return member
 
 
 def on_faces(points: Floats, faces: list[Ints]) -> Bools:

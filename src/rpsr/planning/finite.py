@@ -1,8 +1,8 @@
 """Finite decision problems on a graph of states, solved to machine precision.
 
 Policy iteration: evaluate a policy by a sparse linear system (I - discount P) v = r, then take in
-every state the best action for v; it ends when no action improves by more than rounding, after
-finitely many policies. For a finite horizon, backward induction.
+every state the best action for v; it ends when no action improves by more than rounding, or when
+rounding brings a policy back. For a finite horizon, backward induction.
 Reference: M. L. Puterman, Markov Decision Processes, 1994, sections 4.5 and 6.4.
 """
 
@@ -14,12 +14,13 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
-from rpsr.errors import ModelError
+from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import Sparse
 
-_IMPROVEMENT = 1e-14  # of the scale of values over 1 - discount: less is rounding
+_IMPROVEMENT = 1e-14  # of the scale of values: a smaller gain in one step is rounding
+_NEAR_ONE = 1e-12  # of 1: a discount this close to it leaves 1 - discount few digits
 ROUNDING = 1e-12  # of the scale of values: two one-step values this close are equal in floats
 
 
@@ -35,9 +36,20 @@ def planning_discount(model: LinearModel, horizon: int | None) -> float:
             f"{model.name} has {has}: its infinite sum of rewards need not converge; "
             "give a horizon or a discount below 1"
         )
+    if horizon is None and discount > 1 - _NEAR_ONE:
+        raise ModelError(
+            f"{model.name}: floats can hardly tell discount {discount!r} from 1; "
+            "give a horizon or a smaller discount"
+        )
     if horizon is not None and horizon < 1:
         raise ModelError(f"horizon: read {horizon}, expected at least 1")
     return discount
+
+
+def check_epsilon(epsilon: float) -> None:
+    """Refuse a precision that is not a finite number above 0."""
+    if not 0 < epsilon < np.inf:
+        raise InputError(f"epsilon: read {epsilon}, expected a finite number above 0")
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,26 +80,28 @@ class FiniteProblem:
 
     def smallest_gain(self, values: Floats) -> float:
         """The gain in one step below which an action counts as no better."""
-        scale = max(float(np.finfo(float).tiny), float(np.abs(values).max()))
-        return _IMPROVEMENT * scale / (1 - self.discount)
+        return _IMPROVEMENT * max(float(np.finfo(float).tiny), float(np.abs(values).max()))
 
     def optimum(self) -> tuple[Floats, Ints]:
-        """Optimal values (N,) and the policy (N,) that policy iteration ended with.
+        """The values (N,) and the policy (N,) that policy iteration ended with.
 
-        They are within `smallest_gain` / (1 - discount) of the optimum.
+        They are optimal but for rounding: `action_values` tells by how much they may be missed.
         """
         n_states = len(self.rewards)
         rows = np.arange(n_states)
         actions = np.where(self.allowed, self.rewards, -np.inf).argmax(axis=1)
+        tried: set[bytes] = set()
         while True:
+            tried.add(actions.tobytes())
             values = self.evaluate(actions)
             choices = self.action_values(values)
             better = choices.argmax(axis=1)
             gain = choices[rows, better] - choices[rows, actions]
             improved = gain > self.smallest_gain(values)
-            if not improved.any():
+            following = np.where(improved, better, actions)
+            if following.tobytes() in tried:  # nothing improves, or rounding goes in circles
                 return values, actions
-            actions = np.where(improved, better, actions)
+            actions = following
 
 
 def lowest_within(choices: Floats, tolerance: float) -> Ints:

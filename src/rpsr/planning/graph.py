@@ -13,9 +13,9 @@ rounding included, and what it costs in value is added up by whoever uses the gr
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
-from time import monotonic
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,10 +25,13 @@ from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.domain import Corners, Simplex
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import Sparse
+from rpsr.planning.limits import Clock, LimitReached
+from rpsr.planning.solution import Status
 from rpsr.planning.states import StateTable
 
 LIMIT = 10_000
 TOLERANCE = 1e-9
+EDGE = 7  # numbers that describe an edge while the graph is built
 _ULP = float(np.finfo(float).eps)
 
 
@@ -50,13 +53,17 @@ class Edges:
 
 @dataclass(frozen=True, eq=False)
 class ReachableGraph:
-    """N states (N, n), the start first; depth (N,) in steps; `open` (N,): not explored further."""
+    """N states (N, n), the start first; depth (N,) in steps; `open` (N,): not explored further.
+
+    stopped: the limit that ended exploring early, `Status.SIZE` being that of states.
+    """
 
     model: LinearModel
     states: Floats
     depth: Ints
     open: Bools
     edges: Edges
+    stopped: Status | None = None
 
     def transitions(self) -> Sparse:
         """Probabilities of moving, sparse (A * N, N): row a * N + i is state i under action a."""
@@ -86,6 +93,7 @@ def explore(
     limit: int = LIMIT,
     steps: int | None = None,
     time_limit: float | None = None,
+    memory_limit: int | None = None,
     tolerance: float = TOLERANCE,
     allowed: Callable[[Floats], Bools] | None = None,
     partial: bool = False,
@@ -93,38 +101,64 @@ def explore(
     """The graph of states within `steps` of the start, or of all of them.
 
     allowed: which actions to follow from a batch of states, (B, n) -> (B, A); all by default.
-    More than `limit` states, or more than `time_limit` seconds, are a `ModelError`; with `partial`,
-    the graph as far as it got, its unexplored states marked open.
+    More than `limit` states, `time_limit` seconds or `memory_limit` bytes (see `limits`) are a
+    `ModelError`; with `partial`, the graph as far as it got, its unexplored states marked open,
+    and an interrupt counts as a limit.
     """
     builder = _Builder(model, tolerance)
-    deadline = np.inf if time_limit is None else monotonic() + time_limit
+    clock = Clock(lambda row: None, time_limit, memory_limit)
+    clock.hold_model(sum(map(int, (model.start.nbytes, model.rewards.nbytes))))
     depth, frontier, level = [0], np.zeros(1, dtype=np.int64), 0
-    while len(frontier) and (steps is None or level < steps):
-        before = builder.size
-        states = builder.table.states[frontier]
-        follow = None if allowed is None else allowed(states)
-        for a, o in np.ndindex(len(model.actions), len(model.observations)):
-            rows = slice(None) if follow is None else np.flatnonzero(follow[:, a])
-            builder.expand(states[rows], frontier[rows], a, o)
-            if len(builder.table) > limit or monotonic() > deadline:
-                break
-        else:
+    stopped, before = None, builder.size
+    try:
+        while len(frontier) and (steps is None or level < steps):
+            before = builder.size
+            states = builder.table.states[frontier]
+            follow = None if allowed is None else allowed(states)
+            for a, o in np.ndindex(len(model.actions), len(model.observations)):
+                rows = slice(None) if follow is None else np.flatnonzero(follow[:, a])
+                clock.claim(builder.nbytes + 2 * states.nbytes)
+                builder.expand(states[rows], frontier[rows], a, o)
+                if len(builder.table) > limit:
+                    raise LimitReached(Status.SIZE)
+                clock.check()
             level += 1
             depth += [level] * (len(builder.table) - len(depth))
             frontier = np.arange(before[0], len(builder.table))
-            continue
+    except LimitReached as reached:
+        stopped = reached.status
+    except KeyboardInterrupt:
         if not partial:
-            reached = f"{limit} states" if len(builder.table) > limit else f"{time_limit:g} seconds"
-            raise ModelError(
-                f"the states reachable in {model.name} do not close within {reached} "
-                f"and {level} steps: use a planner that does not enumerate them"
-            )
+            raise
+        stopped = Status.INTERRUPTED
+    if stopped is not None:
+        if not partial:
+            raise not_closed(model, stopped, level, limit, time_limit, memory_limit)
         builder.undo(before)
-        break
     unexplored = np.zeros(len(builder.table), dtype=np.bool_)
     unexplored[frontier] = True
     states = builder.table.states.copy()
-    return ReachableGraph(model, states, np.array(depth), unexplored, builder.edges())
+    return ReachableGraph(model, states, np.array(depth), unexplored, builder.edges(), stopped)
+
+
+def not_closed(
+    model: LinearModel,
+    stopped: Status,
+    level: int,
+    limit: int,
+    time_limit: float | None,
+    memory_limit: int | None,
+) -> ModelError:
+    """What to say where the states do not close within a limit."""
+    reached = f"{limit} states"
+    if stopped is Status.TIME:
+        reached = f"{time_limit:g} seconds"
+    elif stopped is Status.MEMORY:
+        reached = f"{memory_limit} bytes"
+    return ModelError(
+        f"the states reachable in {model.name} do not close within {reached} "
+        f"and {level} steps: use a planner that does not enumerate them"
+    )
 
 
 class _Builder:
@@ -133,7 +167,7 @@ class _Builder:
     def __init__(self, model: LinearModel, tolerance: float) -> None:
         self.model = model
         self.table = StateTable(model.start, tolerance)
-        self._columns: list[list[float]] = []
+        self._edges = array("d")  # one row of EDGE numbers each
         n = model.dimension
         match model.domain:
             case Simplex():
@@ -148,12 +182,19 @@ class _Builder:
     @property
     def size(self) -> tuple[int, int]:
         """How many nodes and edges there are."""
-        return len(self.table), len(self._columns)
+        return len(self.table), len(self._edges) // EDGE
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of nodes and edges, and of the problem that is made of them."""
+        nodes, edges = self.size
+        problem = nodes * (self.model.rewards.shape[1] * 4 + 3 * self.model.dimension) + 3 * edges
+        return 2 * self.table.nbytes + 2 * self._edges.itemsize * len(self._edges) + 8 * problem
 
     def undo(self, size: tuple[int, int]) -> None:
         """Forget the nodes and edges added since there were so many."""
         self.table.cut(size[0])
-        del self._columns[size[1] :]
+        del self._edges[size[1] * EDGE :]
 
     def expand(self, states: Floats, sources: Ints, action: int, observation: int) -> None:
         """Add the edges of one action and observation from a batch of states."""
@@ -173,11 +214,11 @@ class _Builder:
                 if moved > 0:
                     back = difference if self._weights is None else difference @ self._weights
                     shift += float(np.abs(back).sum())
-            edge = [int(sources[row]), action, observation, target, chance, moved, shift]
-            self._columns.append(edge)
+            edge = (sources[row], action, observation, target, chance, moved, shift)
+            self._edges.extend(edge)
 
     def edges(self) -> Edges:
-        table = np.array(self._columns, dtype=np.float64).reshape(-1, 7)
+        table = np.array(self._edges, dtype=np.float64).reshape(-1, EDGE)
         order = np.lexsort((table[:, 2], table[:, 1], table[:, 0]))
         source, action, observation, target, chance, moved, shift = table[order].T
         known = isinstance(self.model.domain, Simplex | Corners)

@@ -7,6 +7,7 @@ discounted, is the width of the interval between the lower and the upper value t
 
 Stopped early after j of k steps, the trees so far are optimal for j steps. The remaining k - j
 earn between the best action's worst reward and the best reward a step, which bounds the rest.
+There is always a plan for one step: a vector an action, which needs no pruning.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rpsr.errors import InputError
 from rpsr.models.linear import LinearModel
 from rpsr.planning.backup import Stage
 from rpsr.planning.limits import Clock, LimitReached
@@ -35,10 +35,9 @@ def plan_horizon(
     loss_of: Callable[[CornerProcess, float], float],
     max_iterations: int | None = None,
 ) -> Solution:
-    """The optimal trees of every depth up to the horizon, by repeated backups."""
-    if horizon < 0:
-        raise InputError(f"horizon: read {horizon}, expected 0 steps or more")
+    """The optimal trees of every depth up to the horizon, at least 1, by repeated backups."""
     process, effort = corner_process(model), Effort()
+    clock.hold_model(process.nbytes)
     nothing = np.zeros((1, process.k))
     stage = Stage(
         nothing,
@@ -57,6 +56,7 @@ def plan_horizon(
             if step == 0:
                 stage = Stage(stage.values, stage.actions, np.full_like(stage.successors, -1))
             stages.append(stage)
+            clock.held += stage.nbytes
             rounded = tolerance + process.discount * rounded
             lost = loss_of(process, tolerance) + process.discount * lost
             value, off = process.value_at_start(stage.values)
@@ -74,6 +74,11 @@ def plan_horizon(
         status = limit.status
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
+    if not stages:
+        n_actions = len(process.rewards)
+        never = np.full((n_actions, process.observations), -1, dtype=np.int64)
+        stage = Stage(process.rewards, np.arange(n_actions), never)
+        stages.append(stage)
     value, off = process.value_at_start(stage.values)
     worst, best = _rest(process, len(stages), horizon)
     vectors, actions, successors = stage.lifted(process)
@@ -103,7 +108,8 @@ def _rest(process: CornerProcess, done: int, horizon: int) -> tuple[float, float
     discount = process.model.discount
     discount = 1.0 if discount is None else discount
     weight = sum(discount**t for t in range(done, horizon))
+    off = process.rounding(weight * float(np.abs(process.rewards).max())) * (horizon - done)
     return (
-        weight * float(process.rewards.min(axis=1).max()),
-        weight * float(process.rewards.max()),
+        weight * float(process.rewards.min(axis=1).max()) - off,
+        weight * float(process.rewards.max()) + off,
     )

@@ -20,14 +20,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from rpsr.errors import ModelError
 from rpsr.io.records import Floats, Ints
 from rpsr.models.linear import LinearModel
 from rpsr.planning.faces import maximal_faces, worth_it
 from rpsr.planning.limits import Clock, LimitReached
-from rpsr.planning.process import CornerProcess, corner_process, summed
+from rpsr.planning.process import CornerProcess, cannot_prove, corner_process, summed
 from rpsr.planning.search import THIN, begin, go_on
 from rpsr.planning.solution import ProgressRow, Solution, Status
+
+MOST_SWEPT = 5_000_000  # moves in all, some tenths of a second, for the value of seeing everything
+SETTLED = 1e-6  # of the scale of values: sweeps that gain less are not worth it
 
 
 def plan_infinite(
@@ -45,31 +47,27 @@ def plan_infinite(
     earlier: vectors (K, n) of an earlier search to begin with, and their choices (K, 1 + O).
     """
     process = corner_process(model)
-    ahead = 1 / (1 - process.discount)
+    clock.hold_model(process.nbytes)
+    ahead = process.ahead
     search = begin(process, clock)
-    if earlier is not None:
-        go_on(search, process.lower(earlier[0]), earlier[1])
-    upper = _seeing_everything(process)
-    status, proven, passes = Status.SOLVED, np.inf, 0
-    smaller = maximal_faces(process)
+    status, upper, proven, passes = Status.SOLVED, np.inf, np.inf, 0
     cutoff = 1e-2 * search.scale * (1 - process.discount)
     try:
+        if earlier is not None:
+            go_on(search, process.lower(earlier[0]), earlier[1])
         search.improve(0.1 * cutoff)
         search.explore()
         while True:
-            target = (epsilon / ahead - 2 * process.rounding(search.scale)) / (1 + 2 * THIN)
+            rounded = 2 * process.rounding(search.scale) + search.hidden
+            target = (epsilon / ahead - rounded) / (1 + 2 * THIN)
             if target <= 0:
-                least = 4 * process.rounding(search.scale) * ahead
-                raise ModelError(
-                    f"epsilon: read {epsilon}, but floats can prove no less than {least:.2g} "
-                    f"on {model.name}"
-                )
+                raise cannot_prove(model, epsilon, 2 * rounded * ahead)
             if max_iterations is not None and passes >= max_iterations:
                 raise LimitReached(Status.ITERATIONS)
             cutoff = max(cutoff, target)
-            wanted = worth_it(process, smaller, len(search.values)) if faces is None else faces
+            wanted = worth_it(process, len(search.values)) if faces is None else faces
             if search.whole and wanted:
-                search.narrow(smaller)
+                search.narrow(maximal_faces(process))
             search.improve(0.1 * cutoff)
             passes += 1
             added, rho = search.run(cutoff)
@@ -78,6 +76,8 @@ def plan_infinite(
                 search.look_ahead()
             value, off = process.value_at_start(search.values)
             upper = min(upper, value + off + rho * ahead)
+            if upper == np.inf:
+                upper = _seeing_everything(process)
             delta = max(search.excess, 0.0) + process.rounding(search.scale)
             lower = value - off - delta * ahead
             clock.report(
@@ -103,8 +103,10 @@ def plan_infinite(
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     solved = status is Status.SOLVED
-    if not (solved or search.whole):
-        search.look_ahead()
+    if not solved:
+        upper = min(upper, _seeing_everything(process))
+        if not search.whole:
+            search.look_ahead()
     value, off = process.value_at_start(search.values)
     delta = max(search.excess, 0.0) + process.rounding(search.scale)
     return Solution(
@@ -136,8 +138,10 @@ def _seeing_everything(process: CornerProcess) -> float:
     row = np.repeat(np.arange(n_actions * k), np.diff(process.indptr))
     scale = float(np.abs(process.rewards).max()) / (1 - process.discount)
     values = np.full(k, scale)
-    for _ in range(100):
+    for _ in range(max(100, MOST_SWEPT // (1 + len(row)))):
         earned = summed(row, process.chance * values[process.target], n_actions * k)
-        values = (process.rewards + earned.reshape(n_actions, k)).max(axis=0)
+        before, values = values, (process.rewards + earned.reshape(n_actions, k)).max(axis=0)
+        if (before - values).max() <= SETTLED * scale * (1 - process.discount):
+            break
     off = (process.rounding(1.0) / (1 - process.discount) + process.displaced) * scale
     return float(process.start @ values) + off

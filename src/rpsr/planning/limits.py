@@ -1,16 +1,29 @@
 """Limits on planning: how long, how much memory; and the trace of progress rows.
 
-A planner asks `Clock.check` between chunks of compiled work. A limit is an exception inside the
-planner and a `Status` outside: planners catch it and return the best they have.
+Compiled work can be neither stopped nor interrupted, so it is done in parts of about a tenth of a
+second, and a planner asks `Clock.check` between them. What it computes does not depend on where the
+parts end. A limit is an exception inside the planner and a `Status` outside: planners catch it and
+return the best they have.
+
+A memory limit is a budget for what planning itself allocates: the model's moves, the vectors and
+points (or states and edges) that are kept, and the arrays of the piece of work ahead, counted from
+their shapes before they are made. Python, its libraries, the source's own tables and what a sparse
+factorisation fills in are not counted.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from rpsr.errors import InputError
+from rpsr.planning.compiling import compiled_seconds
 from rpsr.planning.solution import Progress, ProgressRow, Status
+
+PART_SECONDS = 0.1  # how long a part of compiled work should take
+FIRST_OPERATIONS = 2e7  # of a first part, before anything is measured: some hundredths of a second
+GROWTH = 4  # the next part is at most this many times as large
 
 
 class LimitReached(Exception):
@@ -23,34 +36,59 @@ class LimitReached(Exception):
 
 @dataclass
 class Clock:
-    """Time since planning began, the limits (seconds, bytes), and the rows of progress so far."""
+    """Time since planning began, the limits (seconds, bytes), and the rows of progress so far.
+
+    held: bytes that are kept for good. Compiling kernels, which happens once on a machine, is not
+    counted as planning: a limit of five seconds would otherwise leave a first run with nothing.
+    """
 
     progress: Progress
     time_limit: float | None = None
     memory_limit: int | None = None
-    began: float = field(default_factory=time.perf_counter)
+    held: int = 0
+    began: float = field(default_factory=lambda: time.perf_counter() - compiled_seconds())
     rows: list[ProgressRow] = field(default_factory=list[ProgressRow])
 
     def __post_init__(self) -> None:
         if self.time_limit is not None and not self.time_limit > 0:
             raise InputError(f"time limit: read {self.time_limit}, expected seconds above 0")
-
         if self.memory_limit is not None and not self.memory_limit > 0:
             raise InputError(f"memory limit: read {self.memory_limit}, expected bytes above 0")
 
     @property
     def seconds(self) -> float:
-        """Seconds since planning began."""
-        return time.perf_counter() - self.began
+        """Seconds since planning began, compiling left out."""
+        return time.perf_counter() - compiled_seconds() - self.began
 
     def check(self) -> None:
         """Raise `LimitReached` past the deadline."""
         if self.time_limit is not None and self.seconds > self.time_limit:
             raise LimitReached(Status.TIME)
 
-    def claim(self, size: int) -> None:
-        """Raise `LimitReached` where work of so many bytes would not fit."""
+    def parts(self, total: int, operations: float) -> Iterator[slice]:
+        """Slices of range(total), each as much work as fits between two looks at the clock.
+
+        operations: a guess of how many floating-point operations one piece takes.
+        """
+        size, begin = max(1, int(FIRST_OPERATIONS / (1 + operations))), 0
+        while begin < total:
+            self.check()
+            end, began = min(total, begin + size), time.perf_counter()
+            yield slice(begin, end)
+            took = max(time.perf_counter() - began, PART_SECONDS / GROWTH)
+            size, begin = max(1, int(size * PART_SECONDS / took)), end
+
+    def hold_model(self, size: int) -> None:
+        """Count a model of so many bytes, or refuse it where it alone does not fit."""
         if self.memory_limit is not None and size > self.memory_limit:
+            raise InputError(
+                f"memory limit: read {self.memory_limit}, but the model alone takes {size} bytes"
+            )
+        self.held += size
+
+    def claim(self, size: int) -> None:
+        """Raise `LimitReached` where so many bytes would not fit beside what is held."""
+        if self.memory_limit is not None and self.held + size > self.memory_limit:
             raise LimitReached(Status.MEMORY)
 
     def report(self, row: ProgressRow) -> None:

@@ -67,7 +67,7 @@ def optimal_range(
 ) -> OptimalRange:
     """The range of `others`' value over the policies that are optimal for `model`.
 
-    solution: of `model`, for the infinite horizon; without one, the pairs of states must close
+    solution: of `model`, certified, for the infinite horizon; without one, the pairs must close
     within the limit, or a `ModelError` says that they do not. extremes: certified solutions of
     `others` and of `others` with negated rewards, which tighten what does not close.
     """
@@ -79,6 +79,10 @@ def optimal_range(
     else:
         if solution.horizon is not None or solution.model.dimension != model.dimension:
             raise ModelError("the solution is not one of this model for the infinite horizon")
+        if solution.epsilon is None:
+            raise ModelError(
+                "the solution is not certified: it does not say which actions are best"
+            )
         judge = _Judge(model, solution)
         graph = explore(
             pair,
@@ -133,7 +137,8 @@ class _Judge:
         states = pairs[:, : self.model.dimension]
         values = action_values(self.model, states, self.solution.vectors)
         rounding = ROUNDING * max(float(np.finfo(float).tiny), float(np.abs(values).max()))
-        slack = 4 * max(self.solution.epsilon or 0.0, rounding)
+        assert self.solution.epsilon is not None, "an uncertified solution was refused"
+        slack = 4 * max(self.solution.epsilon, rounding)
         return values >= values.max(axis=1, keepdims=True) - slack
 
 

@@ -187,6 +187,8 @@ def _vectors(document: dict[str, Any], model: LinearModel) -> StoredVectors:
         raise ValueError(f"it is for {made_for}, and this is {model!r}")
     epsilon = document["epsilon"]
     stored = None if epsilon is None else float(epsilon)
+    if stored is not None and not 0 <= stored < np.inf:
+        raise ValueError(f"epsilon: read {epsilon!r}, expected a number of at least 0 or null")
     return StoredVectors(model, vectors, actions, stored, document["model"])
 
 

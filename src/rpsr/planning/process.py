@@ -20,6 +20,7 @@ Merging corners that differ by d shifts values by at most d |alpha|, which is al
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -66,6 +67,22 @@ class CornerProcess:
         """How many corners."""
         return self.rewards.shape[1]
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        arrays = (self.rewards, self.indptr, self.observation, self.target, self.chance, self.start)
+        return sum(array.nbytes for array in arrays)
+
+    @property
+    def ahead(self) -> float:
+        """1 / (1 - discount): what a step's error adds up to for ever."""
+        if self.discount >= 1:  # rows may sum to a little more than one
+            raise ModelError(
+                f"{self.model.name}: floats can hardly tell discount {self.model.discount!r} "
+                "from 1; give a horizon or a smaller discount"
+            )
+        return 1 / (1 - self.discount)
+
     def lift(self, values: Floats) -> Floats:
         """Vectors in the model's coordinates from values at the corners, (K, k) -> (K, n)."""
         domain = self.model.domain
@@ -84,8 +101,12 @@ class CornerProcess:
 
     def rounding(self, scale: float) -> float:
         """How far a computed backup or mixture may be off at a corner, values up to `scale`."""
-        terms = int(np.diff(self.indptr).max(initial=0)) + 2 * self.k + self.observations + 16
-        return (2 * terms * UNIT + self.merged) * scale
+        return (2 * self._terms * UNIT + self.merged) * scale
+
+    @cached_property
+    def _terms(self) -> int:
+        """More than the products that are summed in a backup or a mixture at a corner."""
+        return int(np.diff(self.indptr).max(initial=0)) + 2 * self.k + self.observations + 16
 
     def value_at_start(self, values: Floats) -> tuple[float, float]:
         """The best vector's value at the model's start and how far that may be off.
@@ -102,6 +123,7 @@ class CornerProcess:
         else:
             vectors, off = values, 0.0
         off += 2 * (len(start) + 2) * UNIT * float((np.abs(vectors) @ np.abs(start)).max())
+        off += self.displaced * float(np.abs(values).max())
         return float((vectors @ start).max()), off
 
 
@@ -122,12 +144,9 @@ def corner_process(model: LinearModel) -> CornerProcess:
     parts: list[tuple[Ints, Ints, Ints, Floats]] = []
     for a in range(n_actions):
         for o in range(n_observations):
-            moves = kernel[a][o]
-            if points is not None:
-                moves = moves[first]
-            moves = moves.tocoo()
-            row = np.asarray(moves.row, dtype=np.int64) + a * k
-            target = corner_of[np.asarray(moves.col, dtype=np.int64)]
+            moves = kernel[a][o] if k == len(corner_of) else kernel[a][o][first]
+            row = np.repeat(np.arange(a * k, (a + 1) * k), np.diff(moves.indptr))
+            target = corner_of[np.asarray(moves.indices, dtype=np.int64)]
             parts.append((row, np.full(len(row), o), target, discount * np.asarray(moves.data)))
     row, observation, target, chance = (
         np.concatenate(column) for column in zip(*parts, strict=True)
@@ -158,6 +177,13 @@ def corner_process(model: LinearModel) -> CornerProcess:
         corner_of=corner_of,
         merged=apart * growth,
         displaced=displaced * growth,
+    )
+
+
+def cannot_prove(model: LinearModel, epsilon: float, least: float) -> ModelError:
+    """What to say where rounding alone may hide more than epsilon."""
+    return ModelError(
+        f"epsilon: read {epsilon}, but floats can prove no less than {least:.2g} on {model.name}"
     )
 
 

@@ -23,7 +23,6 @@ from rpsr.io.records import Bools, Floats, Ints
 from rpsr.planning.limits import Clock
 from rpsr.planning.lp_kernels import best_gain, evaluate
 
-PROGRAMS_PER_CALL = 2_000  # between two looks at the clock
 SOLVED = 1e-12  # of the largest value: bounds closer than this are an answer
 
 
@@ -117,11 +116,17 @@ def filtered(values: Floats, tolerance: float, clock: Clock, effort: Effort) -> 
     solved = SOLVED * float(np.abs(c).max(initial=0.0))
     alive, kept = np.ones(count, dtype=np.bool_), np.zeros(count, dtype=np.int64)
     u, size, cursor = np.empty((k, count)), 0, 0
-    while cursor < count:
+    for part in clock.parts(count, program_operations(k, count)):  # a program a vector, at most
         size, cursor, programs, undecided = lark(
-            c, alive, kept, u, size, cursor, tolerance, solved, PROGRAMS_PER_CALL
+            c, alive, kept, u, size, cursor, tolerance, solved, part.stop - part.start
         )
         effort.programs += programs
         effort.undecided += undecided
-        clock.check()
+        if cursor == count:
+            break
     return np.sort(kept[:size])
+
+
+def program_operations(k: int, vectors: int) -> float:
+    """A guess of what one program takes: about k pivots, each of a basis and of every vector."""
+    return 2.0 * (k + 1) ** 2 * (k + 1 + vectors)

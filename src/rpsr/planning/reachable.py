@@ -2,7 +2,8 @@
 
 On the graph of reachable states (`rpsr.planning.graph`) policy iteration is exact but for rounding.
 The lower bound is the value of the controller it ends with, one node a state, evaluated on the
-model by linear algebra: a policy's value, whatever was merged. The upper bound solves the graph
+model by linear algebra and checked against its own backup: a policy's value, whatever was merged.
+The upper bound solves the graph
 again with every edge paid what merging and rounding may have hidden behind it,
 
     discount * P * (u - l) / 2 * |w|_1,
@@ -12,6 +13,10 @@ when beliefs converge without ever arriving (tiger, stand-tiger). Then merged ed
 where an optimal policy goes, and the gap stays at rounding. The status says which it was.
 
 For a horizon the graph is cut at that depth and backward induction solves it, discount 1 allowed.
+
+Stopped by a limit (states, time, memory) or Ctrl-C, the states found but not explored are worth
+at least the best single action for ever and at most the largest reward for ever, which bounds the
+value; of a horizon, the steps that were explored are planned and the rest is bounded likewise.
 Everything here is about states reachable from the start; of the rest of the domain nothing is
 claimed, and `Solution.epsilon` is the error at the start.
 """
@@ -28,8 +33,14 @@ from rpsr.io.records import Floats, Ints
 from rpsr.models.domain import Corners, Simplex
 from rpsr.models.linear import LinearModel
 from rpsr.planning.controllers import FiniteStateController
-from rpsr.planning.finite import ROUNDING, FiniteProblem, lowest_within, planning_discount
-from rpsr.planning.graph import LIMIT, TOLERANCE, ReachableGraph, explore
+from rpsr.planning.finite import (
+    ROUNDING,
+    FiniteProblem,
+    check_epsilon,
+    lowest_within,
+    planning_discount,
+)
+from rpsr.planning.graph import LIMIT, TOLERANCE, ReachableGraph, explore, not_closed
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
 from rpsr.planning.trees import PolicyTree
 
@@ -42,7 +53,8 @@ class Reachable:
     """Plan on the reachable states, where they are finitely many.
 
     horizon: plan this many steps; for ever by default. epsilon: the largest gap at the start that
-    merging states may cause. limit: how many states at most. time_limit: seconds. tolerance: states
+    merging states may cause. limit: how many states at most. time_limit: seconds of looking for
+    states; solving what was found comes after. memory_limit: bytes, see `limits`. tolerance: states
     closer than this, relative to the start's size, are merged.
     """
 
@@ -50,6 +62,7 @@ class Reachable:
     epsilon: float = 1e-9
     limit: int = LIMIT
     time_limit: float | None = None
+    memory_limit: int | None = None
     tolerance: float = TOLERANCE
 
     @property
@@ -58,30 +71,40 @@ class Reachable:
         return "reachable"
 
     def solve(self, model: LinearModel, progress: Progress) -> Solution:
-        """Plan; a `ModelError` where the reachable states do not close within the limits."""
+        """Plan; a `ModelError` where merging states that differ costs more than epsilon."""
         began = perf_counter()
         discount = planning_discount(model, self.horizon)
+        check_epsilon(self.epsilon)
         graph = explore(
             model,
             limit=self.limit,
             steps=self.horizon,
             time_limit=self.time_limit,
+            memory_limit=self.memory_limit,
             tolerance=self.tolerance,
+            partial=True,
         )
+        steps, stopped = self.horizon, graph.stopped
+        no_bounds = steps is not None and value_bounds(model, 1.0) is None
+        if stopped and no_bounds:
+            level = int(graph.depth.max())
+            raise not_closed(model, stopped, level, self.limit, self.time_limit, self.memory_limit)
         found = ProgressRow(perf_counter() - began, 0, points=len(graph.states))
         progress(found)
-        if self.horizon is None:
+        if steps is None:
             plan = _for_ever(graph, discount)
         else:
-            plan = _for_a_horizon(graph, discount, self.horizon)
+            # States that were found but not explored are good for one step, their last.
+            steps = min(steps, int(graph.depth.max()) + 1) if stopped else steps
+            plan = _for_a_horizon(graph, discount, steps, self.horizon or 0)
         close = bool(graph.edges.moved.max(initial=0.0) <= SAME)
         gap = None if plan.upper is None else plan.upper - plan.lower
-        if not close and (gap is None or gap > self.epsilon):
+        if not (stopped or close) and (gap is None or gap - plan.rounded > self.epsilon):
             cost = "an unknown amount" if gap is None else f"up to {gap:.2g}"
             raise ModelError(
                 f"the {len(graph.states)} states reachable in {model.name} close only by merging "
                 f"states that differ, which may cost {cost} in value (epsilon is "
-                f"{self.epsilon:g}): use a smaller tolerance, or planner vi"
+                f"{self.epsilon:g}): use a larger epsilon, or planner vi"
             )
         seconds = perf_counter() - began
         last = ProgressRow(
@@ -91,18 +114,18 @@ class Reachable:
         return Solution(
             planner=self.name,
             model=model,
-            status=_status(close, self.horizon),
+            status=stopped or _status(close, self.horizon),
             value=plan.value,
             lower=plan.lower,
             upper=plan.upper,
             residual=None,
-            epsilon=gap,
+            epsilon=None if stopped else gap,
             vectors=plan.vectors,
             actions=plan.actions,
             successors=plan.successors,
             iterations=1,
             seconds=seconds,
-            horizon=self.horizon,
+            horizon=steps,
             trace=(found, last),
             stages=plan.stages,
             extras={"states": len(graph.states), "closed_exactly": close},
@@ -139,6 +162,7 @@ class _Plan:
     value: float
     lower: float
     upper: float | None
+    rounded: float  # the part of the gap that is rounding
     vectors: Floats
     actions: Ints
     successors: Ints
@@ -150,32 +174,59 @@ def _problem(graph: ReachableGraph, discount: float, rewards: Floats) -> FiniteP
 
 
 def _for_ever(graph: ReachableGraph, discount: float) -> _Plan:
-    model = graph.model
+    model, ahead = graph.model, 1 / (1 - discount)
     rewards = graph.states @ model.rewards
+    bounds = value_bounds(model, ahead)
+    blind, single = _blind(model) if graph.open.any() else (0, np.zeros(model.dimension))
+    # Unexplored states have no edges: what they pay is all that they are worth.
+    rewards[graph.open] = (graph.states[graph.open] @ single)[:, None]
     problem = _problem(graph, discount, rewards)
     values, _ = problem.optimum()
     scale = float(np.abs(values).max())
     actions = lowest_within(problem.action_values(values), 4 * ROUNDING * scale)
     successors = graph.successors(actions)
+    actions[graph.open] = blind
+    successors[graph.open] = np.flatnonzero(graph.open)[:, None]
     controller = FiniteStateController(model.actions, model.observations, actions, successors)
     vectors = controller.vectors(model)
     value = float(vectors[0] @ model.start)
-    rounding = 2 * (model.dimension + 2) * _ULP * scale / (1 - discount)
-    paid = hidden(graph, value_bounds(model, 1 / (1 - discount)))
-    upper = None
-    if paid is not None:
-        above = _problem(graph, discount, rewards + discount * paid)
+    terms = 2 * (model.dimension + len(model.observations) + 2) * _ULP
+    excess = controller.excess(model, vectors)
+    below = terms * scale if excess is None else excess
+    below = below * ahead + terms * float(np.abs(vectors[0]) @ np.abs(model.start))
+    paid = hidden(graph, bounds)
+    upper, rounded = None, 0.0
+    if paid is not None and bounds is not None:
+        rewards = rewards + discount * paid
+        rewards[graph.open] = bounds[1]
+        above = _problem(graph, discount, rewards)
         best, _ = above.optimum()
         missed = max(0.0, float((above.action_values(best).max(axis=1) - best).max()))
-        upper = max(value, float(best[0])) + missed / (1 - discount) + rounding
-    return _Plan(value, value - rounding, upper, vectors, actions, successors)
+        rounded = (missed + terms * float(np.abs(best).max() + np.abs(rewards).max())) * ahead
+        upper = max(value, float(best[0])) + rounded
+    return _Plan(value, value - below, upper, below + rounded, vectors, actions, successors)
 
 
-def _for_a_horizon(graph: ReachableGraph, discount: float, horizon: int) -> _Plan:
+def _blind(model: LinearModel) -> tuple[int, Floats]:
+    """The action that is best at the start if it is all one ever does, and its value (n,)."""
+    n_actions, n_observations = len(model.actions), len(model.observations)
+    every = np.arange(n_actions)
+    controller = FiniteStateController(
+        model.actions, model.observations, every, np.repeat(every[:, None], n_observations, axis=1)
+    )
+    vectors = controller.vectors(model)
+    best = int((vectors @ model.start).argmax())
+    return best, vectors[best]
+
+
+def _for_a_horizon(graph: ReachableGraph, discount: float, horizon: int, wanted: int) -> _Plan:
+    """Plan a horizon; bounds are those of the `wanted` steps, of which it may be a part."""
     model = graph.model
     rewards = graph.states @ model.rewards
     problem = _problem(graph, discount, rewards)
     total = sum(discount**k for k in range(horizon))
+    later = sum(discount**k for k in range(horizon, wanted))
+    rest = value_bounds(model, later) or (0.0, 0.0)
     paid = hidden(graph, value_bounds(model, total))
     above = None if paid is None else _problem(graph, discount, rewards + discount * paid)
     values = best = np.zeros(len(rewards))
@@ -195,7 +246,16 @@ def _for_a_horizon(graph: ReachableGraph, discount: float, horizon: int) -> _Pla
     tree = PolicyTree(model.actions, model.observations, tuple(layers))
     stages = tree.stages(model)
     value = float(stages[-1][0] @ model.start)
-    rounding = 2 * (model.dimension + 2) * _ULP * total * float(np.abs(rewards).max())
+    # Each step's rounding, for values up to total * the largest reward, adds up like rewards do.
+    terms = 2 * (model.dimension + len(model.observations) + 2) * _ULP
+    rounding = terms * total**2 * float(np.abs(rewards).max())
     upper = None if above is None else max(value, float(best[0])) + rounding
     joined = tuple((v, *layer) for v, layer in zip(stages, layers, strict=True))
-    return _Plan(value, value - rounding, upper, *joined[-1], joined)
+    return _Plan(
+        value,
+        value - rounding + rest[0],
+        None if upper is None else upper + rest[1],
+        2 * rounding,
+        *joined[-1],
+        joined,
+    )

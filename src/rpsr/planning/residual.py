@@ -23,6 +23,7 @@ import numpy as np
 from numba import njit
 
 from rpsr.io.records import Floats, Ints
+from rpsr.planning.limits import Clock
 from rpsr.planning.lp_kernels import best_gain, evaluate
 from rpsr.planning.pruning import lark
 
@@ -87,48 +88,64 @@ def project(
 
 
 @njit(cache=True)
-def needed(columns: Floats, tolerance: float, solved: float) -> Ints:
-    """Which columns have the maximum of all, up to the tolerance, anywhere on the face."""
+def needed(columns: Floats, tolerance: float, solved: float, budget: int) -> tuple[Ints, int]:
+    """Which columns have the maximum of all, up to the tolerance, anywhere on the face.
+
+    Returns them and the number of programs that it took. After `budget` programs those not yet
+    looked at count as needed.
+    """
     f, count = columns.shape
-    if count == 1:
-        return np.zeros(1, dtype=np.int64)
+    if count == 1 or budget <= 0:
+        return np.arange(count), 0
     alive, kept = np.ones(count, dtype=np.bool_), np.zeros(count, dtype=np.int64)
-    size, _, _, _ = lark(columns, alive, kept, np.empty((f, count)), 0, 0, tolerance, solved, 2**62)
-    return kept[:size]
+    none = int(np.int64(0))  # for a literal, numba would compile the filter once more
+    size, _, programs, _ = lark(
+        columns, alive, kept, np.empty((f, count)), none, none, tolerance, solved, budget
+    )
+    for i in range(count):
+        if alive[i]:
+            kept[size] = i
+            size += 1
+    return kept[:size], programs
 
 
 @njit(cache=True)
 def thin(
-    g: Floats, source: Ints, first: Ints, largest: int, tolerance: float, solved: float
-) -> tuple[Floats, Ints, Ints]:
+    g: Floats,
+    source: Ints,
+    first: Ints,
+    largest: int,
+    tolerance: float,
+    solved: float,
+    budget: int,
+) -> tuple[Floats, Ints, Ints, int]:
     """The projected vectors that matter, in fewer and smaller groups.
 
     Each observation's columns are filtered: where vectors tell apart states that cannot follow an
     action, few are left. Then the two smallest groups are replaced by their cross-sum, filtered,
     as long as it has no more than `largest` columns. Returns g (f, L), source (L, O), the vector
-    for each observation or -1 where another group has it, and first (groups + 1,). The sum of
-    the groups' maxima is off by at most (2 O - 1) times the tolerance, anywhere on the face.
+    for each observation or -1 where another group has it, first (groups + 1,), and how many
+    programs it took: after `budget` of them what is left to be filtered stays as it is. The sum
+    of the groups' maxima is off by at most (2 O - 1) times the tolerance, anywhere on the face.
     """
     f, n_observations = len(g), len(first) - 1
-    size = 0
+    size, programs = 0, 0
     owner = np.empty((g.shape[1], n_observations), dtype=np.int64)
     thinned = np.empty(g.shape)
     ends = np.zeros(len(first), dtype=np.int64)
     for o in range(n_observations):
-        columns = np.empty((f, first[o + 1] - first[o]))
-        for s in range(f):
-            columns[s] = g[s, first[o] : first[o + 1]]
-        for j in needed(columns, tolerance, solved):
+        columns = np.ascontiguousarray(g[:, first[o] : first[o + 1]])
+        kept, used = needed(columns, tolerance, solved, budget - programs)
+        programs += used
+        for j in kept:
             for s in range(f):
                 thinned[s, size] = columns[s, j]
             owner[size] = -1
             owner[size, o] = source[first[o] + j]
             size += 1
         ends[o + 1] = size
-    g, source, first = np.empty((f, size)), owner[:size], ends
-    for s in range(f):
-        g[s] = thinned[s, :size]
-    while len(first) > 2:
+    g, source, first = np.ascontiguousarray(thinned[:, :size]), owner[:size], ends
+    while len(first) > 2 and programs < budget:
         a, b = 0, 1  # the two smallest groups
         if first[2] - first[1] < first[1]:
             a, b = 1, 0
@@ -145,7 +162,8 @@ def thin(
         for c in range(total):
             for s in range(f):
                 sums[s, c] = g[s, first[a] + c // width] + g[s, first[b] + c % width]
-        kept = needed(sums, tolerance, solved)
+        kept, used = needed(sums, tolerance, solved, budget - programs)
+        programs += used
         size = g.shape[1] - width - (first[a + 1] - first[a])
         thinned = np.empty((f, size + len(kept)))
         owner = np.empty((size + len(kept), n_observations), dtype=np.int64)
@@ -157,7 +175,8 @@ def thin(
             for j in range(first[o], first[o + 1]):
                 for s in range(f):
                     thinned[s, size] = g[s, j]
-                owner[size] = source[j]
+                for q in range(n_observations):
+                    owner[size, q] = source[j, q]
                 size += 1
             groups += 1
             ends[groups] = size
@@ -170,7 +189,7 @@ def thin(
             size += 1
         ends[groups + 1] = size
         g, source, first = thinned, owner, ends
-    return g, source, first
+    return g, source, first, programs
 
 
 @njit(cache=True)
@@ -187,18 +206,17 @@ def plant(g: Floats, first: Ints) -> tuple[Floats, Ints, Ints, int]:
     child = np.empty((2 * columns, 2), dtype=np.int64)
     roots = np.empty(n_observations, dtype=np.int64)
     order = np.arange(columns)
-    pending = np.empty((2 * columns, 4), dtype=np.int64)  # node, begin, end, level
-    nodes = 0
-    depth = 0
+    waiting = np.empty((2 * columns, 4), dtype=np.int64)  # node, begin, end, level
+    nodes, depth = 0, 0
     for o in range(n_observations):
         roots[o] = nodes
-        pending[0] = (nodes, first[o], first[o + 1], 0)
+        waiting[0, 0], waiting[0, 1] = nodes, first[o]
+        waiting[0, 2], waiting[0, 3] = first[o + 1], 0
         nodes += 1
-        waiting = 1
-        deepest = 0
-        while waiting > 0:
-            waiting -= 1
-            node, begin, end, level = pending[waiting]
+        size, deepest = 1, 0
+        while size > 0:
+            size -= 1
+            node, begin, end, level = waiting[size]
             deepest = max(deepest, level)
             widest, corner = -1.0, 0
             for r in range(f):
@@ -209,15 +227,20 @@ def plant(g: Floats, first: Ints) -> tuple[Floats, Ints, Ints, int]:
                 if high - low > widest:
                     widest, corner = high - low, r
             if end - begin == 1:
-                child[node] = (-1, order[begin])
+                child[node, 0], child[node, 1] = -1, order[begin]
                 continue
-            ranked = np.argsort(g[corner][order[begin:end]])
-            order[begin:end] = order[begin:end][ranked]
+            members = order[begin:end].copy()
+            ranked = np.argsort(g[corner][members])
+            for j in range(len(members)):
+                order[begin + j] = members[ranked[j]]
             middle = (begin + end) // 2
-            child[node] = (nodes, nodes + 1)
-            pending[waiting] = (nodes, begin, middle, level + 1)
-            pending[waiting + 1] = (nodes + 1, middle, end, level + 1)
-            waiting += 2
+            for side in range(2):
+                child[node, side] = nodes + side
+                waiting[size + side, 0] = nodes + side
+                waiting[size + side, 1] = middle if side == 1 else begin
+                waiting[size + side, 2] = end if side == 1 else middle
+                waiting[size + side, 3] = level + 1
+            size += 2
             nodes += 2
         depth += deepest
     return maxima[:nodes], child[:nodes], roots, depth
@@ -347,7 +370,7 @@ def search(
     return FINISHED, count, depth, programs, residual
 
 
-def rise(u: Floats, count: int, solved: float) -> float:
+def rise(u: Floats, count: int, solved: float, clock: Clock) -> float:
     """How far the vectors of u (f, K) after the first `count` rise above those, at most.
 
     Not compiled: the program is, and another copy of it would take seconds to compile.
@@ -361,4 +384,5 @@ def rise(u: Floats, count: int, solved: float) -> float:
             u, count, w, highest, solved, point, chosen, mix, inverse, work, scores
         )
         highest = max(highest, upper)
+        clock.check()
     return highest

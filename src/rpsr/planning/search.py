@@ -14,18 +14,20 @@ from rpsr.planning import residual, warm
 from rpsr.planning.faces import on_faces
 from rpsr.planning.limits import Clock
 from rpsr.planning.lp import careful_gain, gain
-from rpsr.planning.process import CornerProcess
-from rpsr.planning.pruning import Effort
+from rpsr.planning.process import UNIT, CornerProcess
+from rpsr.planning.pruning import Effort, program_operations
 
 REACHABLE = 30  # states reachable from the start, among the first witness points
 APART = 1e-3  # in some coordinate: closer points are not worth having both
 TIE = 1e-14  # of the largest value: two vectors this close at a point are as good
 SOLVED = 1e-12  # of the largest value: bounds of a program closer than this are an answer
+NUMBER = 8  # bytes
+NO_END = 2**62  # programs in a search: as many as it takes
 THIN = 0.02  # of the cutoff: what leaving out projected vectors may hide
 LARGEST_SUM = 2_000  # vectors in a cross-sum that is formed before the search
 SWEEPS = 300  # of the controller in a policy-iteration step
 STEPS = 20  # policy-iteration steps between two passes, at most
-PROGRAMS_PER_CALL = 5_000  # between two looks at the clock
+THIN_OPERATIONS = 2e6  # over the square of a basis: programs that a filter before a search may take
 
 
 @dataclass
@@ -42,6 +44,7 @@ class Search:
     points: Floats
     faces: list[Ints]
     effort: Effort = field(default_factory=Effort)
+    hidden: float = 0.0  # the most that rounding may have hidden in the filters before a search
 
     @property
     def moves(self) -> warm.Moves:
@@ -65,6 +68,11 @@ class Search:
         return len(self.faces[0]) == self.process.k
 
     @property
+    def _kept(self) -> int:
+        """How many numbers are kept: vectors, choices and points."""
+        return self.values.size + self.choices.size + self.points.size
+
+    @property
     def scale(self) -> float:
         """A bound of the absolute values in play."""
         return float(np.abs(self.process.rewards).max() + np.abs(self.values).max())
@@ -72,6 +80,9 @@ class Search:
     def improve(self, settled: float) -> None:
         """Policy-iteration steps until the points have little to give and vectors stand still."""
         for _ in range(STEPS):
+            # A vector at each point, twice, beside those there are; copies in two orders.
+            most, width = 2 * len(self.points) + len(self.values), self.choices.shape[1]
+            self.clock.claim(NUMBER * (self._kept + most * (3 * self.process.k + 2 * width)))
             values, choices, gain = warm.improve(
                 self.moves,
                 self.values,
@@ -81,24 +92,26 @@ class Search:
                 0.1 * settled * (1 - self.process.discount),
                 0.1 * settled,
                 TIE * self.scale,
+                self.clock,
             )
             self.controller = values, choices
-            self.clock.check()
             if gain <= settled:
                 break
         while self.excess > settled:
-            warm.sweep(self.moves, self.choices, self.values, SWEEPS, settled / 10)
-            self.clock.check()
+            warm.evaluate_controller(
+                self.moves, self.choices, self.values, SWEEPS, settled / 10, self.clock
+            )
 
     def explore(self) -> None:
         """Grow the witness points by a step along the best actions from those there are."""
-        plans = warm.backup_points(
+        plans = warm.plan_at(
             self.moves,
             self.values,
             self.points,
             np.full(len(self.points), -1),
             self.choices.shape[1],
             TIE * self.scale,
+            self.clock,
         )
         self.points = warm.expand(
             self.moves,
@@ -123,7 +136,6 @@ class Search:
         """One pass of branch and bound: (vectors added, residual proven, inf if abandoned)."""
         before, proven = len(self.values), -np.inf
         limit = before + max(30, before)
-        self.clock.claim(_bytes(self.process, limit))
         for face in self.faces:
             for action in range(len(self.process.rewards)):
                 proven = max(proven, self._search(face, action, cutoff, limit))
@@ -133,7 +145,8 @@ class Search:
         if added:
             v, solved = self.values.T, SOLVED * self.scale
             proven += self.process.discount * max(
-                residual.rise(np.ascontiguousarray(v[face]), before, solved) for face in self.faces
+                residual.rise(np.ascontiguousarray(v[face]), before, solved, self.clock)
+                for face in self.faces
             )
         return added, proven
 
@@ -141,13 +154,27 @@ class Search:
         """Branch and bound for one action on one face, up to `limit` vectors; the residual."""
         process, count = self.process, len(self.values)
         n_observations, scale = process.observations, self.scale
+        projected = 2 * n_observations * count * (len(face) + 1)
+        found = limit * (process.k + 2 * len(face) + 2 * n_observations)
+        sums = 2 * LARGEST_SUM * len(face)
+        self.clock.claim(NUMBER * (self._kept + projected + sums + found))
         v = np.ascontiguousarray(self.values.T)
         g, source, first = residual.project(*self.moves[:4], action, face, v, count, n_observations)
+        # What rounding may hide in a filter's proofs grows with how far its vectors are apart.
+        high, low = (f.reduceat(g, first[:-1], axis=1) for f in (np.maximum, np.minimum))
+        spread = float((high - low).max(axis=0).sum())
         solved = min(SOLVED * scale, 0.05 * cutoff)
-        g, source, first = residual.thin(
-            g, source, first, LARGEST_SUM, THIN * cutoff / (2 * n_observations), solved
+        budget = int(THIN_OPERATIONS / (len(face) + 1) ** 2)
+        g, source, first, programs = residual.thin(
+            g, source, first, LARGEST_SUM, THIN * cutoff / (2 * n_observations), solved, budget
         )
-        groups = len(first) - 1
+        self.effort.programs += programs
+        self.clock.check()
+        groups, trees = len(first) - 1, 2 * g.shape[1] * (len(face) + 6)
+        # One filter an observation, whose spreads add up, and one of no more for each sum formed.
+        hidden = 4 * (len(face) + 4) * UNIT * spread * (1 + n_observations - groups)
+        self.hidden = max(self.hidden, hidden)
+        self.clock.claim(NUMBER * (self._kept + g.size + source.size + trees + found))
         maxima, child, roots, deepest = residual.plant(g, first)
         stack, depth = np.empty((deepest + 2, groups), dtype=np.int64), 1
         stack[0] = roots
@@ -159,10 +186,10 @@ class Search:
         enough = cutoff - 2 * solved
         tie = min(TIE * scale, 1e-3 * cutoff / groups)
         size, bound = count, -np.inf
-        while True:
+        for part in self.clock.parts(NO_END, program_operations(len(face), count)):
             why, size, depth, programs, proven = residual.search(
                 u, size, r, g, first, maxima, child, stack, depth,
-                cutoff, enough, solved, tie, PROGRAMS_PER_CALL, tuples, points,
+                cutoff, enough, solved, tie, part.stop - part.start, tuples, points,
             )  # fmt: skip
             self.effort.programs += programs
             bound = max(bound, proven)
@@ -177,15 +204,14 @@ class Search:
                 else:  # its bounds do not decide: a vector too many does no harm
                     tuples[size] = child[stack[depth - 1], 1]
                     u[:, size], points[size] = w, careful.point
-                    size += 1
+                    size, bound = size + 1, max(bound, 0.0)
                 depth -= 1
             elif why != residual.PAUSED:
                 break
-            self.clock.check()
         if size > count:
             successors = source[tuples[count:size]].max(axis=1)  # each from the group that has it
             self._adopt(face, action, successors, points[count:size])
-        return bound + THIN * cutoff
+        return bound + THIN * cutoff + hidden
 
     def look_ahead(self) -> None:
         """Add the backup at the start, which may lie on no face."""
@@ -231,17 +257,15 @@ def go_on(search: Search, values: Floats, choices: Ints) -> None:
 
     They need not be believed: sweeps and the two certificates see to it.
     """
-    others = [np.delete(values, i, axis=0) for i in range(len(values))] if len(values) > 1 else []
-    points = [gain(rest, vector).point for rest, vector in zip(others, values, strict=False)]
     old = len(search.values)
     choices = np.hstack([choices[:, :1], choices[:, 1:] + old])
     search.controller = (
         np.vstack([search.values, values]),
         np.vstack([search.choices, choices]),
     )
+    points: list[Floats] = []
+    for i, vector in enumerate(values):
+        if len(values) > 1:
+            points.append(gain(np.delete(values, i, axis=0), vector).point)
+        search.clock.check()
     search.points = np.vstack([search.points, *points])
-
-
-def _bytes(process: CornerProcess, vectors: int) -> int:
-    """What a pass over so many vectors needs, roughly: vectors, projections and trees."""
-    return 8 * vectors * (process.k * (4 + 4 * process.observations) + 4 * process.observations)

@@ -26,6 +26,8 @@ class Status(Enum):
     TIME = "stopped by the time limit: the bounds hold; give it more time to close the gap"
     MEMORY = "stopped by the memory limit: the bounds hold; give it more memory to close the gap"
     ITERATIONS = "stopped by the iteration limit: the bounds hold; allow more to close the gap"
+    SIZE = "stopped: too many states or vectors to list; the bounds hold; try another planner"
+    SETTLED = "settled: this planner can do no more; the bounds hold; allow it more, or use vi"
     INTERRUPTED = "interrupted: the bounds hold; resume from the checkpoint to go on"
     NO_UPPER_BOUND = "the model's domain is unknown: the lower bound holds, no upper bound can"
 

@@ -16,6 +16,12 @@ _PLANNERS = {
     "vi": ("rpsr.planning.exact", "ValueIteration"),
     "enumeration": ("rpsr.planning.enumeration", "Enumeration"),
     "reachable": ("rpsr.planning.reachable", "Reachable"),
+    "pbvi": ("rpsr.planning.pbvi", "PBVI"),
+    "perseus": ("rpsr.planning.perseus", "Perseus"),
+    "qmdp": ("rpsr.planning.bound_planners", "QMDP"),
+    "fib": ("rpsr.planning.bound_planners", "FastInformedBound"),
+    "policy-iteration": ("rpsr.planning.policy_iteration", "PolicyIteration"),
+    "q-learning": ("rpsr.planning.q_learning", "QLearning"),
 }
 PLANNER_NAMES = tuple(_PLANNERS)
 

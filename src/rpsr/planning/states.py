@@ -13,6 +13,8 @@ import numpy as np
 
 from rpsr.io.records import Floats
 
+CELL_BYTES = 200  # of a key, a list and an index, about
+
 
 class StateTable:
     """States (n,) by index; `tolerance` is relative to `size`, that of the first by default."""
@@ -34,6 +36,11 @@ class StateTable:
     def states(self) -> Floats:
         """All states, (N, n), in the order they were added."""
         return self._rows[: self._count]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows, and about those of the cells."""
+        return self._rows.nbytes + CELL_BYTES * self._count
 
     def find(self, state: Floats) -> int:
         """The index of the nearest state within the tolerance, or -1."""
@@ -57,9 +64,9 @@ class StateTable:
 
     def cut(self, count: int) -> None:
         """Forget all but the first `count` states."""
-        for index in range(count, self._count):
-            self._cells[self._cell(self._rows[index])].remove(index)
-        self._count = count
+        self._count, self._cells = count, {}  # anew: an interrupt may have come between the two
+        for index in range(count):
+            self._cells.setdefault(self._cell(self._rows[index]), []).append(index)
 
     def _cell(self, state: Floats) -> int:
         return int(np.floor(float(state @ self._direction) / self._width))

@@ -20,9 +20,12 @@ import numpy as np
 from numba import njit
 
 from rpsr.io.records import Bools, Floats, Ints
+from rpsr.planning.limits import Clock
 from rpsr.planning.lp_kernels import evaluate
 
 Moves = tuple[Ints, Ints, Ints, Floats, Floats]
+STAND_IN = 1e-2  # of a point's slack: what a vector may lose to the one that stands in for it
+LEAST_MASS = 1e-9  # an observation less likely than this leads to no witness point
 
 
 @njit(cache=True)
@@ -90,7 +93,8 @@ def backup_points(
                     value += scores[plan[o]]
             if value > top + tie:
                 top = value
-                choices[p] = plan
+                for o in range(width):
+                    choices[p, o] = plan[o]
     return choices
 
 
@@ -106,8 +110,10 @@ def distinct(choices: Ints) -> Ints:
             mixed = mixed * 1_000_003 + choices[p, c]
         known = False
         for m in range(count):
-            if key[m] == mixed and (choices[first[m]] == choices[p]).all():
-                known = True
+            known = key[m] == mixed
+            for c in range(choices.shape[1]):
+                known = known and choices[first[m], c] == choices[p, c]
+            if known:
                 break
         if not known:
             key[count], first[count] = mixed, p
@@ -151,7 +157,8 @@ def sweep(moves: Moves, choices: Ints, values: Floats, sweeps: int, settled: flo
             backup_of(moves, choices[m], values, fresh)
             for s in range(len(fresh)):
                 change = max(change, abs(fresh[s] - values[m, s]))
-            values[m] = fresh
+            for s in range(len(fresh)):
+                values[m, s] = fresh[s]
         if change <= settled:
             break
     return change
@@ -170,21 +177,31 @@ def excess(moves: Moves, choices: Ints, values: Floats) -> float:
 
 
 @njit(cache=True)
-def cover(values: Floats, points: Floats, slack: float, wanted: Bools) -> Floats:
-    """Mark vectors (K, k) until every point has one within `slack` of its best; the best, (P,)."""
+def cover(values: Floats, old: int, points: Floats, slack: float, wanted: Bools) -> float:
+    """Mark vectors (K, k) until every point has one within `slack` of its best.
+
+    Returns the largest by which the best exceeds the best of the last `old` vectors.
+    """
     v = np.ascontiguousarray(values.T)
-    scores, best = np.empty(len(values)), np.empty(len(points))
+    scores = np.empty(len(values))
+    gain = -np.inf
     for p in range(len(points)):
         evaluate(v, len(values), points[p], scores)
-        top = int(np.argmax(scores))
-        best[p] = scores[top]
+        top = 0
+        before = -np.inf
+        for i in range(len(values)):
+            if scores[i] > scores[top]:
+                top = i
+            if i >= len(values) - old:
+                before = max(before, scores[i])
+        gain = max(gain, scores[top] - before)
         covered = False
         for i in range(len(values)):
             if wanted[i] and scores[i] >= scores[top] - slack:
                 covered = True
                 break
         wanted[top] |= not covered
-    return best
+    return gain
 
 
 @njit(cache=True)
@@ -228,50 +245,6 @@ def close(values: Floats, choices: Ints, slack: float, wanted: Bools) -> Ints:
 
 
 @njit(cache=True)
-def improve(
-    moves: Moves,
-    values: Floats,
-    choices: Ints,
-    points: Floats,
-    sweeps: int,
-    settled: float,
-    slack: float,
-    tie: float,
-) -> tuple[Floats, Ints, float]:
-    """One step: (values, choices, the largest gain of V at a point).
-
-    sweeps and settled: see `sweep`. slack: what a point may lose for the sake of fewer vectors.
-    """
-    width = choices.shape[1]
-    plans = backup_points(moves, values, points, np.full(len(points), -1), width, tie)
-    first = distinct(plans)
-    fresh = backups(moves, plans[first], values)
-    # The same actions again, going on with the new vectors: a controller that is closed.
-    links = backup_points(moves, fresh, points[first], plans[first, 0], width, tie)
-    closed = fresh.copy()
-    sweep(moves, links, closed, sweeps, settled)
-    new, old = len(fresh), len(values)
-    vectors = np.empty((2 * new + old, values.shape[1]))
-    vectors[:new], vectors[new : 2 * new], vectors[2 * new :] = closed, fresh, values
-    every = np.empty((2 * new + old, width), dtype=np.int64)
-    every[:new], every[new : 2 * new], every[2 * new :] = links, plans[first], choices
-    every[new:, 1:] += 2 * new
-    wanted = np.zeros(2 * new + old, dtype=np.bool_)
-    after = cover(vectors, points, slack, wanted)
-    before = cover(values, points, slack, np.ones(old, dtype=np.bool_))
-    deputy = close(vectors, every, 1e-2 * slack, wanted)
-    place = np.cumsum(wanted) - 1
-    kept = np.flatnonzero(wanted)
-    every = every[kept]
-    for m in range(len(kept)):
-        for c in range(1, width):
-            every[m, c] = place[deputy[every[m, c]]]
-    vectors = vectors[kept]
-    sweep(moves, every, vectors, sweeps, settled)
-    return vectors, every, (after - before).max()
-
-
-@njit(cache=True)
 def expand(
     moves: Moves, points: Floats, actions: Ints, n_observations: int, apart: float, limit: int
 ) -> Floats:
@@ -283,9 +256,11 @@ def expand(
     indptr, observation, target, chance, rewards = moves
     n_actions, k = rewards.shape
     found = np.empty((max(limit, len(points)), k))
-    found[: len(points)] = points
+    for p in range(len(points)):
+        for s in range(k):
+            found[p, s] = points[p, s]
     size = len(points)
-    after = np.empty((n_observations, k))
+    after, mass = np.empty((n_observations, k)), np.empty(n_observations)
     for p in range(limit):
         if p >= size or size == limit or (p >= len(points) and actions[0] >= 0):
             break
@@ -293,20 +268,92 @@ def expand(
             if actions[0] >= 0 and a != actions[p]:
                 continue
             after[:] = 0.0
+            mass[:] = 0.0
             for s in range(k):
                 for entry in range(indptr[a * k + s], indptr[a * k + s + 1]):
-                    after[observation[entry], target[entry]] += found[p, s] * chance[entry]
+                    weight = found[p, s] * chance[entry]
+                    after[observation[entry], target[entry]] += weight
+                    mass[observation[entry]] += weight
             for o in range(n_observations):
-                mass = after[o].sum()
-                if mass <= 1e-9 or size == limit:
+                if mass[o] <= LEAST_MASS or size == limit:
                     continue
-                after[o] /= mass
                 known = False
                 for q in range(size):
-                    if np.abs(found[q] - after[o]).max() <= apart:
-                        known = True
+                    known = True
+                    for s in range(k):
+                        if abs(found[q, s] - after[o, s] / mass[o]) > apart:
+                            known = False
+                            break
+                    if known:
                         break
                 if not known:
-                    found[size] = after[o]
+                    for s in range(k):
+                        found[size, s] = after[o, s] / mass[o]
                     size += 1
     return found[:size].copy()
+
+
+def evaluate_controller(
+    moves: Moves, choices: Ints, values: Floats, sweeps: int, settled: float, clock: Clock
+) -> None:
+    """`sweep` with an eye on the clock."""
+    work = 2.0 * len(choices) * len(moves[3]) / len(moves[4])  # entries of each vector's action
+    for part in clock.parts(sweeps, work):
+        if sweep(moves, choices, values, part.stop - part.start, settled) <= settled:
+            break
+
+
+def plan_at(
+    moves: Moves,
+    values: Floats,
+    points: Floats,
+    given: Ints,
+    width: int,
+    tie: float,
+    clock: Clock,
+) -> Ints:
+    """`backup_points` with an eye on the clock."""
+    choices = np.empty((len(points), width), dtype=np.int64)
+    work = 2.0 * (values.size * width * len(moves[4]) + len(moves[3]))
+    for part in clock.parts(len(points), work):
+        choices[part] = backup_points(moves, values, points[part], given[part], width, tie)
+    return choices
+
+
+def improve(
+    moves: Moves,
+    values: Floats,
+    choices: Ints,
+    points: Floats,
+    sweeps: int,
+    settled: float,
+    slack: float,
+    tie: float,
+    clock: Clock,
+) -> tuple[Floats, Ints, float]:
+    """One step: (values, choices, the largest gain of V at a point).
+
+    sweeps and settled: see `sweep`. slack: what a point may lose for the sake of fewer vectors.
+    """
+    width = choices.shape[1]
+    plans = plan_at(moves, values, points, np.full(len(points), -1), width, tie, clock)
+    first = distinct(plans)
+    fresh = backups(moves, plans[first], values)
+    # The same actions again, going on with the new vectors: a controller that is closed.
+    links = plan_at(moves, fresh, points[first], plans[first, 0], width, tie, clock)
+    closed = fresh.copy()
+    evaluate_controller(moves, links, closed, sweeps, settled, clock)
+    new = len(fresh)
+    vectors = np.vstack([closed, fresh, values])
+    every = np.vstack([links, plans[first], choices])
+    every[new:, 1:] += 2 * new
+    wanted = np.zeros(len(vectors), dtype=np.bool_)
+    gain = -np.inf
+    for part in clock.parts(len(points), 2.0 * vectors.size):
+        gain = max(gain, cover(vectors, len(values), points[part], slack, wanted))
+    deputy = close(vectors, every, STAND_IN * slack, wanted)
+    place = np.cumsum(wanted) - 1
+    vectors, every = vectors[wanted], every[wanted]
+    every[:, 1:] = place[deputy[every[:, 1:]]]
+    evaluate_controller(moves, every, vectors, sweeps, settled, clock)
+    return vectors, every, gain

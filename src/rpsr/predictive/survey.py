@@ -7,27 +7,21 @@ a file of JSON lines while they come in; a later survey takes from there what it
 from __future__ import annotations
 
 import json
-import os
-import signal
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypedDict, cast
 
 from rpsr._version import __version__
 from rpsr.errors import InputError, RpsrError
+from rpsr.io.processes import spread
 from rpsr.predictive.accuracy import accuracy
 from rpsr.sources import load_pomdp
 
 _ROW_START = '{"domain": "'
-# One thread of linear algebra a process: several processes already use the cores.
-_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class Row(TypedDict):
@@ -150,53 +144,14 @@ def survey(
 
 
 def _rows(sources: list[str], options: Options, jobs: int) -> Iterator[Row]:
-    if jobs <= 1 or len(sources) <= 1:
-        for source in sources:
-            yield survey_row(source, options)
+    if not sources:
         return
-    before = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, "1"))
-    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_end_quietly)
-    try:
-        with _interrupts_held():
-            futures = {
-                pool.submit(survey_row, source, options): source
-                for source in sorted(sources, key=_size, reverse=True)  # the long ones first
-            }
-        for future in as_completed(futures):
-            try:
-                yield future.result()
-            except BrokenProcessPool:  # killed from outside, as for want of memory
-                row = _empty_row(futures[future])
-                row["error"] = "the process at work was killed; try again with fewer jobs"
-                yield row
-    finally:
-        pool.shutdown(cancel_futures=True)
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-
-
-@contextmanager
-def _interrupts_held() -> Generator[None]:
-    """Processes started here hear of an interrupt only when `_end_quietly` lets them."""
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _end_quietly() -> None:
-    """An interrupt ends a worker without a word; the main process says what there is to say."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    long_ones_first = sorted(sources, key=_size, reverse=True) if jobs > 1 else sources
+    for source, row in spread(partial(survey_row, options=options), long_ones_first, jobs):
+        if row is None:
+            row = _empty_row(source)
+            row["error"] = "the process at work was killed; try again with fewer jobs"
+        yield row
 
 
 def expand_sources(sources: Iterable[str]) -> list[str]:

@@ -1,0 +1,60 @@
+"""`rpsr report`: one page about a POMDP, its PSR and its R-PSR."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from rpsr.cli.options import Discount, Normalize, Output, Source
+from rpsr.cli.output import note
+from rpsr.cli.progress import counted_progress
+
+LIMIT_REACHED = 3
+
+
+def _positive(_type: Any, value: float) -> None:
+    if not value > 0:
+        raise ValueError(f"read {value}, expected a number above 0")
+
+
+def report(
+    source: Source,
+    /,
+    *,
+    output: Output,
+    time_limit: Annotated[
+        float,
+        Parameter(validator=_positive, help="Seconds of planning on each of the three models."),
+    ] = 20.0,
+    seed: Annotated[int, Parameter(help="Seed of whatever uses chance.")] = 0,
+    normalize: Normalize = False,
+    discount: Discount = None,
+) -> int:
+    """Write one HTML page about a POMDP: what a PSR loses, what planning gives, and a stepper.
+
+    The page holds everything it needs: no network, no other files. Exit 3: planning stopped at its
+    time limit, and the page says where.
+    """
+    from rpsr.cli.info import builtin_facts
+    from rpsr.errors import InputError
+    from rpsr.report.model_page import STAGES, model_page
+    from rpsr.report.page import write_page
+    from rpsr.sources import load_pomdp
+
+    if output != "-" and not Path(output).parent.is_dir():  # said before the work, not after
+        raise InputError("cannot be written: its folder does not exist", place=output)
+    pomdp = load_pomdp(source, normalize=normalize, discount=discount)
+    for warning in pomdp.warnings:
+        note(f"{source}: {warning}")
+    story = str(builtin_facts(source).get("story", ""))
+    with counted_progress("report", len(STAGES)) as progress:
+        page, solutions = model_page(
+            pomdp, story=story, time_limit=time_limit, seed=seed, progress=progress
+        )
+    write_page(page, output)
+    late = [name for name, each in solutions.items() if not each.status.reached_goal]
+    if late:
+        note(f"{source}: planning on {', '.join(late)} stopped at the time limit; bounds hold")
+    return LIMIT_REACHED if late else 0

@@ -1,0 +1,67 @@
+"""`rpsr reproduce`: the paper's evaluation, and a verdict on all it says."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter, validators
+
+from rpsr.cli.options import Json
+from rpsr.cli.output import note, print_json
+from rpsr.cli.progress import counted_progress
+
+
+def reproduce(
+    *,
+    out: Annotated[
+        Path, Parameter(help="The folder to write to; what is done there is not done again.")
+    ] = Path("reproduction"),
+    corpus: Annotated[
+        Path | None,
+        Parameter(
+            help="A folder of classic model files, to count inaccurate ones among the paper's 63; "
+            "'rpsr domains fetch' downloads them."
+        ),
+    ] = None,
+    quick: Annotated[
+        bool, Parameter(negative="", help="A first look; says what it leaves out.")
+    ] = False,
+    seed: Annotated[int, Parameter(validator=validators.Number(gte=0), help="Of all chance.")] = 0,
+    jobs: Annotated[
+        int,
+        Parameter(
+            validator=validators.Number(gte=1),
+            help="How many processes to use; results do not depend on it.",
+        ),
+    ] = 2,
+    json: Json = False,
+) -> None:
+    """Reproduce the paper on built-in domains: its tables, its figures, and a verdict on each.
+
+    Writes report.html (open it in a browser), report.md, report.txt, tables, figures and
+    results.json. The same seed gives the same bytes in every file but timings.json. Interrupted, it
+    goes on where it was when run again.
+    """
+    from rpsr.report.reproduce.run import Settings, pieces
+    from rpsr.report.reproduce.run import reproduce as run
+    from rpsr.report.reproduce.story import Findings
+    from rpsr.report.reproduce.writing import document, write_report
+
+    settings = Settings(seed=seed, quick=quick, corpus=corpus)
+    try:
+        with counted_progress("reproduce", len(pieces(settings))) as advance:
+            done = run(settings, out, jobs=jobs, progress=advance, note=note)
+        findings = Findings(done)
+        text = write_report(findings, out)
+    except KeyboardInterrupt:
+        note(f"what is done is kept in {out}: run the same again to go on")
+        raise
+    if json:
+        facts = document(findings)
+        del facts["results"]
+        print_json("reproduce", None, facts | {"out": str(out)})
+        return
+    sys.stdout.write(text)
+    print(f"\nWritten to {out}: open {out / 'report.html'} in a browser.")

@@ -1,0 +1,105 @@
+"""`rpsr simulate`: episodes of a policy, written to a file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter, validators
+
+from rpsr.cli.options import Discount, Normalize, Source, standard_stream
+from rpsr.cli.output import note
+from rpsr.cli.progress import measured_progress
+
+if TYPE_CHECKING:
+    from rpsr.evaluation.simulation import AnyPolicy
+    from rpsr.models import POMDP, LinearModel
+
+AtLeastOne = validators.Number(gte=1)
+PolicyFile = Annotated[
+    str | None,
+    Parameter(
+        converter=standard_stream,
+        help="The policy to follow, as `rpsr solve -o` writes it, or an .alpha or .pg file of the "
+        "classic solver; without one, every action is equally likely.",
+    ),
+]
+Steps = Annotated[int, Parameter(validator=AtLeastOne, help="Steps of an episode.")]
+Seed = Annotated[
+    int, Parameter(validator=validators.Number(gte=0), help="The seed; the same gives the same.")
+]
+Workers = Annotated[int, Parameter(validator=AtLeastOne, help="How many threads to use.")]
+
+
+def simulate(
+    source: Source,
+    /,
+    *,
+    output: Annotated[
+        str,
+        Parameter(
+            name=["--output", "-o"],
+            converter=standard_stream,
+            help="The file to write: .jsonl or .ndjson (also .gz) has one episode a line, .parquet "
+            "one row a step; - is JSON lines on standard output.",
+        ),
+    ],
+    episodes: Annotated[
+        int, Parameter(validator=AtLeastOne, help="How many episodes to simulate.")
+    ] = 1000,
+    steps: Steps = 100,
+    seed: Seed = 0,
+    policy: PolicyFile = None,
+    states: Annotated[
+        bool, Parameter(negative="", help="Record the hidden states, by number.")
+    ] = False,
+    rewards: Annotated[bool, Parameter(help="Record the rewards, or not.")] = True,
+    propensities: Annotated[
+        bool, Parameter(negative="", help="Record how probable each action was.")
+    ] = False,
+    workers: Workers = 1,
+    normalize: Normalize = False,
+    discount: Discount = None,
+) -> None:
+    """Simulate a policy on a model and write the episodes.
+
+    An episode ends before its last step only where an observation says that the task is over. The
+    file is written completely or, after an error or Ctrl-C, not at all.
+    """
+    from rpsr.evaluation import simulate_blocks
+    from rpsr.logs.writers import check_target, write_logs
+
+    check_target(output)
+    system = load_system(source, normalize, discount)
+    with measured_progress("simulating episodes") as progress:
+        blocks = simulate_blocks(
+            system,
+            policy_of(policy, system),
+            episodes=episodes,
+            steps=steps,
+            seed=seed,
+            rewards=rewards,
+            states=states,
+            propensities=propensities,
+            workers=workers,
+            progress=progress,
+        )
+        write_logs(blocks, output)
+
+
+def load_system(source: str, normalize: bool, discount: str | None) -> POMDP | LinearModel:
+    """What is simulated; warnings about it go to standard error."""
+    from rpsr.models import POMDP
+    from rpsr.sources import load
+
+    system = load(source, normalize=normalize, discount=discount)
+    if isinstance(system, POMDP):
+        for warning in system.warnings:
+            note(f"{source}: {warning}")
+    return system
+
+
+def policy_of(path: str | None, system: POMDP | LinearModel) -> AnyPolicy:
+    """The policy of a file, or the uniform one."""
+    from rpsr.evaluation import StochasticController, open_policy
+
+    return StochasticController.stationary(system) if path is None else open_policy(path, system)

@@ -1,0 +1,152 @@
+"""Exact expected returns: what a simulation estimates, where it can be computed.
+
+A policy that is a table with K nodes makes, with a linear model of dimension n, one linear system
+whose states are pairs (node, x). Let X[k] (n,) be the state's share in node k, summing to one under
+the normaliser. It earns sum_ka p(a | k) X[k] R[:, a] and moves by
+
+    X'[succ(k, a, o)] += p(a | k) X[k] M[a, o],
+
+which, done `steps` times, gives the return of so many steps. For ever it is a linear system: of
+dimension n for one node, that of `FiniteStateController` where every node has one action; else the
+sum is continued until what is left cannot count.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rpsr.errors import ImpossibleObservation, ModelError
+from rpsr.evaluation.simulation import AnyPolicy, as_table
+from rpsr.evaluation.stochastic import StochasticController
+from rpsr.io.records import Floats, Ints
+from rpsr.models.linear import LinearModel
+from rpsr.models.pomdp import POMDP
+from rpsr.planning.controllers import FiniteStateController
+from rpsr.planning.coordinates import corners_of, from_beliefs
+from rpsr.planning.finite import planning_discount
+from rpsr.planning.sums import direct_sum, second_rewards
+
+_NEGLIGIBLE = 1e-15  # of the largest return that rewards allow
+_LOST = 1e-9  # probability: more than rounding
+
+
+def exact_return(
+    system: POMDP | LinearModel,
+    policy: AnyPolicy,
+    *,
+    steps: int | None = None,
+    rewards: LinearModel | None = None,
+) -> float | None:
+    """The expected discounted return from a system's start, exactly but for rounding, or None.
+
+    steps: of so many steps; of all of them by default, which needs a discount below 1.
+    rewards: the model whose expected rewards are earned, instead of the system's own; it must
+    predict the same observations, as a POMDP's PSR and R-PSR do. None comes back for a policy that
+    is no table and reaches too many states to make it one.
+    """
+    linear = system.belief_model() if isinstance(system, POMDP) else system
+    discount = planning_discount(linear, steps)
+    table = as_table(policy, linear, steps)
+    if table is None:
+        return None
+    if rewards is not None:
+        linear = _with_rewards_of(linear, rewards)
+    if steps is not None:
+        return _sum(linear, table, discount, steps)
+    return _for_ever(linear, table, discount)
+
+
+def _with_rewards_of(system: LinearModel, other: LinearModel) -> LinearModel:
+    """The system with another model's rewards, as a linear model with both in its state if need be.
+
+    Where both are forms of one POMDP, the other's rewards at its corners are rewards of the POMDP's
+    states, which the belief model and any model that tells them apart can carry.
+    """
+    same = system.provenance.get("pomdp")
+    if same is not None and same == other.provenance.get("pomdp"):
+        try:
+            return system.with_rewards(
+                from_beliefs(system, (corners_of(other) @ other.rewards).T).T
+            )
+        except ModelError:  # the system does not tell apart what the other rewards
+            pass
+    return direct_sum(system, other).with_rewards(second_rewards(system, other))
+
+
+def _for_ever(model: LinearModel, table: StochasticController, discount: float) -> float:
+    if len(table) == 1 and table.successors.min() >= 0:
+        return _stationary(model, table.probabilities[0], discount)
+    enough = math.ceil(math.log(_NEGLIGIBLE) / math.log(discount)) if discount > 0 else 1
+    if (table.probabilities.max(axis=1) < 1.0).any():
+        return _sum(model, table, discount, enough)
+    # The share of an observation that the policy cannot take in is linear in a state of dimension
+    # K n, so if it is zero for K n moves it is zero for ever (Cayley and Hamilton).
+    deciding = 0 if table.successors.min() >= 0 else len(table) * model.dimension + 1
+    if deciding >= enough:
+        return _sum(model, table, discount, enough)
+    if deciding:
+        _sum(model, table, discount, deciding)
+    actions = table.probabilities.argmax(axis=1)
+    successors = table.successors[np.arange(len(table)), actions]
+    names = table.action_names, table.observation_names
+    controller = FiniteStateController(*names, actions, successors, table.first)
+    return controller.value(model.with_discount(discount))
+
+
+def _stationary(model: LinearModel, probabilities: Floats, discount: float) -> float:
+    """Of actions drawn with fixed probabilities, (A,), for ever."""
+    moves = np.zeros((model.dimension, model.dimension))
+    for a, o in np.ndindex(len(model.actions), len(model.observations)):
+        if probabilities[a] > 0:
+            moves += probabilities[a] * model.operators.matrix(a, o)
+    system = np.eye(model.dimension) - discount * moves
+    return float(model.start @ np.linalg.solve(system, model.rewards @ probabilities))
+
+
+def _sum(model: LinearModel, table: StochasticController, discount: float, steps: int) -> float:
+    """The expected return of so many steps."""
+    shares = np.zeros((len(table), model.dimension))
+    shares[table.first] = model.start
+    total, weight = 0.0, 1.0
+    pairs = np.argwhere(table.probabilities > 0)
+    by_action = [pairs[pairs[:, 1] == a, 0] for a in range(len(model.actions))]
+    for step in range(steps):
+        earned = np.einsum("kn,na,ka->", shares, model.rewards, table.probabilities)
+        total, weight = total + weight * float(earned), weight * discount
+        if weight == 0.0 or step + 1 == steps:
+            break
+        following = np.zeros_like(shares)
+        for a, nodes in enumerate(by_action):
+            nodes = nodes[shares[nodes].any(axis=1)]
+            if not len(nodes):
+                continue
+            taken = shares[nodes] * table.probabilities[nodes, a, None]
+            for o in range(len(model.observations)):
+                _move(model, table, following, nodes, taken, a, o)
+        shares = following
+    return total
+
+
+def _move(
+    model: LinearModel,
+    table: StochasticController,
+    following: Floats,
+    nodes: Ints,
+    taken: Floats,
+    action: int,
+    observation: int,
+) -> None:
+    after = model.operators.left(taken, action, observation)
+    targets = table.successors[nodes, action, observation]
+    lost = targets < 0
+    if lost.any():
+        if float(np.abs(after[lost] @ model.normalizer).max()) > _LOST:
+            raise ImpossibleObservation(
+                f"the policy cannot go on: to its own model, observation "
+                f"{model.observations[observation]!r} cannot follow action "
+                f"{model.actions[action]!r} where the system may show it"
+            )
+        after, targets = after[~lost], targets[~lost]
+    np.add.at(following, targets, after)

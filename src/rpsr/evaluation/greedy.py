@@ -1,0 +1,134 @@
+"""Greedy policies for many states at once, and as tables where their states are finitely many.
+
+`AlphaPolicy` and `StagedPolicy` look one step ahead from a filtered state. From the start, by every
+observation that can follow, they reach states that are often few: those become the nodes of a
+controller, which is simulated and valued like any other. States equal but for rounding become one
+node, by the tolerance of `rpsr.planning.walk`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rpsr.evaluation.stochastic import StochasticController, deterministic
+from rpsr.io.records import Floats, Ints
+from rpsr.models.linear import LinearModel
+from rpsr.planning.finite import ROUNDING
+from rpsr.planning.graph import TOLERANCE
+from rpsr.planning.policies import AlphaPolicy, StagedPolicy, action_values
+from rpsr.planning.states import StateTable
+
+LIMIT = 4096  # nodes: beyond, states are filtered as they come
+
+Greedy = AlphaPolicy | StagedPolicy
+
+
+def horizon_of(policy: Greedy) -> int | None:
+    """For how many steps a greedy policy has a plan; None for ever."""
+    return len(policy.stages) - 1 if isinstance(policy, StagedPolicy) else None
+
+
+def greedy_actions(policy: Greedy, states: Floats, step: int) -> Ints:
+    """What the policy does in each state at a step (from 0), (B, n) -> (B,)."""
+    vectors, epsilon = _value_function(policy, step)
+    distinct, inverse = np.unique(states, axis=0, return_inverse=True)
+    values = action_values(policy.model, distinct, vectors)
+    scale = np.abs(values).max(axis=1, keepdims=True)
+    tolerance = 4 * np.maximum(epsilon or 0.0, ROUNDING * scale)
+    best = (values >= values.max(axis=1, keepdims=True) - tolerance).argmax(axis=1)
+    return best[inverse.reshape(-1)]
+
+
+def _value_function(policy: Greedy, step: int) -> tuple[Floats, float | None]:
+    if isinstance(policy, StagedPolicy):
+        return policy.stages[len(policy.stages) - 2 - step], None
+    return policy.vectors, policy.epsilon
+
+
+def tabulate(
+    policy: Greedy, *, steps: int | None = None, limit: int = LIMIT
+) -> StochasticController | None:
+    """The controller that a greedy policy is, or None where it needs more nodes than the limit.
+
+    steps: how many steps it must know; all that the policy has a plan for by default.
+    """
+    model, horizon = policy.model, horizon_of(policy)
+    if horizon is not None and steps is not None:
+        horizon = min(horizon, steps)
+    nodes = _Nodes(model)
+    frontier, step = [model.start], 0
+    while frontier and (horizon is None or step < horizon):
+        states = np.stack(frontier)
+        actions = greedy_actions(policy, states, step)
+        step += 1
+        if step == horizon:
+            nodes.end(actions)
+            break
+        frontier = nodes.expand(states, actions, apart=horizon is not None)
+        if len(nodes) > limit:
+            return None
+    return deterministic(
+        model.actions,
+        model.observations,
+        np.array(nodes.actions, dtype=np.int64),
+        np.array(nodes.successors, dtype=np.int64),
+        0,
+        horizon,
+    )
+
+
+class _Nodes:
+    """States found so far, what is done in them and where that leads, level by level."""
+
+    def __init__(self, model: LinearModel) -> None:
+        self._model = model
+        self._size = float(np.abs(model.start).max())
+        self._table: StateTable | None = StateTable(model.start, TOLERANCE, self._size)
+        self._first = 0  # the node of the table's first state
+        self._count = 1
+        self.actions: list[int] = []
+        self.successors: list[list[int]] = []
+
+    def __len__(self) -> int:
+        return self._count
+
+    def expand(self, states: Floats, actions: Ints, *, apart: bool) -> list[Floats]:
+        """Take in the actions of the newest nodes, (B, n) and (B,); the states that are new.
+
+        apart: the next level's states are new nodes whatever came before.
+        """
+        model = self._model
+        if apart:
+            self._table = None
+        following = np.full((len(states), len(model.observations)), -1, dtype=np.int64)
+        found: list[Floats] = []
+        for a, o in np.ndindex(len(model.actions), len(model.observations)):
+            rows = np.flatnonzero(actions == a)
+            if not len(rows):
+                continue
+            after = model.operators.left(states[rows], a, o)
+            mass = after @ model.normalizer
+            for row in np.flatnonzero(mass > model.rounding).tolist():
+                state = after[row] / mass[row]
+                following[rows[row], o] = self._node(state, found)
+        self.actions += actions.tolist()
+        self.successors += following.tolist()
+        return found
+
+    def _node(self, state: Floats, found: list[Floats]) -> int:
+        if self._table is None:
+            self._table = StateTable(state, TOLERANCE, self._size)
+            self._first, index = self._count, 0
+        else:
+            index = self._table.find(state)
+            if index >= 0:
+                return self._first + index
+            index = self._table.add(state)
+        found.append(state)
+        self._count += 1
+        return self._first + index
+
+    def end(self, actions: Ints) -> None:
+        """Take in the actions of the newest nodes, after which there is no plan."""
+        self.actions += actions.tolist()
+        self.successors += [[-1] * len(self._model.observations)] * len(actions)

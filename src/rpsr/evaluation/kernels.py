@@ -1,0 +1,119 @@
+"""Compiled loops of simulation: tables that sample in constant time, and whole episodes.
+
+The alias method keeps, for a row of n probabilities, n columns of equal width, each split between
+two outcomes: one number in [0, 1) picks the column by its integer part and the side by the rest.
+The kernels draw from the numpy generator they are given, so each has its plain Python version as
+`.py_func`, which draws the same numbers: the oracle of its tests.
+
+Reference: M. D. Vose, "A linear algorithm for generating random numbers with a given
+distribution", IEEE Transactions on Software Engineering, 1991.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from rpsr.io.records import Bools, Floats, Ints
+
+
+@njit(cache=True)
+def alias_tables(indptr: Ints, probability: Floats) -> tuple[Floats, Ints]:
+    """For every entry, the share of its own column that it keeps and who has the rest, (N,), (N,).
+
+    indptr (rows + 1,): where each row begins; probability (N,), positive sums by row.
+    """
+    keep = np.ones(len(probability))
+    other = np.arange(len(probability))
+    small = np.empty(len(probability), dtype=np.int64)
+    large = np.empty(len(probability), dtype=np.int64)
+    for row in range(len(indptr) - 1):
+        first, last = indptr[row], indptr[row + 1]
+        total = 0.0
+        for i in range(first, last):
+            total += probability[i]
+        n_small, n_large = 0, 0
+        for i in range(first, last):
+            keep[i] = probability[i] * (last - first) / total
+            if keep[i] < 1.0:
+                small[n_small] = i
+                n_small += 1
+            else:
+                large[n_large] = i
+                n_large += 1
+        while n_small > 0 and n_large > 0:
+            n_small -= 1
+            poor, rich = small[n_small], large[n_large - 1]
+            other[poor] = rich
+            keep[rich] -= 1.0 - keep[poor]
+            if keep[rich] < 1.0:
+                n_large -= 1
+                small[n_small] = rich
+                n_small += 1
+        for i in range(n_small):  # only rounding leaves these short of 1
+            keep[small[i]] = 1.0
+        for i in range(n_large):
+            keep[large[i]] = 1.0
+    return keep, other
+
+
+@njit(cache=True, nogil=True)
+def _pick(rng: np.random.Generator, indptr: Ints, keep: Floats, outcomes: Ints, row: int) -> int:
+    """An outcome of a row."""
+    first, count = indptr[row], indptr[row + 1] - indptr[row]
+    where = rng.random() * count
+    column = min(int(where), count - 1)  # the product may round up to the count
+    if where - column < keep[first + column]:
+        return first + column
+    return outcomes[first + column, 2]
+
+
+@njit(cache=True, nogil=True)
+def episodes(
+    rng: np.random.Generator,
+    indptr: Ints,
+    keep: Floats,
+    outcomes: Ints,
+    final: Bools,
+    cumulative: Floats,
+    successors: Ints,
+    node: int,
+    log: Ints,
+) -> Ints:
+    """Episodes of a controller on a POMDP, written into a log; their lengths, (B,).
+
+    indptr (A * S + 2,): rows of outcomes by action and state, then one row for the start.
+    keep (N,), outcomes (N, 3): next state, observation, alias. final (O,): observations that end.
+    cumulative (K, A), successors (K, A, O): of a controller begun in `node`; a successor of -1 is
+    an observation that the controller cannot take in: the length is then negative, and the episode
+    ends there. log (B, T, 5): outcome, action, observation, state and node before the action.
+    """
+    n_actions = cumulative.shape[1]
+    n_states = (len(indptr) - 2) // n_actions
+    lengths = np.zeros(log.shape[0], dtype=np.int64)
+    for episode in range(log.shape[0]):
+        state = outcomes[_pick(rng, indptr, keep, outcomes, n_actions * n_states), 0]
+        at = node
+        for step in range(log.shape[1]):
+            action = 0
+            if cumulative[at, 0] < 1.0:
+                chance = rng.random()
+                while action < n_actions - 1 and cumulative[at, action] <= chance:
+                    action += 1
+            outcome = _pick(rng, indptr, keep, outcomes, action * n_states + state)
+            seen = outcomes[outcome, 1]
+            log[episode, step, 0] = outcome
+            log[episode, step, 1] = action
+            log[episode, step, 2] = seen
+            log[episode, step, 3] = state
+            log[episode, step, 4] = at
+            lengths[episode] = step + 1
+            if final[seen]:
+                break
+            at = successors[at, action, seen]
+            if at < 0:
+                if step + 1 < log.shape[1]:
+                    lengths[episode] = -step - 1
+                break
+            state = outcomes[outcome, 0]
+    return lengths

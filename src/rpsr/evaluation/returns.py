@@ -1,0 +1,75 @@
+"""What episodes are worth to a model: sum_t discount^t R(h_t, a_t), by its own expected rewards.
+
+The state of the model is filtered along each action-observation sequence, all episodes together,
+and pays x R[:, a] before each action; what the episodes themselves recorded as rewards is not
+looked at. On one sequence a POMDP and its R-PSR agree to rounding; a PSR does so if and only if it
+is accurate on the states that the sequence meets.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rpsr.errors import ImpossibleObservation, InputError
+from rpsr.evaluation.filtering import advance
+from rpsr.io.records import Floats, Ints
+from rpsr.logs.trajectories import Trajectories
+from rpsr.models.linear import LinearModel
+from rpsr.models.numbers import parse_discount
+from rpsr.models.pomdp import POMDP
+
+TOGETHER = 4096  # episodes filtered at once: enough to be quick, few enough for any memory
+
+
+def returns(
+    trajectories: Trajectories,
+    model: POMDP | LinearModel,
+    *,
+    discount: float | str | None = None,
+) -> Floats:
+    """The discounted sum of a model's expected rewards along each episode, (N,).
+
+    discount: instead of the model's own; a model that has none sums undiscounted. An observation
+    that the model excludes is an `ImpossibleObservation` that names episode and step.
+    """
+    linear = model.belief_model() if isinstance(model, POMDP) else model
+    for kind, mine, theirs in (
+        ("actions", trajectories.action_names, linear.actions),
+        ("observations", trajectories.observation_names, linear.observations),
+    ):
+        if mine != theirs:
+            raise InputError(f"the episodes' {kind} are {mine}, the model's are {theirs}")
+    given = parse_discount(linear.discount if discount is None else discount)
+    factor = 1.0 if given is None else float(given)
+    total = np.zeros(trajectories.episodes)
+    for first in range(0, len(total), TOGETHER):
+        episodes = np.arange(first, min(first + TOGETHER, len(total)))
+        total[episodes] = _returns(trajectories, linear, factor, episodes)
+    return total
+
+
+def _returns(
+    trajectories: Trajectories, model: LinearModel, discount: float, episodes: Ints
+) -> Floats:
+    """The returns of some episodes, filtered side by side, (B,) -> (B,)."""
+    total = np.zeros(len(episodes))
+    states = np.tile(model.start, (len(episodes), 1))
+    lengths, first = trajectories.lengths[episodes], trajectories.offsets[episodes]
+    weight = 1.0
+    for step in range(int(lengths.max(initial=0))):
+        going = np.flatnonzero(lengths > step)
+        actions = trajectories.actions[first[going] + step]
+        total[going] += weight * np.einsum("bn,nb->b", states[going], model.rewards[:, actions])
+        weight *= discount
+        going = going[lengths[going] > step + 1]  # what follows the last step changes nothing
+        actions = trajectories.actions[first[going] + step]
+        observations = trajectories.observations[first[going] + step]
+        states[going], possible = advance(model, states[going], actions, observations)
+        if not possible.all():
+            lost = int(possible.argmin())
+            names = model.actions[actions[lost]], model.observations[observations[lost]]
+            raise ImpossibleObservation(
+                f"episode {episodes[going[lost]]}, step {step}: observation {names[1]!r} cannot "
+                f"follow action {names[0]!r} in the {model.kind} model of {model.name}"
+            )
+    return total

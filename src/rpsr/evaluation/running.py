@@ -1,0 +1,231 @@
+"""One block of episodes: compiled, all together, or asking a policy step by step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from rpsr.errors import ImpossibleObservation, ModelError
+from rpsr.evaluation.filtering import advance
+from rpsr.evaluation.greedy import Greedy, greedy_actions
+from rpsr.evaluation.kernels import episodes as compiled_episodes
+from rpsr.evaluation.stochastic import StochasticController, cumulative
+from rpsr.evaluation.systems import FilteredStates, HiddenStates
+from rpsr.io.records import Bools, Floats, Ints
+from rpsr.logs.trajectories import Trajectories
+from rpsr.models.linear import LinearModel
+from rpsr.models.pomdp import POMDP
+from rpsr.planning.policies import AlphaPolicy, Policy, StagedPolicy
+
+
+@dataclass(frozen=True)
+class Log:
+    """What happened in B episodes of up to T steps: tables (B, T) and lengths (B,)."""
+
+    actions: Ints
+    observations: Ints
+    rewards: Floats
+    propensities: Floats
+    states: Ints
+    lengths: Ints
+    terminated: Bools
+
+    def trajectories(
+        self, system: POMDP | LinearModel, rewards: bool, states: bool, propensities: bool
+    ) -> Trajectories:
+        """The episodes, with the columns that were asked for."""
+        taken = np.arange(self.actions.shape[1]) < self.lengths[:, None]
+        return Trajectories(
+            action_names=system.actions,
+            observation_names=system.observations,
+            actions=self.actions[taken],
+            observations=self.observations[taken],
+            offsets=np.append(0, np.cumsum(self.lengths)),
+            terminated=self.terminated,
+            rewards=self.rewards[taken] if rewards else None,
+            propensities=self.propensities[taken] if propensities else None,
+            states=self.states[taken] if states else None,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A policy on a system; final (O,): the observations that end an episode."""
+
+    system: POMDP | LinearModel
+    sampler: HiddenStates | FilteredStates
+    policy: StochasticController | Policy
+    steps: int
+    final: Bools
+
+    @property
+    def serial(self) -> bool:
+        """Whether the policy is one object that is asked, which only one thread may do."""
+        return not isinstance(self.policy, StochasticController | AlphaPolicy | StagedPolicy)
+
+    def run(self, rng: np.random.Generator, batch: int) -> Log:
+        """One block of episodes."""
+        policy = self.policy
+        if isinstance(policy, StochasticController):
+            if isinstance(self.sampler, HiddenStates):
+                return self._compiled(rng, batch, policy, self.sampler)
+            return self._together(rng, batch, _Table(policy))
+        if isinstance(policy, AlphaPolicy | StagedPolicy):
+            return self._together(rng, batch, _Filtered(policy))
+        asked = _Asked(policy, len(self.system.actions))
+        logs = [vars(self._together(rng, 1, asked)) for _ in range(batch)]
+        return Log(**{name: np.concatenate([log[name] for log in logs]) for name in logs[0]})
+
+    def _compiled(
+        self, rng: np.random.Generator, batch: int, table: StochasticController, at: HiddenStates
+    ) -> Log:
+        log = np.zeros((batch, self.steps, 5), dtype=np.int64)
+        lengths = compiled_episodes(
+            rng,
+            at.indptr,
+            at.keep,
+            at.outcomes,
+            self.final,
+            table.cumulative,
+            table.successors,
+            table.first,
+            log,
+        )
+        if lengths.min() < 0:
+            episode = int(lengths.argmin())
+            raise self._lost(*log[episode, -lengths[episode] - 1, 1:3].tolist())
+        outcomes, actions, observations, states, nodes = np.moveaxis(log, 2, 0)
+        last = observations[np.arange(batch), lengths - 1]
+        return Log(
+            actions,
+            observations,
+            at.rewards[outcomes],
+            table.probabilities[nodes, actions],
+            states,
+            lengths,
+            self.final[last],
+        )
+
+    def _together(self, rng: np.random.Generator, batch: int, follower: _Follower) -> Log:
+        """B episodes side by side, step by step."""
+        shape = (batch, self.steps)
+        log = Log(
+            np.zeros(shape, dtype=np.int64),
+            np.zeros(shape, dtype=np.int64),
+            np.zeros(shape),
+            np.zeros(shape),
+            np.zeros(shape, dtype=np.int64),
+            np.full(batch, self.steps, dtype=np.int64),
+            np.zeros(batch, dtype=np.bool_),
+        )
+        follower.begin(batch)
+        at: Any = self.sampler.begin(rng, batch)
+        for step in range(self.steps):
+            actions, log.propensities[:, step] = follower.act(rng, step)
+            log.actions[:, step] = actions
+            if isinstance(self.sampler, HiddenStates):
+                log.states[:, step] = at
+            at, seen, log.rewards[:, step] = self.sampler.step(rng, at, actions)
+            log.observations[:, step] = seen
+            ended = self.final[seen] & ~log.terminated
+            log.lengths[ended] = step + 1
+            log.terminated[ended] = True
+            if log.terminated.all() or step + 1 == self.steps:
+                break
+            taken_in = follower.update(actions, seen) | log.terminated
+            if not taken_in.all():
+                lost = int(taken_in.argmin())
+                raise self._lost(int(actions[lost]), int(seen[lost]))
+        return log
+
+    def _lost(self, action: int, observation: int) -> ImpossibleObservation:
+        names = self.system.actions[action], self.system.observations[observation]
+        return ImpossibleObservation(
+            f"the policy cannot go on: to its own model, observation {names[1]!r} cannot follow "
+            f"action {names[0]!r} where the simulated system just showed it"
+        )
+
+
+class _Follower(Protocol):
+    """A policy followed in B episodes at once."""
+
+    def begin(self, batch: int) -> None:
+        """All at the first step."""
+        ...
+
+    def act(self, rng: np.random.Generator, step: int) -> tuple[Ints, Floats]:
+        """What to do in each, and how probable that was, (B,) and (B,)."""
+        ...
+
+    def update(self, actions: Ints, observations: Ints) -> Bools:
+        """Take in what was done and seen; whether each could, (B,)."""
+        ...
+
+
+class _Table:
+    """A controller: a node for each episode."""
+
+    def __init__(self, table: StochasticController) -> None:
+        self._table = table
+
+    def begin(self, batch: int) -> None:
+        self._nodes = np.full(batch, self._table.first, dtype=np.int64)
+
+    def act(self, rng: np.random.Generator, step: int) -> tuple[Ints, Floats]:
+        drawn = rng.random(len(self._nodes))
+        actions = (self._table.cumulative[self._nodes] <= drawn[:, None]).sum(axis=1)
+        return actions, self._table.probabilities[self._nodes, actions]
+
+    def update(self, actions: Ints, observations: Ints) -> Bools:
+        following = self._table.successors[self._nodes, actions, observations]
+        self._nodes = np.maximum(following, 0)
+        return following >= 0
+
+
+class _Filtered:
+    """A greedy policy: a filtered state of its model for each episode."""
+
+    def __init__(self, policy: Greedy) -> None:
+        self._policy = policy
+
+    def begin(self, batch: int) -> None:
+        self._states = np.tile(self._policy.model.start, (batch, 1))
+
+    def act(self, rng: np.random.Generator, step: int) -> tuple[Ints, Floats]:
+        return greedy_actions(self._policy, self._states, step), np.ones(len(self._states))
+
+    def update(self, actions: Ints, observations: Ints) -> Bools:
+        self._states, possible = advance(self._policy.model, self._states, actions, observations)
+        return possible
+
+
+class _Asked:
+    """Any other policy, one episode at a time."""
+
+    def __init__(self, policy: Policy, n_actions: int) -> None:
+        self._policy = policy
+        self._n_actions = n_actions
+
+    def begin(self, batch: int) -> None:
+        assert batch == 1, "one object follows one episode"
+        self._policy.start()
+
+    def act(self, rng: np.random.Generator, step: int) -> tuple[Ints, Floats]:
+        probabilities = getattr(self._policy, "probabilities", None)
+        if probabilities is None:
+            action, chance = self._policy.act(), 1.0
+            if not 0 <= action < self._n_actions:
+                raise ModelError(f"the policy chose action {action} of {self._n_actions}")
+            return np.array([action], dtype=np.int64), np.array([chance])
+        row = np.asarray(probabilities(), dtype=np.float64)
+        sound = row.shape == (self._n_actions,) and (row >= 0).all()
+        if not sound or not abs(row.sum() - 1) <= 1e-9:
+            raise ModelError(f"the policy's probabilities are {row}, expected {self._n_actions}")
+        action = int((cumulative(row[None])[0] <= rng.random()).sum())
+        return np.array([action]), row[[action]]
+
+    def update(self, actions: Ints, observations: Ints) -> Bools:
+        self._policy.update(int(actions[0]), int(observations[0]))
+        return np.ones(1, dtype=np.bool_)

@@ -1,0 +1,195 @@
+"""Simulation: any policy on any POMDP or linear model, in blocks that have seeds of their own.
+
+Episodes are simulated in blocks of a size that depends on their length only, each from its own
+spawned seed (`numpy.random.SeedSequence.spawn`): the same seed gives the same episodes whatever the
+number of workers, and a long simulation can be written block by block.
+
+A policy that is a table (`StochasticController`: uniform, finite-state controllers, policy trees,
+and greedy policies that reach few states) runs compiled on a POMDP. Other greedy policies filter
+all episodes of a block together. Any other object with `start`, `act` and `update` is asked step by
+step, in this process and in order; one that chooses by chance may have `probabilities() -> (A,)`,
+from which the simulator then draws, by its own seeds, instead of calling `act`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from rpsr.errors import InputError, ModelError
+from rpsr.evaluation.greedy import horizon_of, tabulate
+from rpsr.evaluation.running import Job
+from rpsr.evaluation.stochastic import StochasticController, check_fit
+from rpsr.evaluation.systems import sampler
+from rpsr.logs.trajectories import Trajectories
+from rpsr.models.linear import LinearModel
+from rpsr.models.pomdp import POMDP
+from rpsr.models.terminal import final_observations
+from rpsr.planning.controllers import ControllerPolicy, FiniteStateController
+from rpsr.planning.policies import AlphaPolicy, Policy, StagedPolicy, UniformPolicy
+from rpsr.planning.trees import PolicyTree, TreePolicy
+
+BLOCK = 256  # episodes, fewer where they are long
+BLOCK_STEPS = 2**18
+
+AnyPolicy = Policy | StochasticController | FiniteStateController | PolicyTree
+Progress = Callable[[int, int], None]
+
+
+def simulate(
+    system: POMDP | LinearModel,
+    policy: AnyPolicy,
+    *,
+    episodes: int,
+    steps: int,
+    seed: int = 0,
+    rewards: bool = False,
+    states: bool = False,
+    propensities: bool = False,
+    ends: bool = True,
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> Trajectories:
+    """Episodes of a policy on a system; the same for the same seed, whatever the workers.
+
+    rewards: record R(s, a, s', o) of what happened in a POMDP, or x R[:, a] of a linear model.
+    states: record a POMDP's hidden states. propensities: the probability of each action taken.
+    ends: an episode ends, and counts as terminated, at an observation that only absorbing states
+    show (`rpsr.models.terminal.final_observations`); without, all go on for all steps.
+    A `UniformPolicy` draws from the simulation's seed, not from its own generator.
+    progress: called with the number of episodes done and of all.
+    """
+    blocks = simulate_blocks(
+        system,
+        policy,
+        episodes=episodes,
+        steps=steps,
+        seed=seed,
+        rewards=rewards,
+        states=states,
+        propensities=propensities,
+        ends=ends,
+        workers=workers,
+        progress=progress,
+    )
+    return _joined(list(blocks))
+
+
+def simulate_blocks(
+    system: POMDP | LinearModel,
+    policy: AnyPolicy,
+    *,
+    episodes: int,
+    steps: int,
+    seed: int = 0,
+    rewards: bool = False,
+    states: bool = False,
+    propensities: bool = False,
+    ends: bool = True,
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> Iterator[Trajectories]:
+    """The episodes of `simulate`, block by block, for simulations larger than memory."""
+    for name, value in (("episodes", episodes), ("steps", steps), ("workers", workers)):
+        if value < 1:
+            raise InputError(f"{name}: read {value}, expected at least 1")
+    if seed < 0:
+        raise InputError(f"seed: read {seed}, expected a number from 0")
+    if states and not isinstance(system, POMDP):
+        raise ModelError(f"a {system.kind} model has no hidden states to record")
+    final = np.zeros(len(system.observations), dtype=np.bool_)
+    if ends and isinstance(system, POMDP):
+        final = final_observations(system)
+    job = Job(system, sampler(system), _runnable(policy, system, steps), steps, final)
+    sizes = _block_sizes(episodes, steps)
+    seeds = np.random.SeedSequence(seed).spawn(len(sizes))
+
+    def block(index: int) -> Trajectories:
+        log = job.run(np.random.default_rng(seeds[index]), sizes[index])
+        return log.trajectories(system, rewards, states, propensities)
+
+    return _reported(_in_order(block, len(sizes), 1 if job.serial else workers), episodes, progress)
+
+
+def _block_sizes(episodes: int, steps: int) -> list[int]:
+    size = max(1, min(BLOCK, BLOCK_STEPS // steps))
+    whole, rest = divmod(episodes, size)
+    return [size] * whole + [rest] * (rest > 0)
+
+
+def _in_order(
+    block: Callable[[int], Trajectories], count: int, workers: int
+) -> Iterator[Trajectories]:
+    """Blocks in order, so many at work at once and never many more waiting to be taken."""
+    if workers == 1:
+        yield from map(block, range(count))
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        for first in range(0, count, 4 * workers):
+            yield from pool.map(block, range(first, min(count, first + 4 * workers)))
+
+
+def _reported(
+    blocks: Iterator[Trajectories], episodes: int, progress: Progress | None
+) -> Iterator[Trajectories]:
+    done = 0
+    for block in blocks:
+        done += block.episodes
+        if progress is not None:
+            progress(done, episodes)
+        yield block
+
+
+def as_table(
+    policy: AnyPolicy, system: POMDP | LinearModel, steps: int | None
+) -> StochasticController | None:
+    """A policy as a table for so many steps, checked against the system; None if it is none."""
+    match policy:
+        case StochasticController():
+            table = policy
+        case UniformPolicy():
+            table = StochasticController.stationary(policy.model)
+        case FiniteStateController():
+            table = StochasticController.of(policy)
+        case ControllerPolicy():
+            table = StochasticController.of(policy.controller)
+        case PolicyTree():
+            table = StochasticController.of_tree(policy)
+        case TreePolicy():
+            table = StochasticController.of_tree(policy.tree)
+        case AlphaPolicy() | StagedPolicy():
+            names = policy.model.actions, policy.model.observations
+            check_fit(*names, horizon_of(policy), system, steps)
+            return tabulate(policy, steps=steps)
+        case _:
+            return None
+    table.check(system, steps)
+    return table
+
+
+def _runnable(
+    policy: AnyPolicy, system: POMDP | LinearModel, steps: int
+) -> StochasticController | Policy:
+    table = as_table(policy, system, steps)
+    if table is not None:
+        return table
+    assert not isinstance(policy, StochasticController | FiniteStateController | PolicyTree)
+    return policy
+
+
+def _joined(blocks: list[Trajectories]) -> Trajectories:
+    """Blocks of episodes as one."""
+    columns: dict[str, Any] = {}
+    for name in ("actions", "observations", "rewards", "propensities", "states", "terminated"):
+        parts = [getattr(block, name) for block in blocks]
+        columns[name] = None if parts[0] is None else np.concatenate(parts)
+    lengths = np.concatenate([block.lengths for block in blocks])
+    return Trajectories(
+        action_names=blocks[0].action_names,
+        observation_names=blocks[0].observation_names,
+        offsets=np.append(0, np.cumsum(lengths)),
+        **columns,
+    )

@@ -1,0 +1,157 @@
+"""Stochastic controllers: the one table that every policy with finitely many memories is.
+
+A node says with which probability each action is taken; an action and an observation say where to
+go on. The uniform policy has one node, a finite-state controller one action a node, a policy tree
+is a controller without loops, and a greedy policy whose filtered states are finitely many has
+those for nodes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from rpsr.errors import InputError, ModelError
+from rpsr.io.records import Floats, Ints, frozen
+from rpsr.models.linear import LinearModel
+from rpsr.models.pomdp import POMDP
+from rpsr.planning.controllers import FiniteStateController
+from rpsr.planning.trees import PolicyTree
+
+
+@dataclass(frozen=True, eq=False)
+class StochasticController:
+    """K nodes: probabilities (K, A) of actions and successors (K, A, O), begun in node `first`.
+
+    A successor of -1 stands for an observation that the policy cannot take in; simulating one is
+    an error. horizon: for how many steps it knows what to do; None for ever.
+    """
+
+    action_names: tuple[str, ...]
+    observation_names: tuple[str, ...]
+    probabilities: Floats
+    successors: Ints
+    first: int = 0
+    horizon: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, kind in (("probabilities", np.float64), ("successors", np.int64)):
+            given: Any = np.array(getattr(self, name), dtype=kind)
+            object.__setattr__(self, name, frozen(given))
+        n_actions, n_observations = len(self.action_names), len(self.observation_names)
+        shapes = self.probabilities.shape, self.successors.shape
+        n_nodes = shapes[0][0] if shapes[0] else 0
+        expected = (n_nodes, n_actions), (n_nodes, n_actions, n_observations)
+        if n_nodes == 0 or shapes != expected:
+            raise InputError(f"controller: read shapes {shapes}, expected {expected}")
+        rows = self.probabilities
+        if not (rows >= 0).all() or np.abs(rows.sum(axis=1) - 1).max() > 1e-9:
+            raise InputError("probabilities: expected rows of probabilities that sum to 1")
+        if self.successors.min() < -1 or self.successors.max() >= n_nodes:
+            raise InputError(f"successors: expected numbers from -1 to {n_nodes - 1}")
+        if not 0 <= self.first < n_nodes:
+            raise InputError(f"first: read {self.first}, expected a node from 0 to {n_nodes - 1}")
+
+    def __len__(self) -> int:
+        return len(self.probabilities)
+
+    @cached_property
+    def cumulative(self) -> Floats:
+        """Sums of the probabilities of actions, (K, A), as `cumulative` makes them."""
+        return cumulative(self.probabilities)
+
+    @staticmethod
+    def stationary(model: POMDP | LinearModel, probabilities: Any = None) -> StochasticController:
+        """Actions drawn anew at each step with fixed probabilities (A,), all alike by default."""
+        n_actions, n_observations = len(model.actions), len(model.observations)
+        even = np.full(n_actions, 1 / n_actions)
+        row = even if probabilities is None else np.asarray(probabilities, dtype=np.float64)
+        stay = np.zeros((1, n_actions, n_observations), dtype=np.int64)
+        return StochasticController(model.actions, model.observations, row[None], stay)
+
+    @staticmethod
+    def of(controller: FiniteStateController) -> StochasticController:
+        """A deterministic controller, which begins again at what it never expected."""
+        successors = np.where(controller.successors < 0, controller.first, controller.successors)
+        return deterministic(
+            controller.action_names,
+            controller.observation_names,
+            controller.actions,
+            successors,
+            controller.first,
+        )
+
+    @staticmethod
+    def of_tree(tree: PolicyTree) -> StochasticController:
+        """A policy tree: its layers one after another, the last to be followed first."""
+        actions = [actions for actions, _ in reversed(tree.layers)]
+        ends = np.cumsum([len(layer) for layer in actions])
+        successors = [
+            np.maximum(successors, 0) + end
+            for (_, successors), end in zip(reversed(tree.layers[1:]), ends[:-1], strict=True)
+        ]
+        successors.append(np.full_like(tree.layers[0][1], -1))
+        return deterministic(
+            tree.action_names,
+            tree.observation_names,
+            np.concatenate(actions),
+            np.concatenate(successors),
+            tree.root,
+            tree.horizon,
+        )
+
+    def check(self, system: POMDP | LinearModel, steps: int | None = None) -> None:
+        """Refuse a system with other names, or more steps than there is a plan for."""
+        check_fit(self.action_names, self.observation_names, self.horizon, system, steps)
+
+
+def check_fit(
+    action_names: tuple[str, ...],
+    observation_names: tuple[str, ...],
+    horizon: int | None,
+    system: POMDP | LinearModel,
+    steps: int | None,
+) -> None:
+    """Refuse a policy whose names are not the system's, or whose plan is too short."""
+    for kind, mine, theirs in (
+        ("actions", action_names, system.actions),
+        ("observations", observation_names, system.observations),
+    ):
+        if mine != theirs:
+            raise ModelError(f"the policy's {kind} are {mine}, the system's are {theirs}")
+    if horizon is not None and (steps is None or steps > horizon):
+        asked = "for ever" if steps is None else f"for {steps} steps"
+        raise ModelError(f"the policy is a plan for {horizon} steps, not {asked}")
+
+
+def deterministic(
+    action_names: tuple[str, ...],
+    observation_names: tuple[str, ...],
+    actions: Ints,
+    successors: Ints,
+    first: int,
+    horizon: int | None = None,
+) -> StochasticController:
+    """A controller of nodes with one action each, (K,) and (K, O)."""
+    n_nodes, n_actions = len(actions), len(action_names)
+    probabilities = np.zeros((n_nodes, n_actions))
+    probabilities[np.arange(n_nodes), actions] = 1.0
+    table = np.broadcast_to(successors[:, None], (n_nodes, n_actions, len(observation_names)))
+    return StochasticController(
+        action_names, observation_names, probabilities, table, first, horizon
+    )
+
+
+def cumulative(probabilities: Floats) -> Floats:
+    """Sums of rows of probabilities, (K, A) -> (K, A); a draw picks the first sum above it.
+
+    From the last action that is possible the sum is 1, whatever rounding says, so that no draw
+    below 1 picks an impossible one.
+    """
+    sums = np.cumsum(probabilities, axis=1)
+    later = np.cumsum(probabilities[:, ::-1], axis=1)[:, ::-1] - probabilities
+    sums[later <= 0] = 1.0
+    return sums

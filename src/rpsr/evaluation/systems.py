@@ -1,0 +1,105 @@
+"""What can be simulated: a POMDP by its hidden states, a linear model by its filtered ones.
+
+Both answer the same two questions for a batch of B episodes: where they begin, and what an action
+in each of them brings. A POMDP draws a whole outcome (next state and observation) by the alias
+method and pays the reward of that outcome, R(s, a, s', o); a linear model draws an observation from
+P(o | x, a) and pays what it expects, x R[:, a].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from rpsr.evaluation.filtering import advance
+from rpsr.evaluation.kernels import alias_tables
+from rpsr.io.records import Floats, Ints
+from rpsr.models.linear import LinearModel
+from rpsr.models.pomdp import POMDP
+
+
+class Sampler(Protocol):
+    """A system that is simulated, B episodes at a time."""
+
+    def begin(self, rng: np.random.Generator, batch: int) -> Any:
+        """Where episodes begin, B of them."""
+        ...
+
+    def step(self, rng: np.random.Generator, at: Any, actions: Ints) -> tuple[Any, Ints, Floats]:
+        """Where they are next, what was seen (B,) and what it paid (B,)."""
+        ...
+
+
+class HiddenStates:
+    """A POMDP as tables of outcomes: rows by action and state, then one for the start.
+
+    indptr (A * S + 2,); outcomes (N, 3): next state, observation, alias; keep (N,), rewards (N,).
+    """
+
+    def __init__(self, pomdp: POMDP) -> None:
+        found, start = pomdp.outcomes, pomdp.record.start
+        self.n_states = len(pomdp.states)
+        rows = len(pomdp.actions) * self.n_states
+        row = np.append(
+            found.action * self.n_states + found.state, np.full(len(start.indices), rows)
+        )
+        self.indptr = np.searchsorted(row, np.arange(rows + 2)).astype(np.int64)
+        probability = np.append(found.probability, start.values)
+        self.keep, alias = alias_tables(self.indptr, probability)
+        none = np.zeros(len(start.indices))
+        next_state = np.append(found.next_state, start.indices)
+        seen = np.append(found.observation, none.astype(np.int64))
+        self.outcomes = np.ascontiguousarray(np.stack([next_state, seen, alias], axis=1))
+        self.rewards = np.append(found.reward, none)
+
+    def _pick(self, rng: np.random.Generator, rows: Ints) -> Ints:
+        first, count = self.indptr[rows], self.indptr[rows + 1] - self.indptr[rows]
+        where = rng.random(len(rows)) * count
+        column = np.minimum(where.astype(np.int64), count - 1)
+        kept = where - column < self.keep[first + column]
+        return np.where(kept, first + column, self.outcomes[first + column, 2])
+
+    def begin(self, rng: np.random.Generator, batch: int) -> Ints:
+        """Hidden states drawn from the start, (B,)."""
+        return self.outcomes[self._pick(rng, np.full(batch, len(self.indptr) - 2)), 0]
+
+    def step(self, rng: np.random.Generator, at: Ints, actions: Ints) -> tuple[Ints, Ints, Floats]:
+        """Next states, observations and rewards of drawn outcomes."""
+        drawn = self._pick(rng, actions * self.n_states + at)
+        return self.outcomes[drawn, 0], self.outcomes[drawn, 1], self.rewards[drawn]
+
+
+@dataclass(frozen=True, eq=False)
+class FilteredStates:
+    """A linear model that is its own system."""
+
+    model: LinearModel
+
+    def begin(self, rng: np.random.Generator, batch: int) -> Floats:
+        """The start state for each, (B, n); nothing is drawn."""
+        return np.tile(self.model.start, (batch, 1))
+
+    def step(
+        self, rng: np.random.Generator, at: Floats, actions: Ints
+    ) -> tuple[Floats, Ints, Floats]:
+        """Filtered states, observations drawn from P(o | x, a), and expected rewards."""
+        model = self.model
+        chances = np.empty((len(at), len(model.observations)))
+        for action in np.unique(actions).tolist():
+            rows = actions == action
+            chances[rows] = at[rows] @ model.emissions[action]
+        chances[chances <= model.rounding] = 0.0
+        cumulative = np.cumsum(chances, axis=1)
+        drawn = rng.random(len(at)) * cumulative[:, -1]
+        # Never past the last observation that is possible, whatever the product rounds to.
+        possible = chances.shape[1] - 1 - (chances[:, ::-1] > 0).argmax(axis=1)
+        seen = np.minimum((cumulative <= drawn[:, None]).sum(axis=1), possible)
+        paid = np.einsum("bn,nb->b", at, model.rewards[:, actions])
+        return advance(model, at, actions, seen)[0], seen, paid
+
+
+def sampler(system: POMDP | LinearModel) -> HiddenStates | FilteredStates:
+    """How a system is simulated."""
+    return HiddenStates(system) if isinstance(system, POMDP) else FilteredStates(system)

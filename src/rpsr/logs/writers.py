@@ -1,0 +1,178 @@
+"""Episodes to JSON lines or Parquet, piece by piece, completely or not at all.
+
+JSON lines hold one episode a line; Parquet one row a step, and needs pyarrow (the extra `data`).
+Episodes come as one `Trajectories` or as many, one after another, so that a simulation larger than
+memory can be written as it goes. States are written as indices.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, pairwise
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from rpsr.errors import InputError
+from rpsr.io.files import write_whole
+from rpsr.logs.trajectories import Trajectories
+
+JSON_SUFFIXES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+PARQUET_SUFFIXES = (".parquet", ".pq")
+ROW_GROUP = 2**17  # steps, at least
+_COLUMNS = {"rewards": "reward", "propensities": "propensity", "states": "state"}  # of Parquet
+
+
+def check_target(path: str | Path) -> None:
+    """Refuse a name that says no form of log, or one that this installation cannot write."""
+    name = str(path).lower()
+    if name.endswith(PARQUET_SUFFIXES):
+        _pyarrow(path)
+    elif name != "-" and not name.endswith(JSON_SUFFIXES):
+        expected = ", ".join((*JSON_SUFFIXES, *PARQUET_SUFFIXES))
+        raise InputError(f"expected a name ending in {expected}", place=str(path))
+
+
+def write_logs(logs: Trajectories | Iterable[Trajectories], path: str | Path) -> None:
+    """Write episodes in the form that the name of the file says; `-` is JSON on standard output.
+
+    `.jsonl` or `.ndjson`, compressed if `.gz` follows, or `.parquet`. Logs given one by one are
+    taken one by one; columns that one of them has, all must have.
+    """
+    check_target(path)
+    parts = _alike([logs] if isinstance(logs, Trajectories) else logs, path)
+    name = str(path).lower()
+    if name == "-":
+        _write_json(parts, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+    elif name.endswith(PARQUET_SUFFIXES):
+        write_whole(path, _parquet_writer(parts, path))
+    elif name.endswith(".gz"):
+        write_whole(path, lambda stream: _write_gzip(parts, stream))
+    else:
+        write_whole(path, lambda stream: _write_json(parts, stream))
+
+
+def _alike(logs: Iterable[Trajectories], path: str | Path) -> Iterator[Trajectories]:
+    """The logs, if they are over one set of names and have the same columns."""
+    known: tuple[Any, ...] | None = None
+    for log in logs:
+        kind = (log.action_names, log.observation_names, *(_optional(log)))
+        if known is not None and kind != known:
+            raise InputError("the logs do not have the same names and columns", place=str(path))
+        known = kind
+        yield log
+
+
+def _optional(log: Trajectories) -> tuple[str, ...]:
+    return tuple(name for name in _COLUMNS if getattr(log, name) is not None)
+
+
+# ---- JSON lines
+
+
+def _write_json(logs: Iterable[Trajectories], stream: BinaryIO) -> None:
+    for log in logs:
+        stream.write("".join(_lines(log)).encode())
+
+
+def _write_gzip(logs: Iterable[Trajectories], stream: BinaryIO) -> None:
+    # No name and no time in the header: the same episodes give the same bytes.
+    with gzip.GzipFile(filename="", mode="wb", fileobj=stream, compresslevel=6, mtime=0) as packed:
+        for log in logs:
+            packed.write("".join(_lines(log)).encode())
+
+
+def _lines(log: Trajectories) -> Iterator[str]:
+    columns: dict[str, tuple[list[Any], Callable[[Any], str]]] = {
+        "actions": (log.actions.tolist(), _quoted(log.action_names)),
+        "observations": (log.observations.tolist(), _quoted(log.observation_names)),
+    }
+    for name in _optional(log):
+        columns[name] = (getattr(log, name).tolist(), repr)
+    ends = zip(pairwise(log.offsets.tolist()), log.terminated.tolist(), strict=True)
+    for (first, last), terminated in ends:
+        parts = [
+            f'"{name}": [{", ".join(map(text, values[first:last]))}]'
+            for name, (values, text) in columns.items()
+        ]
+        yield f'{{{", ".join(parts)}, "terminated": {json.dumps(terminated)}}}\n'
+
+
+def _quoted(names: tuple[str, ...]) -> Callable[[int], str]:
+    return [json.dumps(name, ensure_ascii=False) for name in names].__getitem__
+
+
+# ---- Parquet
+
+
+def _pyarrow(path: str | Path) -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise InputError(
+            "writing Parquet needs pyarrow: pip install 'rpsr[data]'", place=str(path)
+        ) from None
+    return pyarrow, pyarrow.parquet
+
+
+def _parquet_writer(logs: Iterable[Trajectories], path: str | Path) -> Callable[[BinaryIO], object]:
+    arrow, parquet = _pyarrow(path)
+
+    def write(stream: BinaryIO) -> None:
+        groups = _groups(arrow, logs)
+        first = next(groups, None)
+        if first is None:
+            raise InputError("there are no episodes to write", place=str(path))
+        with parquet.ParquetWriter(stream, first.schema) as writer:
+            for group in chain([first], groups):
+                writer.write_table(group)
+
+    return write
+
+
+def _groups(arrow: Any, logs: Iterable[Trajectories]) -> Iterator[Any]:
+    """Tables of whole logs, each of a row group's size or more but for the last."""
+    waiting: list[Any] = []
+    episodes = 0
+    for log in logs:
+        waiting.append(_table(arrow, log, episodes))
+        episodes += log.episodes
+        if sum(table.num_rows for table in waiting) >= ROW_GROUP:
+            yield arrow.concat_tables(waiting)
+            waiting = []
+    if waiting:
+        yield arrow.concat_tables(waiting)
+
+
+def _table(arrow: Any, log: Trajectories, episodes: int) -> Any:
+    """One row a step; `terminated` is true in the last row of an episode that ended."""
+    if not log.lengths.all():
+        raise InputError(f"episode {episodes + int(log.lengths.argmin())} has no step, so no row")
+    steps = np.arange(log.steps) - np.repeat(log.offsets[:-1], log.lengths)
+    terminated = np.zeros(log.steps, dtype=np.bool_)
+    terminated[log.offsets[1:][log.terminated] - 1] = True
+    columns = {
+        "episode": arrow.array(np.repeat(np.arange(log.episodes), log.lengths) + episodes),
+        "step": arrow.array(steps),
+        "action": _named(arrow, log.actions, log.action_names),
+        "observation": _named(arrow, log.observations, log.observation_names),
+    }
+    for name, column in (
+        ("rewards", "reward"),
+        ("propensities", "propensity"),
+        ("states", "state"),
+    ):
+        if getattr(log, name) is not None:
+            columns[column] = arrow.array(getattr(log, name))
+    return arrow.table(columns | {"terminated": arrow.array(terminated)})
+
+
+def _named(arrow: Any, indices: Any, names: tuple[str, ...]) -> Any:
+    kept = arrow.DictionaryArray.from_arrays(arrow.array(indices), arrow.array(list(names)))
+    return kept.cast(arrow.string())

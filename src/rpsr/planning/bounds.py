@@ -1,0 +1,147 @@
+"""Bounds on the optimal value that cost little: blind policies below; MDP, QMDP and FIB above.
+
+Below, one action for ever: alpha_a = R[:, a] + discount * sum_o M[a, o] alpha_a. Above, at the
+corners s of the domain, which move to corners with chances K, discount included (see `process`):
+
+    MDP   v(s)    = max_a Q(s, a)                          as if the corner were seen from now on
+    QMDP  Q(s, a) = r(s, a) + sum_o sum_s' K[a, o](s, s') v(s')    seen after one step
+    FIB   Q(s, a) = r(s, a) + sum_o max_a' sum_s' K[a, o](s, s') Q(s', a')
+
+and at a mixture w of corners each is max_a sum_s w(s) Q(s, a), which holds because the optimal
+Q(., a) is convex. FIB <= QMDP <= MDP, and every sweep of FIB from QMDP is a bound.
+
+Nothing here trusts that an iteration has converged: with T the equation above, T v <= v + delta
+proves v + delta / (1 - discount) to be an upper bound (T is monotone and contracts), and the mirror
+image proves a lower one. delta includes what rounding may hide.
+
+References: M. Hauskrecht, Value-function approximations for POMDPs, JAIR 13 (2000), for all;
+M. L. Littman, A. R. Cassandra and L. P. Kaelbling, Learning policies for partially observable
+environments: scaling up, ICML 1995, for QMDP.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import splu
+
+from rpsr.errors import ModelError
+from rpsr.io.records import Floats, Ints
+from rpsr.models.domain import Unknown
+from rpsr.models.linear import LinearModel
+from rpsr.models.operators import Sparse
+from rpsr.planning.finite import FiniteProblem, planning_discount
+from rpsr.planning.process import CornerProcess, corner_process, summed
+
+SETTLED = 1e-10  # of the scale of values: a sweep that changes less ends the fast-informed bound
+SWEEPS = 1000
+
+
+def blind_vectors(model: LinearModel) -> tuple[Floats, Ints]:
+    """Values (A', n) of the policies that take one action for ever, and those actions (A',).
+
+    On a known domain every action has one, and each vector is at most its policy's value there,
+    rounding included. On an unknown domain an action whose sums of rewards would not converge in
+    the model's own numbers is left out.
+    """
+    planning_discount(model, None)
+    if not isinstance(model.domain, Unknown):
+        process = corner_process(model)
+        return process.lift(blind_values(process)), np.arange(len(model.actions))
+    n_actions, n_observations, n = model.operators.shape
+    vectors: list[Floats] = []
+    kept: list[int] = []
+    for a in range(n_actions):
+        moves = (model.discount or 0.0) * sum(
+            model.operators.matrix(a, o) for o in range(n_observations)
+        )
+        if np.abs(np.linalg.eigvals(moves)).max() < 1:
+            value = np.linalg.solve(np.eye(n) - moves, model.rewards[:, a])
+            vectors.append(np.asarray(value, dtype=np.float64))
+            kept.append(a)
+    if not kept:
+        raise ModelError(f"{model.name}: no action has a finite value when taken for ever")
+    return np.array(vectors), np.array(kept)
+
+
+def blind_values(process: CornerProcess) -> Floats:
+    """At most the values at the corners of taking one action for ever, (A, k)."""
+    moves, identity = _moves(process), sp.eye_array(process.k)
+    values = np.empty_like(process.rewards)
+    for a, rewards in enumerate(process.rewards):
+        rows = moves[a * process.k : (a + 1) * process.k]
+        value = splu(sp.csc_array(identity - rows)).solve(rewards)
+        excess = float((value - rewards - rows @ value).max())
+        values[a] = value - _owed(process, excess, value)
+    return values
+
+
+def mdp_values(process: CornerProcess) -> Floats:
+    """At least the optimal values at the corners if they were seen, (k,): policy iteration."""
+    discount = process.model.discount or 0.0
+    if discount == 0:
+        return process.rewards.max(axis=0)
+    allowed = np.ones(process.rewards.T.shape, dtype=np.bool_)
+    moves = _moves(process)
+    problem = FiniteProblem(moves / discount, process.rewards.T, allowed, discount)
+    values, _ = problem.optimum()
+    return values + _owed(process, float((_ahead(process, moves, values) - values).max()), values)
+
+
+def qmdp_values(process: CornerProcess, values: Floats | None = None) -> Floats:
+    """At least the optimal values at the corners of each action, (A, k).
+
+    values (k,): those of the MDP, where they are known already.
+    """
+    values = mdp_values(process) if values is None else values
+    after = (_moves(process) @ values).reshape(process.rewards.shape)
+    return process.rewards + after + process.rounding(float(np.abs(values).max()))
+
+
+def fast_informed_values(
+    process: CornerProcess, start: Floats | None = None, *, sweeps: int = SWEEPS
+) -> Floats:
+    """The same, (A, k), no higher: the fast-informed bound, or as near as so many sweeps get.
+
+    start (A, k): a bound to begin with, QMDP's by default.
+    """
+    bound = qmdp_values(process) if start is None else start
+    n_actions, k = process.rewards.shape
+    row = np.repeat(np.arange(n_actions * k), np.diff(process.indptr))
+    key = row * process.observations + process.observation  # ascending: one key, one (a, s, o)
+    begins = np.flatnonzero(np.diff(key, prepend=-1))
+    parts = (process.chance, process.target, np.append(begins, len(key)))
+    outcomes = sp.csr_array(parts, shape=(len(begins), k))
+    of = row[begins]
+    scale = float(np.abs(bound).max())
+    rounding = process.rounding(scale)
+    for _ in range(sweeps):
+        earned = summed(of, (outcomes @ bound.T).max(axis=1, initial=-np.inf), n_actions * k)
+        lower = process.rewards + earned.reshape(n_actions, k) + rounding
+        change = float((bound - lower).max())
+        bound = np.minimum(bound, lower)
+        if change <= SETTLED * scale:
+            break
+    return bound
+
+
+def upper_at_start(process: CornerProcess, bound: Floats) -> float:
+    """What a bound at the corners, (A, k), proves about the optimal value at the start."""
+    off = process.rounding(1.0) + process.displaced
+    return float((bound @ process.start).max()) + off * float(np.abs(bound).max())
+
+
+def _moves(process: CornerProcess) -> Sparse:
+    """Discounted chances of moving, sparse (A * k, k), observations summed out."""
+    parts = (process.chance, process.target, process.indptr)
+    return sp.csr_array(parts, shape=(len(process.indptr) - 1, process.k))
+
+
+def _ahead(process: CornerProcess, moves: Sparse, values: Floats) -> Floats:
+    return (process.rewards + (moves @ values).reshape(process.rewards.shape)).max(axis=0)
+
+
+def _owed(process: CornerProcess, excess: float, values: Floats) -> float:
+    """What to move values by so that they are a bound, when a step misses it by `excess`."""
+    delta = max(excess, 0.0) + process.rounding(float(np.abs(values).max()))
+    return delta / (1 - process.discount)

@@ -1,0 +1,243 @@
+"""What point-based planners have in common: points, plans, bounds, and how it ends.
+
+The lower bound is the value of the best plan at the start, less what `points.excess` says that an
+unfinished evaluation may hide. The upper one is the fast-informed bound, where the model's domain
+is known; these planners never improve it, so it says how good the plan is at least, and a gap that
+is left over says nothing about the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from rpsr.errors import InputError
+from rpsr.io.records import Bools, Floats, Ints
+from rpsr.models.domain import Unknown
+from rpsr.models.linear import LinearModel
+from rpsr.planning.bounds import fast_informed_values, upper_at_start
+from rpsr.planning.finite import planning_discount
+from rpsr.planning.limits import Clock, LimitReached
+from rpsr.planning.points import (
+    Followers,
+    Plans,
+    Promises,
+    backup,
+    first_plans,
+    lower_at_start,
+    needed,
+    step,
+    swept,
+    witnesses,
+)
+from rpsr.planning.process import corner_process
+from rpsr.planning.solution import ProgressRow, Solution, Status
+
+APART = 1e-3  # of the start's largest coordinate: closer points are not worth having both
+SLACK = 0.1  # of what is settled: what a state may lose for the sake of fewer vectors
+CROWDED = 2  # vectors a point: a value function with more is cut back
+SWEEPS = 50  # of the controller after each round
+
+
+def check_hyperparameters(points: int, epsilon: float) -> None:
+    """Refuse what no point-based planner can do."""
+    if points < 1:
+        raise InputError(f"points: read {points}, expected at least 1")
+    if not epsilon > 0:
+        raise InputError(f"epsilon: read {epsilon}, expected a number above 0")
+
+
+class PointSearch:
+    """Plans and the points they are made at, on one model.
+
+    epsilon: the gap at the start that is good enough. max_rounds: how many rounds at most.
+    settled: a round that raises no point by more than this is the last one worth having.
+    best, lower: the plans that are proven to be worth most at the start, and how much that is.
+    dropped: how many vectors promised more than rewards allow.
+    """
+
+    def __init__(
+        self,
+        model: LinearModel,
+        clock: Clock,
+        *,
+        seed: int,
+        epsilon: float,
+        max_rounds: int | None = None,
+    ) -> None:
+        self.model, self.clock, self.rng = model, clock, np.random.default_rng(seed)
+        self.epsilon, self.max_rounds = epsilon, max_rounds
+        self.discount = planning_discount(model, None)
+        self.settled = epsilon * (1 - self.discount)
+        self.points = model.start[None]
+        self.upper = self._upper()
+        self.best = self.plans = first_plans(model, self.points)
+        self.lower = lower_at_start(model, self.plans, self.points)
+        self.rounds = self.dropped = 0
+
+    def _upper(self) -> float | None:
+        if isinstance(self.model.domain, Unknown):
+            return None
+        process = corner_process(self.model)
+        return upper_at_start(process, fast_informed_values(process))
+
+    # ---- points
+
+    def walk(
+        self, actions: Callable[[Floats], Ints], walkers: int, steps: int, limit: int
+    ) -> Floats:
+        """States that walkers meet who choose actions (B,) at states (B, n), apart from points."""
+        states = np.tile(self.model.start, (walkers, 1))
+        met: list[Floats] = []
+        for _ in range(steps):
+            seen, states = step(self.model, states, actions(states), self.rng)
+            met.append(states[seen >= 0])
+            over = self.rng.random(walkers) < 1 - self.discount
+            states[over] = self.model.start
+            self.clock.check()
+        return self.apart(np.vstack(met), limit)
+
+    def greedy(self, random: float) -> Callable[[Floats], Ints]:
+        """The actions of the best plans at states, a random one with a probability."""
+
+        def choose(states: Floats) -> Ints:
+            best = self.plans.choices[(states @ self.plans.vectors.T).argmax(axis=1), 0]
+            anything = self.rng.integers(len(self.model.actions), size=len(states))
+            return np.where(self.rng.random(len(states)) < random, anything, best)
+
+        return choose
+
+    def anything(self, states: Floats) -> Ints:
+        """Any action, with equal chance."""
+        return self.rng.integers(len(self.model.actions), size=len(states))
+
+    def apart(self, states: Floats, limit: int) -> Floats:
+        """Up to `limit` of the states that lie apart from the points and from each other."""
+        near = APART * float(np.abs(self.model.start).max())
+        states = states[cdist(states, self.points, "chebyshev").min(axis=1, initial=np.inf) > near]
+        kept = np.empty((0, states.shape[1]))
+        while len(states) and len(kept) < limit:
+            kept = np.vstack([kept, states[:1]])
+            states = states[np.abs(states - states[0]).max(axis=1) > near]
+        return kept
+
+    # ---- plans
+
+    def renew(self, wanted: Callable[[Floats, Floats, Ints], Bools]) -> float:
+        """One round: back up at all points and keep what is wanted. The largest gain at a point.
+
+        wanted(before, after, which): of M new vectors, worth after (P, M) at the points, and of the
+        K there were, worth before (P, K), those to keep, (M + K,); which (P,): each point's backup.
+
+        The new vectors are there twice, as they are and as the controller they make among
+        themselves, in which each has its action and goes on with whichever is best from its point.
+        """
+        model, points, old = self.model, self.points, self.plans
+        self._claim()
+        plans, _ = backup(model, old.vectors, points)
+        plans, first, which = np.unique(plans, axis=0, return_index=True, return_inverse=True)
+        fresh = Followers(model, plans)(old.vectors)
+        links, _ = backup(model, fresh, points[first], plans[:, 0])
+        closed = swept(model, Plans(fresh, links), SWEEPS, 0.1 * self.settled).vectors
+        size = len(fresh)
+        links = np.vstack([links, plans, old.choices])
+        links[size:, 1:] += 2 * size
+        everything = Plans(np.vstack([closed, fresh, old.vectors]), links)
+        worth = points @ everything.vectors.T
+        sane = Promises.at(model, points).kept(everything.vectors, points)
+        sane[2 * size :] = True  # they were looked at before
+        self.dropped += int((~sane).sum())
+        worth[:, ~sane] = -np.inf
+        rows, slack = np.arange(len(points)), SLACK * self.settled
+        before, after = worth[:, 2 * size :], worth[:, : 2 * size]
+        better = which + size * (after[rows, which] < after[rows, size + which])
+        grown = needed(everything, wanted(before, after, better) & sane, self.checks, slack)
+        if len(grown.vectors) > CROWDED * len(points) and sane[:size].any():
+            # The past that new vectors go on with, and its past: make do with the controller.
+            alone = wanted(worth[:, :0], worth[:, :size], which) & sane[:size]
+            grown = needed(Plans(closed, links[:size]), alone, self.checks, slack)
+        settled = swept(model, grown, SWEEPS, 0.1 * self.settled)
+        sane = Promises.at(model, points).kept(settled.vectors, points)
+        self.dropped += int((~sane).sum())
+        self.plans = settled if sane.all() else grown  # what diverges is left as it was
+        self.rounds += 1
+        lower = lower_at_start(model, self.plans, self.points)
+        if lower > self.lower:
+            self.best, self.lower = self.plans, lower
+        self.clock.check()
+        return float((after.max(axis=1) - before.max(axis=1)).max())
+
+    @property
+    def checks(self) -> Floats:
+        """Where a vector must be as good as another one to stand in for it."""
+        return np.vstack([self.points, witnesses(self.model, self.points[:0])])
+
+    def _claim(self) -> None:
+        """What a round holds at most: two sets of vectors, and their values at the points."""
+        n_points, n = self.points.shape
+        vectors = 2 * n_points + len(self.plans.vectors)
+        self.clock.claim(
+            8 * vectors * (3 * n + 2 * len(self.checks) + len(self.model.observations))
+        )
+
+    # ---- what comes of it
+
+    @property
+    def gap(self) -> float | None:
+        """Upper less lower at the start."""
+        return None if self.upper is None else max(self.upper - self.lower, 0.0)
+
+    def may_go_on(self) -> bool:
+        """Whether another round is allowed and needed; too many are a `LimitReached`."""
+        if self.gap is not None and self.gap <= self.epsilon:
+            return False
+        if self.max_rounds is not None and self.rounds >= self.max_rounds:
+            raise LimitReached(Status.ITERATIONS)
+        return True
+
+    def report(self) -> None:
+        """A row of progress."""
+        self.clock.report(
+            ProgressRow(
+                seconds=self.clock.seconds,
+                iteration=self.rounds,
+                lower=self.lower,
+                upper=self.upper,
+                gap=self.gap,
+                vectors=len(self.best.vectors),
+                points=len(self.points),
+            )
+        )
+
+    def run(self, name: str, rounds: Callable[[PointSearch], None], seed: int) -> Solution:
+        """Search by `rounds` until they end or a limit is reached; the best plans by then."""
+        try:
+            rounds(self)
+            status = Status.NO_UPPER_BOUND
+            if self.gap is not None:
+                status = Status.SOLVED if self.gap <= self.epsilon else Status.SETTLED
+        except LimitReached as limit:
+            status = limit.status
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        self.report()
+        return Solution(
+            planner=name,
+            model=self.model,
+            status=status,
+            value=float(self.best.value(self.model.start[None])[0]),
+            lower=self.lower,
+            upper=None if self.upper is None else max(self.upper, self.lower),
+            residual=None,
+            epsilon=None,
+            vectors=self.best.vectors,
+            actions=self.best.choices[:, 0].copy(),
+            successors=self.best.choices[:, 1:].copy(),
+            iterations=self.rounds,
+            seconds=self.clock.seconds,
+            seed=seed,
+            trace=tuple(self.clock.rows),
+            extras={"points": len(self.points), "dropped": self.dropped},
+        )

@@ -1,0 +1,169 @@
+"""Planner `policy-iteration`: better and better finite-state controllers, until one is proven.
+
+Evaluate: the values of a controller's nodes are a linear system (see `controllers`), on beliefs,
+PSRs and R-PSRs alike. Improve: a pass of branch and bound (see `residual`) finds vectors of HV that
+exceed V by more than a cutoff somewhere in the domain; each is a node, an action and the nodes it
+goes on with. A node that another one exceeds or equals at every corner, but for a hundredth of the
+cutoff, is replaced by it, so that whatever led to the one now leads to the other; nodes that are
+nowhere best, and that no other node leads to, go. Evaluating again then raises values by whole
+policies, not by one step.
+
+It stops when a complete pass finds nothing: HV <= V + rho over the domain proves
+V* <= V + rho / (1 - discount), as for planner `vi`, whose passes these are. Hansen's algorithm adds
+all vectors of HV that are best somewhere; those that gain less than the cutoff wait here until the
+cutoff has fallen, by ten after every complete pass.
+
+References: E. A. Hansen, "Solving POMDPs by searching in policy space", UAI 1998; M. T. Izadi and
+D. Precup, "A planning algorithm for predictive state representations", IJCAI 2003, for PSRs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rpsr.errors import InputError, ModelError
+from rpsr.io.records import Floats, Ints
+from rpsr.models.linear import LinearModel
+from rpsr.planning import warm
+from rpsr.planning.bounds import fast_informed_values, upper_at_start
+from rpsr.planning.controllers import FiniteStateController
+from rpsr.planning.finite import planning_discount
+from rpsr.planning.limits import Clock, LimitReached
+from rpsr.planning.process import CornerProcess, corner_process
+from rpsr.planning.pruning import filtered
+from rpsr.planning.search import THIN, Search, begin
+from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
+
+SLACK = 1e-2  # of the cutoff: what replacing a node may cost
+
+
+@dataclass(frozen=True)
+class PolicyIteration:
+    """Policy iteration on any model whose domain is known.
+
+    epsilon: what to prove, |V - V*| <= epsilon over the domain, in units of reward.
+    time_limit in seconds; memory_limit in bytes. max_iterations: controllers evaluated.
+    """
+
+    epsilon: float = 1e-6
+    time_limit: float | None = None
+    memory_limit: int | None = None
+    max_iterations: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The planner's name on the command line."""
+        return "policy-iteration"
+
+    def solve(self, model: LinearModel, progress: Progress) -> Solution:
+        """Plan; a `ModelError` where the domain is unknown or the discount is 1."""
+        planning_discount(model, None)
+        if not self.epsilon > 0:
+            raise InputError(f"epsilon: read {self.epsilon}, expected a number above 0")
+        clock = Clock(progress, self.time_limit, self.memory_limit)
+        process = corner_process(model)
+        search = begin(process, clock)
+        ahead = 1 / (1 - process.discount)
+        upper = upper_at_start(process, fast_informed_values(process))
+        status, proven, rounds = Status.SOLVED, np.inf, 0
+        cutoff = 1e-2 * search.scale / ahead
+        best = search.controller
+        try:
+            while True:
+                rounding = process.rounding(search.scale)
+                target = (self.epsilon / ahead - 2 * rounding) / (1 + 2 * THIN)
+                if target <= 0:
+                    least = 4 * rounding * ahead
+                    raise ModelError(
+                        f"epsilon: read {self.epsilon}, but floats can prove no less than "
+                        f"{least:.2g} on {model.name}"
+                    )
+                if self.max_iterations is not None and rounds >= self.max_iterations:
+                    raise LimitReached(Status.ITERATIONS)
+                cutoff = max(cutoff, target)
+                added, rho = search.run(cutoff)
+                rho = max(rho, 0.0) + process.rounding(search.scale)
+                value, off = process.value_at_start(search.values)
+                upper = min(upper, value + off + rho * ahead)
+                if added:
+                    search.controller = _evaluated(process, _replaced(search, SLACK * cutoff))
+                best, rounds = search.controller, rounds + 1
+                value, off = process.value_at_start(search.values)
+                delta = max(search.excess, 0.0) + process.rounding(search.scale)
+                lower = value - off - delta * ahead
+                clock.report(
+                    ProgressRow(
+                        seconds=clock.seconds,
+                        iteration=rounds,
+                        lower=lower,
+                        upper=upper,
+                        gap=max(upper - lower, 0.0),
+                        residual=rho if rho < np.inf else None,
+                        vectors=len(search.values),
+                        programs=search.effort.programs,
+                    )
+                )
+                proven = max(rho, delta)
+                if not added and proven * ahead <= self.epsilon:
+                    break
+                if rho < np.inf:
+                    cutoff /= 10 if added else 1000
+        except LimitReached as limit:
+            status = limit.status
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        search.controller = best
+        return _solution(self.name, search, status, proven, upper, rounds)
+
+
+def _replaced(search: Search, slack: float) -> Ints:
+    """The choices of the controller when nodes that others exceed are replaced by those, (K, 1+O).
+
+    slack: how much less a node may be worth than what it replaces.
+    """
+    values = search.values
+    wanted = np.zeros(len(values), dtype=np.bool_)
+    wanted[filtered(values, slack, search.clock, search.effort)] = True
+    deputy = warm.close(values, search.choices, slack, wanted)
+    place = np.cumsum(wanted) - 1
+    choices = search.choices[wanted]
+    choices[:, 1:] = place[deputy[choices[:, 1:]]]
+    return choices
+
+
+def _evaluated(process: CornerProcess, choices: Ints) -> tuple[Floats, Ints]:
+    """The controller with the values of its nodes at the corners, by linear algebra."""
+    model = process.model
+    actions, successors = choices[:, 0].copy(), choices[:, 1:].copy()
+    controller = FiniteStateController(model.actions, model.observations, actions, successors)
+    return process.lower(controller.vectors(model)), choices
+
+
+def _solution(
+    name: str, search: Search, status: Status, proven: float, upper: float, rounds: int
+) -> Solution:
+    process, clock = search.process, search.clock
+    ahead = 1 / (1 - process.discount)
+    value, off = process.value_at_start(search.values)
+    delta = max(search.excess, 0.0) + process.rounding(search.scale)
+    lower = value - off - delta * ahead
+    solved = status is Status.SOLVED
+    return Solution(
+        planner=name,
+        model=process.model,
+        status=status,
+        value=value,
+        lower=lower,
+        upper=max(upper, lower),
+        residual=proven if solved else None,
+        epsilon=proven * ahead if solved else None,
+        vectors=process.lift(search.values),
+        actions=search.choices[:, 0].copy(),
+        successors=search.choices[:, 1:].copy(),
+        iterations=rounds,
+        seconds=clock.seconds,
+        trace=tuple(clock.rows),
+        extras={"programs": search.effort.programs, "undecided": search.effort.undecided},
+    )

@@ -1,0 +1,245 @@
+"""Planner `q-learning`: Q-learning on predictive states, with interaction simulated by the model.
+
+Walkers start at the model's start, act, see observations drawn from the model, filter their state,
+earn what the model expects of it, and begin again with probability 1 - discount. After each step
+
+    Q(x, a)  moves towards  x R[:, a] + discount * max_a' Q(x', a'),
+
+an action being random with a probability that falls from 1 to the one given in the first half of
+all steps, and otherwise the best. Q over the
+continuous states is tile coding: several grids, shifted against each other, of one number a cell
+and action, whose mean is Q. Cells are found by hashing, so only those that are visited cost
+anything, whatever the dimension. A cell's step falls with the number of its visits.
+
+Q is an estimate and proves nothing. What is proven is the value of a finite-state controller made
+of it: the greedy actions at the states that they lead to from the start, up to a number of states,
+states that are close being one, and the best blind policy beyond. It is evaluated on the model by
+linear algebra, and its vectors are the value function that is returned. `Solution.extras` holds the
+estimate at the start ("estimate") and Q itself ("q").
+
+References: C. J. C. H. Watkins and P. Dayan, "Q-learning", Machine Learning 8 (1992); on states of
+PSRs: M. R. James, S. Singh, M. L. Littman, "Planning with predictive state representations", ICMLA
+2004; for tile coding: R. S. Sutton and A. G. Barto, Reinforcement Learning, second edition, 2018,
+section 9.5.4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rpsr.errors import InputError
+from rpsr.io.records import Bools, Floats, Ints
+from rpsr.models.domain import Unknown
+from rpsr.models.linear import LinearModel
+from rpsr.planning.bounds import fast_informed_values, upper_at_start
+from rpsr.planning.controllers import FiniteStateController
+from rpsr.planning.finite import planning_discount
+from rpsr.planning.graph import explore
+from rpsr.planning.limits import Clock, LimitReached
+from rpsr.planning.points import Plans, first_plans, lower_at_start, step
+from rpsr.planning.process import corner_process
+from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
+
+WALKERS = 64
+CELLS = 2**16  # an action and tiling; cells that share a place by chance share their number
+SLOWEST = 0.02  # the least step towards a target
+REPORTS = 20
+CLOSE = 1e-3  # of the start's size: states of the controller closer than this are one
+
+
+@dataclass(frozen=True)
+class QLearning:
+    """Learn Q by simulated interaction, on any linear model, one that was learned too.
+
+    steps: interactions, all walkers together. explore: the probability of a random action in
+    the end.
+    tilings and width: how many grids, and how wide their cells are, relative to the range of each
+    coordinate. states: of the controller, at most. epsilon: the gap at the start that is good
+    enough. time_limit in seconds; memory_limit in bytes. seed: of all that is drawn.
+    """
+
+    steps: int = 200_000
+    explore: float = 0.2
+    tilings: int = 8
+    width: float = 0.2
+    states: int = 200
+    epsilon: float = 1e-3
+    time_limit: float | None = None
+    memory_limit: int | None = None
+    seed: int = 0
+
+    @property
+    def name(self) -> str:
+        """The planner's name on the command line."""
+        return "q-learning"
+
+    def solve(self, model: LinearModel, progress: Progress) -> Solution:
+        """Plan; without a discount below 1, a `ModelError`."""
+        discount = planning_discount(model, None)
+        self._check()
+        clock = Clock(progress, self.time_limit, self.memory_limit)
+        rng = np.random.default_rng(self.seed)
+        upper = None
+        if not isinstance(model.domain, Unknown):
+            process = corner_process(model)
+            upper = upper_at_start(process, fast_informed_values(process))
+        plans = first_plans(model, model.start[None])
+        lower = lower_at_start(model, plans, model.start[None])
+        q, batches, status = None, 0, Status.SETTLED
+        try:
+            clock.claim(8 * 2 * CELLS * self.tilings * len(model.actions))
+            q = TileCoding(model, self.tilings, self.width, rng)
+            states = np.tile(model.start, (WALKERS, 1))
+            total = -(-self.steps // WALKERS)
+            for batches in range(1, total + 1):
+                random = max(self.explore, 1 - 2 * batches / total)
+                states = _interact(model, q, states, random, discount, rng)
+                if batches % max(1, total // REPORTS) == 0:
+                    clock.report(_row(clock, batches, lower, upper, None))
+                clock.check()
+        except LimitReached as limit:
+            status = limit.status
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        if q is not None and status is not Status.INTERRUPTED:
+            made = _controller(model, q, plans, self.states)
+            worth = lower_at_start(model, made, model.start[None])
+            if worth >= lower:
+                plans, lower = made, worth
+        if status is Status.SETTLED:
+            if upper is None:
+                status = Status.NO_UPPER_BOUND
+            elif upper - lower <= self.epsilon:
+                status = Status.SOLVED
+        clock.report(_row(clock, batches, lower, upper, len(plans.vectors)))
+        estimate = None if q is None else float(q.values(model.start[None])[0].max())
+        return Solution(
+            planner=self.name,
+            model=model,
+            status=status,
+            value=float(plans.value(model.start[None])[0]),
+            lower=lower,
+            upper=None if upper is None else max(upper, lower),
+            residual=None,
+            epsilon=None,
+            vectors=plans.vectors,
+            actions=plans.choices[:, 0].copy(),
+            successors=plans.choices[:, 1:].copy(),
+            iterations=batches,
+            seconds=clock.seconds,
+            seed=self.seed,
+            trace=tuple(clock.rows),
+            extras={"estimate": estimate, "q": q},
+        )
+
+    def _check(self) -> None:
+        for what in ("steps", "tilings", "states"):
+            if getattr(self, what) < 1:
+                raise InputError(f"{what}: read {getattr(self, what)}, expected at least 1")
+        for what in ("width", "epsilon"):
+            if not getattr(self, what) > 0:
+                raise InputError(f"{what}: read {getattr(self, what)}, expected a number above 0")
+        if not 0 <= self.explore <= 1:
+            raise InputError(f"explore: read {self.explore}, expected a probability")
+
+
+class TileCoding:
+    """Q(x, a) as the mean of one cell in each of several grids that are shifted randomly."""
+
+    def __init__(
+        self, model: LinearModel, tilings: int, width: float, rng: np.random.Generator
+    ) -> None:
+        n_actions = len(model.actions)
+        low, high = _range(model, rng)
+        span = np.where(high - low > 1e-9 * np.abs(model.start).max(), high - low, np.inf)
+        self._scale = 1.0 / (width * span)
+        self._shift = rng.random((tilings, model.dimension))
+        self._mix = rng.integers(1, 2**62, size=model.dimension) | 1
+        self._tilings = np.arange(tilings)
+        self.table = np.zeros((n_actions, tilings * CELLS))
+        self.visits = np.zeros((n_actions, tilings * CELLS), dtype=np.int64)
+
+    def cells(self, states: Floats) -> Ints:
+        """The cell of each state in each tiling, (B, n) -> (B, T)."""
+        places = np.floor(states[:, None] * self._scale + self._shift).astype(np.int64)
+        with np.errstate(over="ignore"):
+            mixed = (places * self._mix).sum(axis=2)  # wraps around, as hashes do
+        mixed ^= mixed >> 31
+        return mixed % CELLS + self._tilings * CELLS
+
+    def values(self, states: Floats) -> Floats:
+        """Q at a batch of states, (B, n) -> (B, A)."""
+        return self.table[:, self.cells(states)].mean(axis=2).T
+
+    def move(self, cells: Ints, actions: Ints, errors: Floats) -> None:
+        """Move Q at cells (B, T) of actions (B,) by errors (B,), less so where it was often."""
+        flat = (actions[:, None] * self.table.shape[1] + cells).ravel()
+        used, where, count = np.unique(flat, return_inverse=True, return_counts=True)
+        mean = np.bincount(where, np.repeat(errors, cells.shape[1])) / count
+        visits = self.visits.reshape(-1)
+        visits[used] += count
+        self.table.reshape(-1)[used] += np.maximum(SLOWEST, visits[used] ** -0.6) * mean
+
+
+def _range(model: LinearModel, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """The least and greatest coordinates met on a random walk, (n,) each."""
+    states = np.tile(model.start, (WALKERS, 1))
+    low = high = model.start
+    for _ in range(50):
+        actions = rng.integers(len(model.actions), size=WALKERS)
+        _, states = step(model, states, actions, rng)
+        low, high = np.minimum(low, states.min(axis=0)), np.maximum(high, states.max(axis=0))
+    return low, high
+
+
+def _interact(
+    model: LinearModel,
+    q: TileCoding,
+    states: Floats,
+    random: float,
+    discount: float,
+    rng: np.random.Generator,
+) -> Floats:
+    """One step of every walker, and Q moved by it; the states (B, n) after it."""
+    cells = q.cells(states)
+    values = q.table[:, cells].mean(axis=2).T  # (B, A)
+    anything = rng.integers(len(model.actions), size=len(states))
+    actions = np.where(rng.random(len(states)) < random, anything, values.argmax(axis=1))
+    rows = np.arange(len(states))
+    earned = (states @ model.rewards)[rows, actions]
+    seen, after = step(model, states, actions, rng)
+    target = earned + discount * q.values(after).max(axis=1)
+    known = seen >= 0  # what a learned model cannot continue teaches nothing
+    q.move(cells[known], actions[known], (target - values[rows, actions])[known])
+    after[rng.random(len(states)) < 1 - discount] = model.start
+    return after
+
+
+def _controller(model: LinearModel, q: TileCoding, blind: Plans, limit: int) -> Plans:
+    """The greedy policy's controller, and its values: greedy where explored, blind beyond."""
+
+    def greedy(states: Floats) -> Bools:
+        return np.arange(len(model.actions)) == q.values(states).argmax(axis=1)[:, None]
+
+    graph = explore(model, limit=limit, tolerance=CLOSE, allowed=greedy, partial=True)
+    actions = greedy(graph.states).argmax(axis=1)
+    fallback = (graph.states @ blind.vectors.T).argmax(axis=1)
+    size = len(actions)
+    beyond = size + fallback[:, None]  # an observation that was not expected, or not explored
+    successors = graph.successors(actions)
+    successors = np.where(successors < 0, beyond, successors)
+    actions = np.where(graph.open, blind.choices[fallback, 0], actions)
+    successors[graph.open] = (size + blind.choices[fallback, 1:])[graph.open]
+    actions = np.append(actions, blind.choices[:, 0])
+    successors = np.vstack([successors, size + blind.choices[:, 1:]])
+    made = FiniteStateController(model.actions, model.observations, actions, successors)
+    return Plans(made.vectors(model), np.column_stack([actions, successors]))
+
+
+def _row(
+    clock: Clock, batch: int, lower: float, upper: float | None, vectors: int | None
+) -> ProgressRow:
+    gap = None if upper is None else max(upper - lower, 0.0)
+    return ProgressRow(clock.seconds, batch, lower, upper, gap, vectors=vectors)

@@ -1,0 +1,89 @@
+"""How planning went: gap or residual by iteration, and both bounds over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from rpsr.errors import InputError
+from rpsr.planning.solution import ProgressRow, Solution
+from rpsr.report.style import COLOURS, COLUMN, DASHES, MARKERS, new_figure, styled
+
+Trace = Solution | Sequence[ProgressRow]
+
+
+@styled
+def plot_convergence(
+    traces: Mapping[str, Trace], *, quantity: Literal["gap", "residual"] = "gap"
+) -> Figure:
+    """The gap between bounds, or the proven Bellman residual, by iteration, on a log scale.
+
+    traces: solutions, or rows of progress, by the names they get in the legend. Rows without the
+    quantity, and those at zero, are not drawn.
+    """
+    figure = new_figure(COLUMN, 2.9)
+    axes = figure.add_subplot()
+    for i, (name, trace) in enumerate(_named(traces).items()):
+        points = [(row.iteration, getattr(row, quantity)) for row in trace]
+        points = [(iteration, value) for iteration, value in points if value]
+        axes.plot(
+            [iteration for iteration, _ in points],
+            [value for _, value in points],
+            color=COLOURS[i % len(COLOURS)],
+            linestyle=DASHES[i % len(DASHES)],
+            marker=MARKERS[i % len(MARKERS)],
+            linewidth=max(2.6 - 0.7 * i, 1.0),  # curves that coincide stay visible
+            markersize=max(7 - 1.5 * i, 3.0),
+            markevery=max(1, len(points) // 12),
+            label=name,
+        )
+    axes.set_yscale("log")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlabel("iteration")
+    axes.set_ylabel("upper \N{MINUS SIGN} lower bound" if quantity == "gap" else "Bellman residual")
+    axes.legend()
+    return figure
+
+
+@styled
+def plot_bounds(traces: Mapping[str, Trace]) -> Figure:
+    """Lower and upper bound on the value at the start, over seconds, on a log scale of time."""
+    figure = new_figure(COLUMN, 2.9)
+    axes = figure.add_subplot()
+    for i, (name, trace) in enumerate(_named(traces).items()):
+        colour, dashes = COLOURS[i % len(COLOURS)], DASHES[i % len(DASHES)]
+        rows = [row for row in trace if row.lower is not None]
+        for bound in ("lower", "upper"):
+            points = [(row.seconds, getattr(row, bound)) for row in rows]
+            points = [(seconds, value) for seconds, value in points if value is not None]
+            seconds, values = zip(*points, strict=True) if points else ((), ())
+            label = name if bound == "lower" else None
+            axes.step(seconds, values, where="post", color=colour, linestyle=dashes, label=label)
+            axes.plot(seconds[-1:], values[-1:], marker=MARKERS[i % len(MARKERS)], color=colour)
+        bounded = [row for row in rows if row.upper is not None]
+        axes.fill_between(
+            [row.seconds for row in bounded],
+            [row.lower or 0.0 for row in bounded],
+            [row.upper or 0.0 for row in bounded],
+            step="post",
+            color=colour,
+            alpha=0.15,
+            linewidth=0,
+        )
+    axes.set_xscale("log")
+    axes.set_xlabel("seconds")
+    axes.set_ylabel("bounds on the value at the start")
+    axes.legend()
+    return figure
+
+
+def _named(traces: Mapping[str, Trace]) -> dict[str, Sequence[ProgressRow]]:
+    if not traces:
+        raise InputError("traces: expected at least one solution to draw")
+    return {
+        name: trace.trace if isinstance(trace, Solution) else trace
+        for name, trace in traces.items()
+    }

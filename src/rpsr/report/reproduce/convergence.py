@@ -1,0 +1,57 @@
+"""How value iteration converges: the change of the value function from each backup to the next.
+
+The paper's algorithm, for beliefs, PSRs and R-PSRs alike: V_0 = 0 and V_k = H V_(k-1), with exact
+pruning. The residual of iteration k is the largest |V_k - V_(k-1)| at the corners of the domain
+and at the first few hundred states that can be reached, fixed before the iteration begins. It
+bounds what is left to gain, residual * discount / (1 - discount), at those states, and falls at
+least by the discount from one iteration to the next once the policy no longer changes.
+"""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+import numpy as np
+
+from rpsr.io.records import Floats
+from rpsr.models.linear import LinearModel
+from rpsr.planning import ValueIteration, solve
+from rpsr.planning.coordinates import corners_of
+from rpsr.planning.graph import explore
+from rpsr.predictive import psr, rpsr
+from rpsr.sources import load_pomdp
+
+REACHED = 300  # states besides the corners
+
+
+class Curve(TypedDict):
+    """One model's residuals, from the first iteration on, and the vectors each iteration kept."""
+
+    residuals: list[float]
+    vectors: list[int]
+
+
+def convergence(source: str, discount: str | None, iterations: int) -> dict[str, Curve]:
+    """The curves of the three value iterations of a POMDP, by model."""
+    pomdp = load_pomdp(source, discount=discount)
+    models = {"pomdp": pomdp.belief_model(), "psr": psr(pomdp), "rpsr": rpsr(pomdp)}
+    return {name: residuals(model, iterations) for name, model in models.items()}
+
+
+def residuals(model: LinearModel, iterations: int) -> Curve:
+    """The residual of each iteration."""
+    found = solve(model, ValueIteration(horizon=iterations))
+    points = _points(model)
+    before = np.zeros(len(points))
+    changes: list[float] = []
+    for vectors, _, _ in found.stages:
+        now = np.max(points @ vectors.T, axis=1)
+        changes.append(float(np.abs(now - before).max()))
+        before = now
+    return Curve(residuals=changes, vectors=[len(vectors) for vectors, _, _ in found.stages])
+
+
+def _points(model: LinearModel) -> Floats:
+    """Corners, then reachable states, (B, n)."""
+    graph = explore(model, limit=REACHED, partial=True)
+    return np.vstack([corners_of(model), graph.states[:REACHED]])

@@ -1,0 +1,169 @@
+"""A reproduction as one page: the tables, the figures and the verdicts in the order one reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from rpsr._version import __version__
+from rpsr.domains import NAMES
+from rpsr.evaluation.experiment import PAPER_DISCOUNTS, paper_domain
+from rpsr.planning import ProgressRow
+from rpsr.predictive import accuracy
+from rpsr.report.corridor_plot import plot_corridor
+from rpsr.report.page import Block, Figure, Page, Section, Text
+from rpsr.report.planning_plots import plot_convergence
+from rpsr.report.reproduce import paper, story, tables
+from rpsr.report.reproduce.convergence import Curve
+from rpsr.report.reproduce.run import Reproduction, corpus_counts
+from rpsr.report.reproduce.story import Findings
+from rpsr.report.return_plots import plot_returns
+from rpsr.report.reward_plots import plot_reconstruction
+from rpsr.report.stepper import Stepper, Steps
+from rpsr.report.tables import Table
+
+_MOST_STATES = 40  # of further domains to step through; larger ones would make the page heavy
+_MODELS = {"pomdp": "POMDP", "psr": "PSR", "rpsr": "R-PSR"}
+
+
+@dataclass(frozen=True)
+class Exhibits:
+    """Every table and figure by the name of its file."""
+
+    tables: dict[str, Table]
+    figures: dict[str, Figure]
+
+
+def exhibits(findings: Findings) -> Exhibits:
+    """The tables and figures of a reproduction."""
+    all_ = findings.all_
+    found = {
+        "core-tests": tables.core_tests(all_.case),
+        "rewards": tables.rewards(all_.case),
+        "walks": tables.walks(all_.case),
+        "errors": tables.errors(all_),
+        "returns": tables.returns(all_),
+        "expected-returns": tables.exact_returns(all_),
+        "optima": tables.plans(all_),
+        "verdicts-returns": tables.cells(all_),
+        "verdicts-statements": tables.sentences(findings.claims),
+    }
+    if all_.corpus:
+        found["corpus"] = tables.corpus(all_)
+    return Exhibits(found, _figures(all_))
+
+
+def _figures(all_: Reproduction) -> dict[str, Figure]:
+    pomdp = paper_domain("loadunload")
+    answer = accuracy(pomdp)
+    figures = {
+        "corridor": Figure(
+            plot_corridor(pomdp, answer.reconstruction),
+            "Load/unload: two rows of five states, loaded and empty, with the moves between them.",
+            "Load/unload. On moves that pay, or that the PSR believes to pay: the true reward, and "
+            "in parentheses the PSR's.",
+        ),
+        "reconstruction": Figure(
+            plot_reconstruction(pomdp, answer),
+            "Three heat maps over the states of load/unload: true rewards, the PSR's, difference.",
+            "True rewards of load/unload, what the PSR takes them for, and the difference.",
+        ),
+    }
+    for name, found in all_.returns.items():
+        rows = [
+            replace(row, policy=paper.POLICIES[row.policy], model=f"the {_MODELS[row.model]}")
+            for row in found.experiment.estimates
+            if row.model in paper.REWARD_ROWS
+        ]
+        figures[f"returns-{name}"] = Figure(
+            plot_returns(rows),
+            f"Returns on {paper.DOMAINS[name]} by policy, once by true rewards, once by the PSR's.",
+            f"{paper.DOMAINS[name]}: means with 95 % intervals; a bar marks the exact value.",
+        )
+    for name, curves in all_.curves.items():
+        traces = {
+            title: [
+                ProgressRow(seconds=0.0, iteration=number, residual=residual)
+                for number, residual in enumerate(curves[model]["residuals"], 1)
+            ]
+            for model, title in _MODELS.items()
+        }
+        figures[f"convergence-{name}"] = Figure(
+            plot_convergence(traces, quantity="residual"),
+            f"Residuals of value iteration on {paper.DOMAINS[name]}, by iteration, three models.",
+            f"{paper.DOMAINS[name]}: the change of the value function by iteration.{_flat(curves)}",
+        )
+    return figures
+
+
+def _flat(curves: dict[str, Curve]) -> str:
+    """A curve at zero cannot be drawn on a logarithmic scale."""
+    flat = [title for model, title in _MODELS.items() if not any(curves[model]["residuals"])]
+    return f" That of the {' and '.join(flat)} is zero throughout." if flat else ""
+
+
+def page(findings: Findings, found: Exhibits) -> Page:
+    """The page."""
+    all_, shown, drawn = findings.all_, found.tables, found.figures
+    with_prefix = {
+        prefix: [figure for name, figure in drawn.items() if name.startswith(f"{prefix}-")]
+        for prefix in ("returns", "convergence")
+    }
+    losses: list[Block] = [Text(story.ERRORS), shown["errors"]]
+    if all_.corpus:
+        losses += [Text(corpus_paragraph(all_)), shown["corpus"]]
+    optima: list[Block] = [Text(story.PLANS), shown["optima"]]
+    if with_prefix["convergence"]:
+        optima += [Text(story.CONVERGENCE), *with_prefix["convergence"]]
+    case = (
+        Text(story.CASE),
+        drawn["corridor"],
+        *(shown[name] for name in ("core-tests", "rewards", "walks")),
+        drawn["reconstruction"],
+    )
+    costs = (
+        Text(story.RETURNS),
+        shown["returns"],
+        shown["expected-returns"],
+        *with_prefix["returns"],
+    )
+    quick = " (a quick look)" if all_.settings.quick else ""
+    return Page(
+        title=story.TITLE + quick,
+        lead=story.lead(findings),
+        sections=(
+            Section("A cart that forgets its load", case),
+            Section("What PSRs lose", tuple(losses)),
+            Section("What that costs", costs),
+            Section("Optimal values, and how they are found", tuple(optima)),
+            Section("Verdicts on what the paper says", (shown["verdicts-statements"],)),
+            Section("Verdicts on what the paper prints", (shown["verdicts-returns"],)),
+            Section("Step through a history", (Text(story.STEPPER), _stepper())),
+        ),
+        footer=f"The paper: {paper.REFERENCE}. Made by `rpsr reproduce`, version {__version__}, "
+        f"seed {all_.settings.seed}.",
+    )
+
+
+def corpus_paragraph(all_: Reproduction) -> str:
+    """What the files of the folder say, in a sentence or two."""
+    counts = corpus_counts(all_.corpus)
+    sentences = [
+        f"Of the paper's {len(paper.DOMAINS_63)} domains the folder holds {len(counts['known'])}; "
+        f"**{len(counts['inaccurate'])}** of these are not accurate. Of {len(counts['beyond'])} "
+        f"files beyond, {len(counts['inaccurate_beyond'])} are not."
+    ]
+    if counts["unread"]:
+        sentences.append(f"Not read: {', '.join(counts['unread'])}; the table says why.")
+    return " ".join(sentences)
+
+
+def _stepper() -> Stepper:
+    first = ["loadunload", *(name for name in paper.DOMAINS if name != "loadunload")]
+    more = [name for name in NAMES if name not in first]
+    domains: list[Steps] = []
+    for name in [*first, *more]:
+        pomdp = paper_domain(name)
+        if name in paper.DOMAINS or len(pomdp.states) <= _MOST_STATES:
+            note = "Discount .95, as in the paper." if name in PAPER_DISCOUNTS else ""
+            domains.append(Steps.of(pomdp, note=note))
+    return Stepper(tuple(domains))

@@ -1,0 +1,119 @@
+"""The paper's experiment on one domain, and two things beside it.
+
+`program`: exact returns over 99 steps, which is what the authors' published program simulates when
+asked for 100. `reward_aware`: the optimal policy of an agent that is shown its rewards, which is
+another problem, beside the POMDP's own optimum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rpsr.evaluation import Estimate, evaluate, exact_return
+from rpsr.evaluation.experiment import Experiment, Plan, experiment, paper_domain
+from rpsr.models.linear import LinearModel
+from rpsr.models.pomdp import POMDP
+from rpsr.planning import AlphaPolicy, Planner, Solution, planner_by_name, solve
+from rpsr.predictive import psr, reward_aware, rpsr
+from rpsr.report.reproduce import paper
+
+RA = "ra-psr"
+
+
+@dataclass(frozen=True)
+class Returns:
+    """One domain's results.
+
+    program: expected returns over 99 steps by policy (POMDP-VI, PSR-VI) and by row of rewards.
+    reward_aware: estimate and plan of the reward-aware PSR's policy; None where it was not run.
+    """
+
+    experiment: Experiment
+    program: dict[str, dict[str, float | None]]
+    reward_aware: tuple[Estimate, Plan] | None
+
+    @property
+    def certified(self) -> bool:
+        """Whether all three optima were proven; elsewhere policies are the best that were found."""
+        return all(plan.epsilon is not None for plan in self.experiment.plans)
+
+    def to_document(self) -> dict[str, Any]:
+        """All numbers as JSON has them."""
+        aware = self.reward_aware
+        return {
+            "experiment": self.experiment.to_document(),
+            "program": self.program,
+            "reward_aware": aware and [asdict(part) for part in aware],
+        }
+
+    @staticmethod
+    def from_document(document: dict[str, Any]) -> Returns:
+        """What `to_document` gave."""
+        aware = document["reward_aware"]
+        return Returns(
+            experiment=Experiment.from_document(document["experiment"]),
+            program=document["program"],
+            reward_aware=aware and (Estimate(**aware[0]), Plan(**aware[1])),
+        )
+
+
+def returns_on(
+    name: str, *, planner: str, options: dict[str, Any], aware: bool, episodes: int, seed: int
+) -> Returns:
+    """Run the experiment on a built-in domain as the authors had it.
+
+    planner and options: see `rpsr.planning.planner_by_name`. aware: whether to run the reward-aware
+    PSR too.
+    """
+    pomdp, how = paper_domain(name), planner_by_name(planner, **options)
+    found = experiment(pomdp, planner=how, episodes=episodes, steps=paper.STEPS, seed=seed)
+    return Returns(
+        experiment=found,
+        program=_program(pomdp, how) if name in paper.RESULTS else {},
+        reward_aware=_aware(pomdp, how, episodes, seed) if aware else None,
+    )
+
+
+def _program(pomdp: POMDP, planner: Planner) -> dict[str, dict[str, float | None]]:
+    models: dict[str, LinearModel] = {"pomdp": pomdp.belief_model(), "psr": psr(pomdp)}
+    solved = {"pomdp-vi": models["pomdp"], "psr-vi": models["psr"], "rpsr-vi": rpsr(pomdp)}
+    policies = {name: AlphaPolicy.of(solve(model, planner)) for name, model in solved.items()}
+    steps = paper.STEPS_OF_THE_PROGRAM
+    return {
+        policy: {
+            row: exact_return(pomdp, chosen, steps=steps, rewards=model)
+            for row, model in models.items()
+        }
+        for policy, chosen in policies.items()
+    }
+
+
+def _aware(pomdp: POMDP, planner: Planner, episodes: int, seed: int) -> tuple[Estimate, Plan]:
+    seen = reward_aware(pomdp)
+    model = psr(seen)
+    solution = solve(model, planner)
+    (estimate,) = evaluate(
+        seen,
+        AlphaPolicy.of(solution),
+        models={RA: model},
+        episodes=episodes,
+        steps=paper.STEPS,
+        seed=seed,
+        name=f"{RA}-vi",
+    )
+    return estimate, _plan(solution)
+
+
+def _plan(solution: Solution) -> Plan:
+    return Plan(
+        model=RA,
+        dimension=solution.model.dimension,
+        planner=solution.planner,
+        status=solution.status.name.lower(),
+        value=solution.value,
+        lower=solution.lower,
+        upper=solution.upper,
+        epsilon=solution.epsilon,
+        vectors=len(solution.vectors),
+    )

@@ -1,0 +1,218 @@
+"""A reproduction: which pieces there are, doing those that are not yet done, and their answers."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+from rpsr.errors import InputError, RpsrError
+from rpsr.evaluation.experiment import PAPER_DISCOUNTS
+from rpsr.io.files import write_bytes
+from rpsr.io.processes import spread
+from rpsr.planning import PLANNER_NAMES
+from rpsr.predictive.survey import expand_sources
+from rpsr.report.reproduce import paper
+from rpsr.report.reproduce.case_study import CaseStudy
+from rpsr.report.reproduce.convergence import Curve
+from rpsr.report.reproduce.pieces import Document, Piece, Store, answer, dumped
+from rpsr.report.reproduce.returns import Returns
+
+QUICK_EPISODES = 200
+# Exact backups that are affordable: `iff` has 22 observations, and its second cross-sum none could.
+ITERATIONS = dict.fromkeys(paper.RESULTS, 60) | {"heavenhell": 40, "4x3": 7}
+EPSILON = 1e-8
+_COSTS = {"4x3": 40.0, "iff": 30.0, "heavenhell": 15.0, "stand-tiger": 5.0}
+
+
+def beyond() -> dict[str, tuple[str, dict[str, Any], bool]]:
+    """How policies are found on the two domains beyond the paper's six.
+
+    Planner, its options, and whether the reward-aware PSR is run too. No clock is involved, so that
+    every run finds the same. `iff` is out of reach of exact value iteration: what comes back are
+    bounds, by an anytime planner where there is one.
+    """
+    exact: tuple[str, dict[str, Any], bool] = ("vi", {"epsilon": 1e-6}, True)
+    if "sarsop" in PLANNER_NAMES:
+        return {"4x3": exact, "iff": ("sarsop", {"epsilon": 1e-3, "max_trials": 1000}, False)}
+    return {"4x3": exact, "iff": ("vi", {"max_iterations": 0}, False)}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to reproduce. quick: a first look, which leaves out what `left_out` says."""
+
+    seed: int = 0
+    quick: bool = False
+    corpus: Path | None = None
+
+    @property
+    def episodes(self) -> int:
+        """How many episodes each policy is simulated for."""
+        return QUICK_EPISODES if self.quick else paper.EPISODES
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What is missing, a phrase each."""
+        if not self.quick:
+            return ()
+        fewer = f"all but {QUICK_EPISODES} of the {paper.EPISODES:,} episodes of each policy"
+        return (fewer, "returns on 4x3 and iff", "the convergence of value iteration")
+
+
+def pieces(settings: Settings) -> list[Piece]:
+    """The work, the longest first."""
+    common = {"episodes": settings.episodes, "seed": settings.seed}
+    work = [Piece("case-study")]
+    work += [Piece("errors", name) for name in paper.DOMAINS]
+    exact = {"planner": "vi", "options": {"epsilon": EPSILON}, "aware": True}
+    work += [_piece("returns", name, **exact, **common) for name in paper.RESULTS]
+    if not settings.quick:
+        for name, (planner, options, aware) in beyond().items():
+            how = {"planner": planner, "options": options, "aware": aware}
+            work.append(_piece("returns", name, **how, **common))
+        for name, iterations in ITERATIONS.items():
+            discount = PAPER_DISCOUNTS.get(name)
+            work.append(_piece("convergence", name, discount=discount, iterations=iterations))
+    if settings.corpus is not None:
+        if not settings.corpus.is_dir():
+            raise InputError("no such folder of model files", place=str(settings.corpus))
+        work += [
+            Piece("corpus", path, (("normalize", True),), cost=Path(path).stat().st_size / 2**18)
+            for path in expand_sources([str(settings.corpus)])
+        ]
+    return sorted(work, key=lambda piece: (-piece.cost, piece.name))
+
+
+def _piece(kind: str, about: str, **options: Any) -> Piece:
+    return Piece(kind, about, tuple(options.items()), _COSTS.get(about, 1.0))
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """The answers to all pieces, by name; seconds: how long each took, now or when it was done."""
+
+    settings: Settings
+    answers: dict[str, Document]
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+
+    def _of_kind(self, kind: str) -> dict[str, Document]:
+        """Answers of one kind by domain, in the paper's order."""
+        found = {name: self.answers.get(f"{kind}-{name}") for name in paper.DOMAINS}
+        return {name: document for name, document in found.items() if document is not None}
+
+    @property
+    def case(self) -> CaseStudy:
+        """The case study."""
+        return cast(CaseStudy, self.answers["case-study"])
+
+    @property
+    def errors(self) -> dict[str, Document]:
+        """A row of `rpsr.predictive.survey` for each of the eight domains."""
+        return self._of_kind("errors")
+
+    @cached_property
+    def returns(self) -> dict[str, Returns]:
+        """The experiment's results by domain."""
+        found = self._of_kind("returns")
+        return {name: Returns.from_document(document) for name, document in found.items()}
+
+    @property
+    def six(self) -> dict[str, Returns]:
+        """The results on the paper's six domains."""
+        return {name: self.returns[name] for name in paper.RESULTS}
+
+    @property
+    def curves(self) -> dict[str, dict[str, Curve]]:
+        """How value iteration converged, by domain and model."""
+        return cast("dict[str, dict[str, Curve]]", self._of_kind("convergence"))
+
+    @property
+    def corpus(self) -> dict[str, Document]:
+        """Rows of the files that were given, by name."""
+        prefix = "corpus-"
+        rows = [row for name, row in self.answers.items() if name.startswith(prefix)]
+        return {row["domain"]: row for row in sorted(rows, key=lambda row: row["domain"])}
+
+
+def reproduce(
+    settings: Settings,
+    out: Path,
+    *,
+    jobs: int = 1,
+    progress: Callable[[str], None] = lambda name: None,
+    note: Callable[[str], None] = lambda text: None,
+) -> Reproduction:
+    """Do what is not yet done, keeping each piece in `out` as it comes.
+
+    progress: told the name of each piece once its answer is there. note: told which files of an
+    earlier run were not used, and why. Answers do not depend on the number of jobs.
+    """
+    folder = out / "pieces"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot be made: {error.strerror or error}", place=str(folder)) from None
+    store, work = Store(folder), pieces(settings)
+    answers: dict[str, Document] = {}
+    waiting: list[Piece] = []
+    for piece in work:
+        found, why_not = store.find(piece)
+        if why_not:
+            note(why_not)
+        if found is None:
+            waiting.append(piece)
+        else:
+            answers[piece.name] = found
+            progress(piece.name)
+    timings = out / "timings.json"
+    earlier = _earlier(timings)
+    seconds = {name: earlier[name] for name in answers if name in earlier}
+    began = time.perf_counter()
+    try:
+        for piece, done in spread(answer, waiting, jobs):
+            if done is None:
+                raise RpsrError(
+                    f"the process at work on {piece.name} was killed; what is done is kept: run "
+                    "the same again, with fewer jobs"
+                )
+            answers[piece.name], seconds[piece.name] = done
+            store.keep(piece, done[0])
+            progress(piece.name)
+    finally:
+        spent = {"pieces": dict(sorted(seconds.items())), "seconds": time.perf_counter() - began}
+        write_bytes(timings, dumped(spent))
+    ordered = {piece.name: answers[piece.name] for piece in sorted(work, key=lambda p: p.name)}
+    return Reproduction(settings, ordered, seconds)
+
+
+def _earlier(timings: Path) -> dict[str, float]:
+    try:
+        kept: Any = json.loads(timings.read_bytes())["pieces"]
+        return {str(name): float(value) for name, value in kept.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def corpus_counts(rows: dict[str, Document]) -> dict[str, list[str]]:
+    """Names of files by what became of them.
+
+    Keys: `known` (among the paper's 63), `inaccurate` (of those), `missing` (of the 63),
+    `beyond` (not among the 63), `inaccurate_beyond`, `unread`.
+    """
+    unread = [name for name, row in rows.items() if row["error"] is not None]
+    read = {name: row for name, row in rows.items() if row["error"] is None}
+    known = [name for name in read if name in paper.DOMAINS_63]
+    beyond = [name for name in read if name not in paper.DOMAINS_63]
+    return {
+        "known": known,
+        "inaccurate": [name for name in known if not read[name]["accurate"]],
+        "missing": [name for name in paper.DOMAINS_63 if name not in read],
+        "beyond": beyond,
+        "inaccurate_beyond": [name for name in beyond if not read[name]["accurate"]],
+        "unread": unread,
+    }

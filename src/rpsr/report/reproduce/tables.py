@@ -1,0 +1,250 @@
+"""The tables of a reproduction."""
+
+from __future__ import annotations
+
+from rpsr.evaluation.experiment import PAPER_DISCOUNTS, Plan
+from rpsr.report.reproduce import paper
+from rpsr.report.reproduce.case_study import CaseStudy, Walk
+from rpsr.report.reproduce.cells import best_policies, earned_by_all, judged_cells
+from rpsr.report.reproduce.claims import Claim
+from rpsr.report.reproduce.returns import Returns
+from rpsr.report.reproduce.run import Reproduction
+from rpsr.report.reproduce.verdicts import Verdict, rounds_to
+from rpsr.report.tables import Cell, Estimate, Table
+
+_RA = "RA-PSR-VI"
+WALK_FROM = 3  # an empty cart on the second cell: the shortest walk that shows the difference
+
+
+def core_tests(case: CaseStudy) -> Table:
+    """The paper's core tests of load/unload, and their outcomes in states 0 to 9."""
+    rows = [
+        (test, " ".join(f"{value:g}" for value in outcome))
+        for test, outcome in zip(case["core_tests"], case["outcomes"], strict=True)
+    ]
+    return Table(
+        caption="Core tests of load/unload, and how likely each is in states 0 to 9",
+        columns=("core test", "outcome in states 0 to 9"),
+        rows=tuple(rows),
+    )
+
+
+def rewards(case: CaseStudy) -> Table:
+    """True rewards of load/unload's states beside those that the PSR stands for."""
+    states = [str(number) for number in range(len(case["states"]))]
+    return Table(
+        caption="Rewards in states 0 to 9 of load/unload, whatever the action",
+        columns=("", *states),
+        rows=(
+            ("true rewards R", *case["rewards"][0]),
+            ("what the PSR takes them for", *case["reconstruction"][0]),
+        ),
+        footnotes=(
+            f"In the order of the core tests, the PSR's own rewards are "
+            f"({', '.join(f'{value:g}' for value in case['psr_rewards'][0])}).",
+        ),
+    )
+
+
+def walks(case: CaseStudy) -> Table:
+    """Where each policy takes the cart from one state."""
+    names = {"pomdp": "POMDP-VI", "rpsr": "R-PSR-VI", "psr": "PSR-VI"}
+    rows = [(title, *_walk(case["walks"][name][WALK_FROM])) for name, title in names.items()]
+    start = case["states"][WALK_FROM]
+    return Table(
+        caption=f"The cart's cells, step by step, from {start}; it loads at 0 and unloads at 4",
+        columns=("policy", "cells of the first 20 steps", "earned", "the PSR believes"),
+        rows=tuple(rows),
+        formats=("", "", ".1f", ".1f"),
+        footnotes=("Rewards of 20 steps, not discounted.",),
+    )
+
+
+def _walk(walk: Walk) -> tuple[str, float, float]:
+    cells = " ".join(str(cell) for cell in walk["cells"])
+    return cells, sum(walk["earned"]), sum(walk["believed"])
+
+
+def errors(all_: Reproduction) -> Table:
+    """The eight domains: ranks, and the errors of PSR and R-PSR rewards."""
+    rows: list[tuple[Cell, ...]] = []
+    for name, row in all_.errors.items():
+        absolute, relative = paper.ERRORS[name]
+        same = rounds_to(row["d_inf"], absolute) and rounds_to(row["rel_d_inf"], relative)
+        verdict = (Verdict.AGREES if same else Verdict.DIFFERS).value
+        size = (row["states"], row["psr_rank"], row["rpsr_rank"])
+        found = (row["d_inf"], absolute, row["rel_d_inf"], relative)
+        rpsr = 0.0 if row["rpsr_d_inf"] < 1e-10 else row["rpsr_d_inf"]
+        rows.append((paper.DOMAINS[name], verdict, *size, *found, rpsr))
+    ranks = ("states", "PSR rank", "R-PSR rank")
+    return Table(
+        caption="Reward errors of PSRs (the paper's Table 2), and of R-PSRs",
+        columns=("domain", "verdict", *ranks, "d_inf", "paper", "relative", "paper", "R-PSR"),
+        rows=tuple(rows),
+        align="llrrrrrrrr",
+        footnotes=(
+            "d_inf: the largest difference between a reward and what the PSR takes it for; "
+            "relative: over the largest reward; last column: the same difference for the R-PSR.",
+            "A PSR is accurate if both ranks are equal.",
+        ),
+    )
+
+
+def returns(all_: Reproduction) -> Table:
+    """Mean and deviation for each policy by each row of rewards, the best in bold."""
+    rows: list[tuple[Cell, ...]] = []
+    bold: set[tuple[int, int]] = set()
+    for name, found in all_.returns.items():
+        for row, title in paper.REWARD_ROWS.items():
+            best = best_policies(found, row)
+            cells: list[Cell] = []
+            for column, policy in enumerate(paper.POLICIES, 2):
+                estimate = found.experiment.estimate(policy, row)
+                cells.append(Estimate(estimate.mean, estimate.std or 0.0))
+                if policy in best:
+                    bold.add((len(rows), column))
+            rows.append((_titled(name, row), title, *cells, _aware(found, row)))
+    settings = all_.settings
+    return Table(
+        caption="Returns of each policy, by each model's rewards (the paper's Table 3)",
+        columns=("domain", "rewards", *paper.POLICIES.values(), _RA),
+        rows=tuple(rows),
+        align="llrrrrr",
+        formats=("", "", *[".1f"] * 5),
+        bold=frozenset(bold),
+        footnotes=(
+            f"Mean ± standard deviation over {settings.episodes:,} episodes of {paper.STEPS} "
+            f"steps, discounted, seed {settings.seed}. Bold, or an asterisk: the best of its row.",
+            "Discount .95 on heaven/hell and line4-2goals, as in the paper. 4x3 and iff are not in "
+            "the paper's table; on iff, VI stands for the best policy that was found (see optima).",
+            f"{_RA} is shown its rewards while it acts, which is another problem.",
+        ),
+    )
+
+
+def _titled(name: str, row: str) -> str:
+    return paper.DOMAINS[name] if row == "pomdp" else ""
+
+
+def _aware(found: Returns, row: str) -> Cell:
+    if found.reward_aware is None or row != "pomdp":
+        return None
+    estimate = found.reward_aware[0]
+    return Estimate(estimate.mean, estimate.std or 0.0)
+
+
+def exact_returns(all_: Reproduction) -> Table:
+    """Expected returns, without noise, and the range where PSR-optimal policies differ."""
+    rows: list[tuple[Cell, ...]] = []
+    for name, found in all_.returns.items():
+        for row, title in paper.REWARD_ROWS.items():
+            estimates = [found.experiment.estimate(policy, row) for policy in paper.POLICIES]
+            low, high = earned_by_all(found, "psr-vi", row)
+            between = "" if low == high else f"{low:.4f} to {high:.4f}"
+            noise = max(estimate.stderr or 0.0 for estimate in estimates)
+            values = [_known(estimate.exact) for estimate in estimates]
+            rows.append((_titled(name, row), title, *values, between, noise))
+    names = list(paper.POLICIES.values())
+    return Table(
+        caption=f"Expected returns over {paper.STEPS} steps, exactly",
+        columns=("domain", "rewards", *names, "all PSR-optimal", "largest s.e."),
+        rows=tuple(rows),
+        align="llrrrrlr",
+        formats=("", "", *[".4f"] * 4, "", ".3f"),
+        footnotes=(
+            "All PSR-optimal: what such policies earn, over all steps, from the least to the "
+            "most; empty where they all earn the same.",
+            "Empty: the policy reaches too many states for a closed form; see the estimate. "
+            "Largest s.e.: the largest standard error of the row's four estimates.",
+        ),
+    )
+
+
+def _known(exact: float | None) -> float | None:
+    return None if exact is None else exact + 0.0
+
+
+def plans(all_: Reproduction) -> Table:
+    """What was proven about each model's optimum."""
+    rows: list[tuple[Cell, ...]] = []
+    titles = {"pomdp": "POMDP", "psr": "PSR", "rpsr": "R-PSR", "ra-psr": "RA-PSR"}
+    for name, found in all_.returns.items():
+        aware = [] if found.reward_aware is None else [found.reward_aware[1]]
+        for number, plan in enumerate([*found.experiment.plans, *aware]):
+            domain = paper.DOMAINS[name] if number == 0 else ""
+            rows.append((domain, titles[plan.model], *_bounds(plan), plan.vectors, plan.status))
+    return Table(
+        caption="Optimal values at the start, for ever, by each model's own rewards",
+        columns=("domain", "model", "lower", "upper", "gap", "vectors", "status"),
+        rows=tuple(rows),
+        align="llrrrrl",
+        formats=("", "", ".6f", ".6f", ".1g", "", ""),
+        footnotes=(
+            "The optimum lies between lower and upper; solved: proven to the precision asked for. "
+            "RA-PSR: of the agent that is shown its rewards, beside the POMDP's, which is not.",
+            f"Discount .95 on {' and '.join(paper.DOMAINS[name] for name in PAPER_DISCOUNTS)}.",
+        ),
+    )
+
+
+def _bounds(plan: Plan) -> tuple[Cell, Cell, Cell]:
+    gap = None if plan.upper is None else max(0.0, plan.upper - plan.lower)
+    return plan.lower + 0.0, plan.upper, gap
+
+
+def cells(all_: Reproduction) -> Table:
+    """The paper's estimates one by one; reasons are numbered notes."""
+    rows: list[tuple[Cell, ...]] = []
+    reasons: dict[str, int] = {}
+    for cell in judged_cells(all_.returns):
+        ours = f"{cell.low:.4f} to {cell.high:.4f}" if cell.several else f"{cell.low + 0.0:.4f}"
+        estimate = Estimate(cell.estimate.mean, cell.estimate.std or 0.0)
+        where = (paper.DOMAINS[cell.domain], paper.POLICIES[cell.policy])
+        verdict = cell.judgement.verdict.value
+        if reason := cell.judgement.reason:
+            verdict += f" ({reasons.setdefault(reason, len(reasons) + 1)})"
+        rewards = paper.REWARD_ROWS[cell.row]
+        numbers = (str(cell.printed), estimate, ours, cell.judgement.distance)
+        rows.append((*where, rewards, *numbers, verdict))
+    return Table(
+        caption="The paper's returns one by one",
+        columns=("domain", "policy", "rewards", "paper", "ours", "exact", "distance", "verdict"),
+        rows=tuple(rows),
+        align="lllrrrrl",
+        formats=("", "", "", "", ".1f", "", ".1f", ""),
+        footnotes=(
+            "Distance: from the exact value to the nearest number that rounds to the printed one, "
+            "in standard errors of the paper's mean (its deviation over the root of 1,000). Up to "
+            "2 agrees, up to 3 is as far as chance goes in a table of 48, more differs.",
+            *(f"({number}) {reason}." for reason, number in reasons.items()),
+        ),
+    )
+
+
+def sentences(found: list[Claim]) -> Table:
+    """The paper's sentences one by one."""
+    return Table(
+        caption="The paper's sentences one by one",
+        columns=("verdict", "section", "the paper says", "we find"),
+        rows=tuple((claim.verdict.value, claim.where, claim.says, claim.found) for claim in found),
+    )
+
+
+def corpus(all_: Reproduction) -> Table:
+    """Every file that was given."""
+    rows: list[tuple[Cell, ...]] = []
+    for name, row in all_.corpus.items():
+        among = "yes" if name in paper.DOMAINS_63 else "no"
+        if row["error"] is not None:
+            rows.append((name, among, None, None, None, row["error"], None, None))
+            continue
+        accurate = "yes" if row["accurate"] else "no"
+        size = (row["states"], row["psr_rank"], row["rpsr_rank"])
+        rows.append((name, among, *size, accurate, row["d_inf"], row["rel_d_inf"]))
+    columns = ("file", "of the 63", "states", "PSR rank", "R-PSR rank", "accurate", "d_inf")
+    return Table(
+        caption="Every model file of the folder",
+        columns=(*columns, "relative"),
+        rows=tuple(rows),
+        align="llrrrlrr",
+    )

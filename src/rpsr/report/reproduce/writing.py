@@ -1,0 +1,186 @@
+"""Everything a reproduction writes: text, Markdown, LaTeX, CSV, figures, the page, and JSON.
+
+Files are written whole or not at all. The same results always give the same bytes; durations are in
+`timings.json` only.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rpsr._version import __version__
+from rpsr.errors import InputError
+from rpsr.io.files import write_bytes
+from rpsr.report.page import Figure, Page, Text, write_page
+from rpsr.report.reproduce import paper
+from rpsr.report.reproduce.page import Exhibits, corpus_paragraph, exhibits, page
+from rpsr.report.reproduce.pieces import dumped
+from rpsr.report.reproduce.story import TITLE, Findings, lead
+from rpsr.report.reproduce.verdicts import Verdict
+from rpsr.report.svg import png_bytes, svg_text
+from rpsr.report.tables import Table
+
+WIDTH = 100
+
+
+def write_report(findings: Findings, out: Path) -> str:
+    """Write all files into a folder; what a terminal shows."""
+    found = exhibits(findings)
+    whole = page(findings, found)
+    text = summary(findings, found)
+    files: dict[str, bytes] = {
+        "report.txt": text.encode(),
+        "report.md": markdown(whole, found).encode(),
+        "results.json": dumped(document(findings)),
+    }
+    for name, table in found.tables.items():
+        files[f"tables/{name}.md"] = table.markdown().encode()
+        files[f"tables/{name}.tex"] = table.latex().encode()
+        files[f"tables/{name}.csv"] = table.csv().encode()
+    for name, figure in found.figures.items():
+        files[f"figures/{name}.svg"] = svg_text(figure.drawing).encode()
+        files[f"figures/{name}.png"] = png_bytes(figure.drawing)
+    for folder in ("tables", "figures"):
+        _make(out / folder)
+    for name, content in files.items():
+        write_bytes(out / name, content)
+    _remove_others(out, set(files))
+    write_page(whole, out / "report.html")
+    return text
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot be made: {error.strerror or error}", place=str(folder)) from None
+
+
+def _remove_others(out: Path, names: set[str]) -> None:
+    """Tables and figures of an earlier run with other options would be taken for this one's."""
+    for folder, suffixes in (("tables", (".md", ".tex", ".csv")), ("figures", (".svg", ".png"))):
+        for path in sorted((out / folder).iterdir()):
+            if path.suffix in suffixes and f"{folder}/{path.name}" not in names:
+                path.unlink()
+
+
+# ---- text
+
+
+def summary(findings: Findings, found: Exhibits) -> str:
+    """What a terminal shows: the opening, the main tables, and the verdicts."""
+    parts = [TITLE.upper(), paragraphs(lead(findings))]
+    parts += [table_text(found.tables[name]) for name in ("walks", "errors")]
+    if findings.all_.corpus:
+        parts.append(paragraphs(corpus_paragraph(findings.all_)))
+    parts.append(table_text(found.tables["returns"]))
+    parts.append(_statements(findings))
+    parts.append(_differences(findings))
+    return "\n\n".join(part.rstrip("\n") for part in parts if part) + "\n"
+
+
+def paragraphs(text: str) -> str:
+    """Markdown as plain wrapped text."""
+    plain = re.sub(r"[*`]", "", text)
+    blocks = [" ".join(block.split()) for block in plain.split("\n\n")]
+    return "\n\n".join(textwrap.fill(block, WIDTH) for block in blocks)
+
+
+def table_text(table: Table) -> str:
+    """A table with its caption and footnotes wrapped."""
+    long = {table.caption, *table.footnotes}
+    lines = table.text().splitlines()
+    return "\n".join(textwrap.fill(line, WIDTH) if line in long else line for line in lines)
+
+
+def _statements(findings: Findings) -> str:
+    lines = ["What the paper says, and what we find"]
+    for claim in findings.claims:
+        says = f"{claim.verdict.value.upper()}: {claim.says} (section {claim.where})."
+        lines.append(textwrap.fill(says, WIDTH))
+        lines.append(_indented(claim.found + "."))
+    return "\n".join(lines)
+
+
+def _differences(findings: Findings) -> str:
+    lines = ["What the paper prints, and what comes out otherwise"]
+    for cell in findings.cells:
+        if cell.judgement.verdict is Verdict.AGREES:
+            continue
+        place = f"{paper.POLICIES[cell.policy]} on {paper.DOMAINS[cell.domain]}"
+        row = paper.REWARD_ROWS[cell.row]
+        lines.append(
+            f"{cell.judgement.verdict.value.upper()}: {place}, {row} rewards: {cell.printed}."
+        )
+        exact = f"exactly {cell.low:.4f}, {cell.judgement.distance:.1f} standard errors away: "
+        lines.append(_indented(exact + cell.judgement.reason + "."))
+    agreeing = sum(cell.judgement.verdict is Verdict.AGREES for cell in findings.cells)
+    lines.append(f"The other {agreeing} returns agree; tables/verdicts-returns has them all.")
+    return "\n".join(lines)
+
+
+def _indented(text: str) -> str:
+    return textwrap.fill(text, WIDTH, initial_indent="    ", subsequent_indent="    ")
+
+
+# ---- Markdown
+
+
+def markdown(whole: Page, found: Exhibits) -> str:
+    """The page as Markdown, with links to the figures' files."""
+    names = {id(figure): name for name, figure in found.figures.items()}
+    parts = [f"# {whole.title}", whole.lead]
+    for section in whole.sections:
+        parts.append(f"## {section.title}")
+        for block in section.blocks:
+            match block:
+                case Text(markdown=text):
+                    parts.append(text)
+                case Table():
+                    parts.append(block.markdown().rstrip("\n"))
+                case Figure():
+                    parts.append(f"![{block.alt}](figures/{names[id(block)]}.svg)\n{block.caption}")
+                case _:
+                    parts.append("Stepping needs a browser: open report.html.")
+    return "\n\n".join([*parts, whole.footer]) + "\n"
+
+
+# ---- JSON
+
+
+def document(findings: Findings) -> dict[str, Any]:
+    """All results and verdicts, by JSON key."""
+    all_ = findings.all_
+    return {
+        "schema": "rpsr.reproduce/1",
+        "version": __version__,
+        "seed": all_.settings.seed,
+        "quick": all_.settings.quick,
+        "left_out": list(all_.settings.left_out),
+        "confirmed": findings.confirmed,
+        "statements": [
+            asdict(claim) | {"verdict": claim.verdict.value} for claim in findings.claims
+        ],
+        "returns": [
+            {
+                "domain": cell.domain,
+                "rewards": cell.row,
+                "policy": cell.policy,
+                "printed": [float(cell.printed.mean), float(cell.printed.std)],
+                "mean": cell.estimate.mean,
+                "std": cell.estimate.std,
+                "stderr": cell.estimate.stderr,
+                "exact": cell.estimate.exact,
+                "range": [cell.low, cell.high],
+                "distance": cell.judgement.distance,
+                "verdict": cell.judgement.verdict.value,
+                "reason": cell.judgement.reason,
+            }
+            for cell in findings.cells
+        ],
+        "results": all_.answers,
+    }

@@ -1,0 +1,226 @@
+"""One table, written five ways: plain text, Markdown, LaTeX, CSV and HTML.
+
+A cell is a text, a number, nothing, or an estimate: anything with a `mean` and a `std`. Numbers are
+shown by their column's format and written to CSV with every digit; an estimate is shown as
+`mean ± std` and written to CSV as two columns. The same table always gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+from dataclasses import dataclass
+from typing import Protocol, SupportsFloat, SupportsIndex
+
+from rpsr.errors import InputError
+from rpsr.report.escapes import escape_latex, escape_markdown
+
+FORMAT = ".4g"
+
+
+class EstimateLike(Protocol):
+    """A number that is only known from samples."""
+
+    @property
+    def mean(self) -> float:
+        """The mean of the samples."""
+        ...
+
+    @property
+    def std(self) -> float | None:
+        """Their standard deviation; None for a single sample."""
+        ...
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean and a standard deviation, for tables that have no richer estimate at hand."""
+
+    mean: float
+    std: float | None
+
+
+Cell = str | bool | int | float | EstimateLike | None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells under column titles.
+
+    align: one letter a column, `l`, `c` or `r`; by default columns with text are on the left and
+    columns of numbers on the right. formats: how each column shows its numbers, as in `format()`;
+    an empty one is `.4g`. bold: places (row, column) that stand out. footnotes: one sentence each.
+    """
+
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    align: str = ""
+    formats: tuple[str, ...] = ()
+    bold: frozenset[tuple[int, int]] = frozenset()
+    footnotes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        width = len(self.columns)
+        for name in ("columns", "formats", "footnotes"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        object.__setattr__(self, "rows", tuple(tuple(row) for row in self.rows))
+        object.__setattr__(self, "bold", frozenset(self.bold))
+        for number, row in enumerate(self.rows):
+            if len(row) != width:
+                raise InputError(f"row {number}: read {len(row)} cells, expected {width}")
+        if self.formats and len(self.formats) != width:
+            raise InputError(f"formats: read {len(self.formats)}, expected {width}")
+        if not self.align:
+            object.__setattr__(self, "align", "".join(map(self._alignment, range(width))))
+        if len(self.align) != width or set(self.align) - set("lcr"):
+            raise InputError(f"align: read {self.align!r}, expected {width} of the letters l, c, r")
+        for place in self.bold:
+            if not (0 <= place[0] < len(self.rows) and 0 <= place[1] < width):
+                raise InputError(f"bold: no cell is at {place}")
+
+    # ---- renderers
+
+    def text(self) -> str:
+        """Plain text for a terminal; what stands out is followed by an asterisk."""
+        lines = [self.caption] if self.caption else []
+        marked = {column for _, column in self.bold}
+        rows = [list(self.columns), *map(list, self._shown())]
+        for i, row in enumerate(rows):
+            for column in marked:
+                row[column] += "*" if (i - 1, column) in self.bold else " "
+        widths = [max(len(row[i]) for row in rows) for i in range(len(self.columns))]
+        body = ["  ".join(map(_pad, row, widths, self.align)).rstrip() for row in rows]
+        rule = "  ".join("-" * width for width in widths)
+        return "\n".join([*lines, body[0], rule, *body[1:], *self.footnotes]) + "\n"
+
+    def markdown(self) -> str:
+        """A pipe table, after its caption and before its footnotes."""
+        rows = [[escape_markdown(cell) for cell in row] for row in self._shown()]
+        for i, j in self.bold:
+            rows[i][j] = f"**{rows[i][j]}**"
+        head = [escape_markdown(title) for title in self.columns]
+        widths = [max(3, *(len(row[i]) for row in [head, *rows])) for i in range(len(head))]
+        marks = {"l": (":", "-"), "c": (":", ":"), "r": ("-", ":")}
+        rules = [
+            marks[letter][0] + "-" * (width - 2) + marks[letter][1]
+            for letter, width in zip(self.align, widths, strict=True)
+        ]
+        body = [
+            "| " + " | ".join(map(_pad, row, widths, self.align)) + " |"
+            for row in [head, rules, *rows]
+        ]
+        blocks = [f"**{escape_markdown(self.caption)}**"] if self.caption else []
+        blocks.append("\n".join(body))
+        return "\n\n".join([*blocks, *map(escape_markdown, self.footnotes)]) + "\n"
+
+    def latex(self) -> str:
+        """A `table` with rules of the booktabs package."""
+        rows = [[escape_latex(cell) for cell in row] for row in self._shown()]
+        for i, j in self.bold:
+            rows[i][j] = f"\\textbf{{{rows[i][j]}}}"
+        head = [escape_latex(title) for title in self.columns]
+        lines = ["\\begin{table}", "  \\centering", f"  \\begin{{tabular}}{{{self.align}}}"]
+        lines += ["    \\toprule", f"    {' & '.join(head)} \\\\", "    \\midrule"]
+        lines += [f"    {' & '.join(row)} \\\\" for row in rows]
+        lines += ["    \\bottomrule", "  \\end{tabular}"]
+        lines += [f"  \\caption{{{escape_latex(self.caption)}}}"] if self.caption else []
+        lines += [f"  \\par\\footnotesize {escape_latex(note)}" for note in self.footnotes]
+        return "\n".join([*lines, "\\end{table}"]) + "\n"
+
+    def csv(self) -> str:
+        """Titles and rows; numbers with every digit, estimates in two columns; no caption."""
+        estimated = [any(_is_estimate(row[j]) for row in self.rows) for j in range(len(self.align))]
+        titles: list[str] = []
+        for title, pair in zip(self.columns, estimated, strict=True):
+            titles += [title, f"{title} std"] if pair else [title]
+        stream = io.StringIO()
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(titles)
+        for row in self.rows:
+            cells: list[str] = []
+            for cell, pair in zip(row, estimated, strict=True):
+                cells += _exact(cell) if pair else _exact(cell)[:1]
+            writer.writerow(cells)
+        return stream.getvalue()
+
+    def html(self) -> str:
+        """A `figure` with a table in a box that scrolls sideways; first column: row headers."""
+        caption = html.escape(self.caption)
+        head = "".join(
+            f'<th scope="col" class="{letter}">{html.escape(title)}</th>'
+            for title, letter in zip(self.columns, self.align, strict=True)
+        )
+        body = "".join(self._html_row(i, row) for i, row in enumerate(self._shown()))
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.footnotes)
+        label = html.escape(self.caption or "table")
+        return (
+            f'<figure class="table{" wide" if len(self.columns) > 3 else ""}">'
+            f'<div class="scroll" role="region" tabindex="0" aria-label="{label}"><table>'
+            + (f"<caption>{caption}</caption>" if caption else "")
+            + f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+            + (f'<div class="footnotes">{notes}</div>' if notes else "")
+            + "</figure>\n"
+        )
+
+    # ---- cells
+
+    def _alignment(self, column: int) -> str:
+        return "l" if any(isinstance(row[column], str | bool) for row in self.rows) else "r"
+
+    def _shown(self) -> list[list[str]]:
+        formats = self.formats or ("",) * len(self.columns)
+        return [
+            [show(cell, spec or FORMAT) for cell, spec in zip(row, formats, strict=True)]
+            for row in self.rows
+        ]
+
+    def _html_row(self, i: int, row: list[str]) -> str:
+        cells: list[str] = []
+        for j, (cell, letter) in enumerate(zip(row, self.align, strict=True)):
+            # A minus sign is as wide as a digit; only numbers are set with one.
+            number = not isinstance(self.rows[i][j], str)
+            content = html.escape(cell.replace("-", "\u2212") if number else cell)
+            content = f"<strong>{content}</strong>" if (i, j) in self.bold else content
+            tag = 'th scope="row"' if j == 0 else "td"
+            cells.append(f'<{tag} class="{letter}">{content}</{tag[:2]}>')
+        return f"<tr>{''.join(cells)}</tr>"
+
+
+def show(cell: Cell, spec: str = FORMAT) -> str:
+    """A cell as people read it; a number that rounds to zero has no sign."""
+    if cell is None:
+        return ""
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    if isinstance(cell, SupportsIndex):
+        return str(int(cell))
+    if isinstance(cell, SupportsFloat):
+        return _signless_zero(float(cell), spec)
+    spread = "" if cell.std is None else f" ± {_signless_zero(cell.std, spec)}"
+    return _signless_zero(cell.mean, spec) + spread
+
+
+def _signless_zero(number: float, spec: str) -> str:
+    shown = format(number, spec)
+    return shown.removeprefix("-") if not any(c in "123456789infa" for c in shown) else shown
+
+
+def _is_estimate(cell: Cell) -> bool:
+    return cell is not None and not isinstance(cell, str | SupportsFloat | SupportsIndex)
+
+
+def _exact(cell: Cell) -> list[str]:
+    """A cell for CSV with every digit, and its standard deviation or nothing."""
+    if cell is None or isinstance(cell, str | SupportsIndex):
+        return [show(cell), ""]
+    if isinstance(cell, SupportsFloat):
+        return [repr(float(cell)), ""]
+    return [repr(float(cell.mean)), "" if cell.std is None else repr(float(cell.std))]
+
+
+def _pad(cell: str, width: int, letter: str) -> str:
+    return {"l": cell.ljust, "c": cell.center, "r": cell.rjust}[letter](width)

@@ -1,0 +1,213 @@
+"""The value function over the domain, for models of two or three corners: exact regions, no grid.
+
+V(x) = max_k v_k . x is drawn in belief coordinates, a weight for each corner. Over a segment it is
+the upper envelope of lines. Over a triangle, the region where one vector is best is the triangle
+cut by one half-plane for every other vector: a convex polygon.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch, Polygon
+
+from rpsr.errors import ModelError
+from rpsr.io.records import Floats
+from rpsr.planning.coordinates import to_beliefs
+from rpsr.planning.solution import Solution
+from rpsr.report.style import COLOURS, COLUMN, INK, PAPER, new_figure, styled
+
+_TRIANGLE = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(3) / 2]])
+_HATCHES = ("", "///", "...", "\\\\\\", "xx", "++", "oo")
+_LEVELS = 6
+
+
+@styled
+def plot_value_function(solution: Solution, corners: tuple[str, ...] = ()) -> Figure:
+    """The value of every state of a domain with two corners (a segment) or three (a triangle).
+
+    corners: their names, the states of the POMDP; they are numbered by default. Colours say which
+    action comes first where; thin lines are vectors (segment) or levels of value (triangle).
+    """
+    if solution.extras.get("faces"):
+        raise ModelError("these vectors are values on faces only; plan with faces=False to draw")
+    values = to_beliefs(solution.model, solution.vectors)
+    k = values.shape[1]
+    if k not in (2, 3):
+        raise ModelError(f"the domain has {k} corners; a value function is drawn for 2 or 3")
+    names = corners or tuple(f"state {i}" for i in range(k))
+    return (_segment if k == 2 else _triangle)(solution, values, names)
+
+
+def _segment(solution: Solution, values: Floats, names: tuple[str, ...]) -> Figure:
+    figure = new_figure(COLUMN, 3.0)
+    axes = figure.add_subplot()
+    for left, right in values:
+        axes.plot([0, 1], [left, right], color=COLOURS[6], linewidth=0.5, alpha=0.5)
+    pieces = envelope(values)
+    shown: set[int] = set()
+    for k, low, high in pieces:
+        action = int(solution.actions[k])
+        ends = np.array([low, high])
+        axes.plot(
+            ends,
+            values[k, 0] + ends * (values[k, 1] - values[k, 0]),
+            color=_colour(action),
+            linewidth=2.6,
+            solid_capstyle="butt",
+            label=solution.model.actions[action] if action not in shown else None,
+        )
+        shown.add(action)
+    for _, low, _ in pieces[1:]:
+        axes.axvline(low, color=INK, linewidth=0.4, alpha=0.35)
+    top = float(values.max())
+    least = min(float(values[k] @ (1 - x, x)) for k, low, high in pieces for x in (low, high))
+    span = (top - least) or 1.0
+    axes.set_ylim(least - 0.3 * span, top + 0.08 * span)  # what lies far below is not drawn
+    axes.set_xlim(0, 1)
+    axes.set_xlabel(f"probability of {names[1]} (at 0: {names[0]})")
+    axes.set_ylabel("value")
+    axes.legend(
+        title="first action",
+        ncols=min(4, len(shown)),
+        loc="lower center",
+        bbox_to_anchor=(0.5, 1.0),
+    )
+    return figure
+
+
+def envelope(values: Floats) -> list[tuple[int, float, float]]:
+    """Where each vector is best: (k, from, to), from left to right, none empty."""
+    slopes = values[:, 1] - values[:, 0]
+    at = 0.0
+    k = max(range(len(values)), key=lambda i: (values[i, 0], slopes[i]))
+    pieces: list[tuple[int, float, float]] = []
+    while True:
+        steeper = [i for i in range(len(values)) if slopes[i] > slopes[k]]
+        crossings = [((values[k, 0] - values[i, 0]) / (slopes[i] - slopes[k]), i) for i in steeper]
+        ahead = [(x, -slopes[i], i) for x, i in crossings if at <= x < 1]
+        if not ahead:
+            return [*pieces, (k, at, 1.0)]
+        x, _, following = min(ahead)
+        if x > at:
+            pieces.append((k, at, float(x)))
+        at, k = float(x), following
+
+
+def _triangle(solution: Solution, values: Floats, names: tuple[str, ...]) -> Figure:
+    figure = new_figure(COLUMN, 3.9)
+    axes = figure.add_subplot()
+    levels = _levels(values)
+    shown: set[int] = set()
+    for k in range(len(values)):
+        polygon = region(values, k)
+        if len(polygon) < 3:
+            continue
+        action = int(solution.actions[k])
+        shown.add(action)
+        axes.add_patch(
+            Polygon(
+                polygon @ _TRIANGLE,
+                facecolor=_colour(action),
+                alpha=0.3,
+                hatch=_HATCHES[action % len(_HATCHES)],
+                edgecolor=PAPER,
+                linewidth=0.6,
+            )
+        )
+        for level in levels:
+            _level_line(axes, polygon, values[k], level)
+    axes.add_patch(Polygon(_TRIANGLE, fill=False, edgecolor=INK, linewidth=1.0))
+    tops = values.max(axis=0)
+    for name, top, point, (ha, va), offset in zip(
+        names,
+        tops,
+        _TRIANGLE,
+        (("center", "top"), ("center", "top"), ("center", "bottom")),
+        ((0, -4), (0, -4), (0, 4)),
+        strict=True,
+    ):
+        axes.annotate(
+            f"{name}\n{top:.4g}",
+            point,
+            xytext=offset,
+            textcoords="offset points",
+            ha=ha,
+            va=va,
+        )
+    handles = [
+        Patch(
+            facecolor=_colour(a),
+            alpha=0.5,
+            hatch=_HATCHES[a % len(_HATCHES)],
+            edgecolor=PAPER,
+            label=solution.model.actions[a],
+        )
+        for a in sorted(shown)
+    ]
+    axes.legend(
+        handles=handles, title="first action", loc="upper left", bbox_to_anchor=(-0.02, 1.02)
+    )
+    axes.set_xlim(-0.12, 1.12)
+    axes.set_ylim(-0.14, 1.0)
+    axes.set_aspect("equal")
+    axes.set_axis_off()
+    return figure
+
+
+def _levels(values: Floats) -> Floats:
+    """Heights to draw, between the least value and the greatest.
+
+    V is convex, so its least value is at a corner of a region.
+    """
+    points = np.vstack([region(values, k) for k in range(len(values))])
+    least = float((points @ values.T).max(axis=1).min())
+    return np.linspace(least, float(values.max()), _LEVELS + 2)[1:-1]
+
+
+def region(values: Floats, k: int) -> Floats:
+    """The polygon, in weights of corners (p, 3), where vector k is best."""
+    polygon = np.eye(3)
+    for other in range(len(values)):
+        if other == k:
+            continue
+        difference = values[k] - values[other]
+        if other < k and not difference.any():
+            return np.empty((0, 3))  # the same vector twice: the first one has it
+        polygon = _cut(polygon, difference)
+        if len(polygon) == 0:
+            break
+    return polygon
+
+
+def _cut(polygon: Floats, normal: Floats) -> Floats:
+    """The part of a polygon where normal . x >= 0."""
+    heights = polygon @ normal
+    kept: list[Floats] = []
+    for i in range(len(polygon)):
+        here, there = heights[i], heights[(i + 1) % len(polygon)]
+        if here >= 0:
+            kept.append(polygon[i])
+        if (here > 0 > there) or (here < 0 < there):
+            share = here / (here - there)
+            kept.append(polygon[i] + share * (polygon[(i + 1) % len(polygon)] - polygon[i]))
+    return np.array(kept) if len(kept) >= 3 else np.empty((0, 3))
+
+
+def _level_line(axes: Any, polygon: Floats, vector: Floats, level: float) -> None:
+    heights = polygon @ vector - level
+    ends: list[Floats] = []
+    for i in range(len(polygon)):
+        here, there = heights[i], heights[(i + 1) % len(polygon)]
+        if (here > 0) != (there > 0):
+            share = here / (here - there)
+            ends.append(polygon[i] + share * (polygon[(i + 1) % len(polygon)] - polygon[i]))
+    if len(ends) == 2:
+        points = np.array(ends) @ _TRIANGLE
+        axes.plot(points[:, 0], points[:, 1], color=INK, linewidth=0.7, alpha=0.8)
+
+
+def _colour(action: int) -> str:
+    return COLOURS[action % len(COLOURS)]

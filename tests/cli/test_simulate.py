@@ -1,0 +1,198 @@
+"""`rpsr simulate` and `rpsr evaluate`: what they print, write and return."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.cli.documents import document
+
+from rpsr import save
+from rpsr.domains import build
+from rpsr.evaluation import StochasticController, exact_return, returns, simulate
+from rpsr.predictive import rpsr
+
+KEYS = {"policy", "model", "mean", "std", "stderr", "exact", "episodes", "steps"}
+
+
+def episodes_of(path):
+    return [json.loads(line) for line in Path(path).read_text("utf-8").splitlines()]
+
+
+# ---- simulate
+
+
+def test_episodes_are_those_of_the_library(succeed):
+    out, err = succeed("simulate", "tiger", "-o", "log.jsonl", "--episodes", "300", "--seed", "4")
+    assert (out, err) == ("", "")
+    pomdp = build("tiger")
+    log = simulate(
+        pomdp,
+        StochasticController.stationary(pomdp),
+        episodes=300,
+        steps=100,
+        seed=4,
+        rewards=True,
+    )
+    found = episodes_of("log.jsonl")
+    assert len(found) == 300
+    assert found[0].keys() == {"actions", "observations", "rewards", "terminated"}
+    names = [pomdp.actions[a] for a in log.actions.tolist()]
+    assert [a for episode in found for a in episode["actions"]] == names
+    assert [r for episode in found for r in episode["rewards"]] == log.rewards.tolist()
+
+
+def test_columns_and_workers(succeed):
+    words = ("simulate", "tiger", "--episodes", "600", "--steps", "3")
+    extra = ("--states", "--propensities", "--no-rewards")
+    succeed(*words, *extra, "-o", "one.jsonl")
+    succeed(*words, *extra, "-o", "two.jsonl", "--workers", "2")
+    assert Path("one.jsonl").read_bytes() == Path("two.jsonl").read_bytes()
+    first = episodes_of("one.jsonl")[0]
+    assert first.keys() == {"actions", "observations", "propensities", "states", "terminated"}
+    assert first["propensities"] == [1 / 3] * 3
+
+
+def test_a_policy_file_is_followed(succeed):
+    succeed("solve", "loadunload", "--planner", "reachable", "--model", "psr", "-o", "p.json")
+    succeed("simulate", "loadunload", "--policy", "p.json", "-o", "log.jsonl", "--episodes", "20")
+    for episode in episodes_of("log.jsonl"):
+        # The PSR's way: to an end, and there it stays.
+        assert len(set(episode["actions"][10:])) == 1
+
+
+def test_a_native_model_is_simulated(say, succeed):
+    save(rpsr(build("tiger")), "m.rpsr")
+    succeed("simulate", "m.rpsr", "-o", "log.jsonl", "--episodes", "5", "--steps", "4")
+    assert [len(episode["actions"]) for episode in episodes_of("log.jsonl")] == [4] * 5
+    code, _, err = say("simulate", "m.rpsr", "-o", "log2.jsonl", "--states")
+    assert (code, err) == (1, "rpsr: a rpsr model has no hidden states to record\n")
+    assert not Path("log2.jsonl").exists()
+
+
+def test_standard_output_holds_episodes_only(capfdbinary):
+    from rpsr.cli.app import main
+
+    assert main(["simulate", "tiger", "-o", "-", "--episodes", "2", "--steps", "3"]) == 0
+    lines = capfdbinary.readouterr().out.decode().splitlines()
+    assert [len(json.loads(line)["rewards"]) for line in lines] == [3, 3]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["simulate", "tiger"], 2, "output"),
+        (["simulate", "tiger", "-o", "x.csv"], 1, "x.csv: expected a name ending in .jsonl"),
+        (["simulate", "tiger", "-o", "x.jsonl", "--episodes", "0"], 2, "1"),
+        (["simulate", "tiger", "-o", "x.jsonl", "--seed", "-1"], 2, "0"),
+        (["simulate", "nothing", "-o", "x.jsonl"], 1, "nothing"),
+        (["simulate", "tiger", "-o", "x.jsonl", "--policy", "no.json"], 1, "no.json: cannot be"),
+        (["evaluate", "tiger", "--steps", "0"], 2, "1"),
+        (["evaluate", "tiger", "--policy", "no.pg"], 1, "no.pg: cannot be read"),
+    ],
+)
+def test_mistakes(say, words, code, message):
+    given, out, err = say(*words)
+    assert (given, out) == (code, "")
+    assert message in err
+    assert len(err.splitlines()) == 1
+    assert not list(Path().iterdir())
+
+
+def test_a_policy_for_other_names(say, succeed):
+    succeed("solve", "parr", "--planner", "reachable", "-o", "p.json")
+    for verb in (["simulate", "tiger", "-o", "x.jsonl"], ["evaluate", "tiger"]):
+        code, _, err = say(*verb, "--policy", "p.json")
+        assert code == 1
+        assert "p.json: was made for other actions" in err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of another kind")
+def test_ctrl_c_writes_nothing():
+    words = ["simulate", "tiger", "-o", "log.jsonl", "--episodes", "100000"]
+    program = f"""
+import os, signal, sys
+from contextlib import contextmanager
+import rpsr.cli.simulate
+from rpsr.cli.app import main
+
+@contextmanager
+def interrupting(what):
+    yield lambda done, total: os.kill(os.getpid(), signal.SIGINT)
+
+rpsr.cli.simulate.measured_progress = interrupting
+sys.exit(main({words!r}))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "rpsr: interrupted\n")
+    assert not list(Path().iterdir())
+
+
+def test_progress_is_drawn_on_a_terminal_only(say, monkeypatch):
+    words = ("simulate", "tiger", "-o", "log.jsonl", "--episodes", "600", "--steps", "2")
+    assert say(*words)[1:] == ("", "")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    code, out, err = say(*words)
+    assert (code, out) == (0, "")
+    assert "simulating episodes" in err
+
+
+# ---- evaluate
+
+
+def test_rows_for_every_model(succeed):
+    words = ("evaluate", "loadunload", "--episodes", "200", "--steps", "50", "--seed", "2")
+    out, err = succeed(*words, "--json")
+    found = document(out)
+    assert err == ""
+    assert (found["schema"], found["source"]) == ("rpsr.evaluate/1", "loadunload")
+    assert (found["seed"], found["discount"], found["name"]) == (2, 0.95, "loadunload")
+    rows = found["rows"]
+    assert [row["model"] for row in rows] == ["pomdp", "psr", "rpsr"]
+    assert all(row.keys() == KEYS for row in rows)
+    pomdp = build("loadunload")
+    policy = StochasticController.stationary(pomdp)
+    log = simulate(pomdp, policy, episodes=200, steps=50, seed=2, ends=False)
+    assert rows[0]["mean"] == pytest.approx(returns(log, pomdp).mean(), abs=1e-12)
+    assert rows[0]["exact"] == pytest.approx(exact_return(pomdp, policy, steps=50), abs=1e-12)
+    assert (rows[0]["policy"], rows[0]["episodes"], rows[0]["steps"]) == ("uniform", 200, 50)
+    table, _ = succeed(*words)
+    assert "Returns discounted by 0.95" in table
+
+
+def test_policies_in_every_form(succeed):
+    values = {}
+    for name in ("p.json", "p.alpha", "p.pg"):
+        words = ("--planner", "reachable", "--model", "rpsr", "-o", name)
+        succeed("solve", "parr", *words)
+        out, _ = succeed("evaluate", "parr", "--policy", name, "--episodes", "5", "--json")
+        rows = document(out)["rows"]
+        assert {row["policy"] for row in rows} == {name}
+        values[name] = rows[0]["exact"]
+    # 7.2010... for ever; 100 steps miss less than what two a step would earn after them.
+    assert values["p.json"] == pytest.approx(7.201039921204691, abs=2 * 0.95**100 / 0.05)
+    assert values["p.alpha"] == pytest.approx(values["p.json"], abs=1e-9)
+    assert values["p.pg"] == pytest.approx(values["p.json"], abs=1e-9)
+
+
+def test_one_episode_has_no_spread(succeed):
+    out, _ = succeed("evaluate", "tiger", "--episodes", "1", "--json")
+    assert {row["std"] for row in document(out)["rows"]} == {None}
+
+
+def test_a_native_model_values_itself(succeed):
+    save(rpsr(build("tiger")), "m.rpsr")
+    out, _ = succeed("evaluate", "m.rpsr", "--episodes", "20", "--steps", "5", "--json")
+    assert [row["model"] for row in document(out)["rows"]] == ["rpsr"]
+
+
+def test_a_source_without_discount_says_so(succeed):
+    pomdp = build("tiger").with_discount(None)
+    save(pomdp, "m.rpsr")
+    table, _ = succeed("evaluate", "m.rpsr", "--episodes", "20", "--steps", "5")
+    assert "Returns undiscounted" in table

@@ -1,0 +1,139 @@
+"""Estimates and the paper's experiment, against closed forms."""
+
+import json
+
+import numpy as np
+import pytest
+
+from rpsr import InputError
+from rpsr.domains import build
+from rpsr.evaluation import (
+    PAPER_DOMAINS,
+    Estimate,
+    Experiment,
+    StochasticController,
+    evaluate,
+    experiment,
+    paper_domain,
+)
+from rpsr.evaluation.experiment import MODELS, POLICIES
+from rpsr.planning import Reachable, UniformPolicy, ValueIteration
+from rpsr.predictive import psr, rpsr
+
+STEPS = 100
+GEOMETRIC = (1 - 0.95**STEPS) / 0.05  # the return of one reward a step
+
+
+# ---- estimates
+
+
+def test_an_estimate_is_mean_spread_and_error():
+    found = Estimate.of(np.array([1.0, 2.0, 6.0]), "p", "m", 10, exact=4.0)
+    assert (found.mean, found.episodes, found.steps) == (3.0, 3, 10)
+    assert found.std == pytest.approx(7**0.5)
+    assert found.stderr == pytest.approx((7 / 3) ** 0.5)
+    assert found.deviation == pytest.approx(-1 / (7 / 3) ** 0.5)
+    single = Estimate.of(np.array([1.0]), "p", "m", 10)
+    assert (single.std, single.stderr, single.deviation) == (None, None, None)
+
+
+def test_returns_that_are_all_alike_deviate_by_rounding_only():
+    noisy = 4.0 + 4.4e-16 * np.array([0, 1, 0, 1, 1])
+    assert Estimate.of(noisy, "p", "m", 10, exact=4.0).deviation == 0
+    assert Estimate.of(noisy, "p", "m", 10, exact=3.9).deviation > 1e6
+
+
+def test_evaluating_by_every_model():
+    pomdp = build("loadunload")
+    models = {"pomdp": pomdp.belief_model(), "psr": psr(pomdp), "rpsr": rpsr(pomdp)}
+    policy = UniformPolicy(models["pomdp"], np.random.default_rng(0))
+    true, wrong, ours = evaluate(pomdp, policy, models=models, episodes=500, steps=50, seed=1)
+    assert [e.policy for e in (true, wrong, ours)] == ["uniform"] * 3
+    assert [e.model for e in (true, wrong, ours)] == ["pomdp", "psr", "rpsr"]
+    assert ours.mean == pytest.approx(true.mean, abs=1e-12)
+    assert ours.exact == pytest.approx(true.exact, abs=1e-12)
+    assert wrong.exact > 2 * true.exact
+    assert max(abs(e.deviation) for e in (true, wrong, ours)) < 4
+    with pytest.raises(InputError, match="at least one"):
+        evaluate(pomdp, policy, models={})
+
+
+def test_a_system_without_discount_is_summed_as_it_is():
+    pomdp = build("tiger").with_discount(None)
+    listen = StochasticController.stationary(pomdp, [1.0, 0.0, 0.0])
+    (found,) = evaluate(
+        pomdp, listen, models={"pomdp": pomdp.belief_model()}, episodes=3, steps=7, name="listen"
+    )
+    assert (found.policy, found.mean, found.std, found.exact) == ("listen", -7.0, 0.0, -7.0)
+
+
+# ---- the experiment
+
+
+def test_the_authors_discounts():
+    assert {name: paper_domain(name).discount for name in PAPER_DOMAINS} == dict.fromkeys(
+        PAPER_DOMAINS, 0.95
+    )
+    assert build("heavenhell").discount == 0.99
+
+
+@pytest.fixture(scope="module")
+def line():
+    return experiment(paper_domain("line4-2goals"), episodes=200, seed=3)
+
+
+def test_the_psr_of_a_line_in_the_dark_sees_one_reward_everywhere(line):
+    """Rank one: its reward is the mean of the four states', 0.8 / 4, whatever is done."""
+    for policy in POLICIES:
+        found = line.estimate(policy, "psr")
+        assert found.exact == pytest.approx(0.2 * GEOMETRIC, abs=1e-12)
+        assert found.mean == pytest.approx(0.2 * GEOMETRIC, abs=1e-12)
+        assert found.deviation == 0
+
+
+def test_the_experiment_is_complete_and_consistent(line):
+    assert [(e.policy, e.model) for e in line.estimates] == [
+        (policy, model) for policy in POLICIES for model in MODELS
+    ]
+    assert line.disagreement <= 1e-12
+    assert line.same_episodes
+    assert all(plan.status == "solved" for plan in line.plans)
+    for policy in POLICIES:
+        true, ours = line.estimate(policy, "pomdp"), line.estimate(policy, "rpsr")
+        assert ours.exact == pytest.approx(true.exact, abs=1e-12)
+        assert abs(true.deviation) < 4
+    best = line.estimate("pomdp-vi", "pomdp").exact
+    assert all(line.estimate(policy, "pomdp").exact <= best + 1e-9 for policy in POLICIES)
+    # To its PSR every policy is optimal, so the range holds what any of them is worth for ever.
+    low, high = line.psr_range.least[0], line.psr_range.greatest[1]
+    assert low <= line.estimate("uniform", "pomdp").exact <= high
+    assert line.plans[0].value <= high + 1e-9
+    with pytest.raises(InputError, match="no estimate"):
+        line.estimate("qmdp", "pomdp")
+
+
+def test_an_experiment_goes_through_json(line):
+    text = json.dumps(line.to_document(), allow_nan=False)
+    assert Experiment.from_document(json.loads(text)) == line
+    with pytest.raises(InputError, match="not an experiment"):
+        Experiment.from_document({"domain": "x"})
+
+
+def test_another_planner_and_progress():
+    told = []
+    found = experiment(
+        build("parr"), planner=Reachable(), episodes=50, steps=20, progress=told.append
+    )
+    assert {plan.planner for plan in found.plans} == {"reachable"}
+    assert told[0] == "models"
+    assert told[-1] == "the range of PSR-optimal policies"
+    assert found.psr_range is not None
+    again = experiment(build("parr"), planner=Reachable(), episodes=50, steps=20, workers=2)
+    assert again == found
+
+
+def test_a_plan_that_is_not_proven_has_no_range():
+    planner = ValueIteration(epsilon=1e-9, max_iterations=1)
+    found = experiment(build("stand-tiger"), planner=planner, episodes=10, steps=5)
+    assert [plan.status for plan in found.plans] == ["iterations"] * 3
+    assert found.psr_range is None

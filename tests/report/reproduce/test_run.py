@@ -1,0 +1,202 @@
+"""A reproduction as files: same bytes, resumable, honest about what it did not use."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.cli.documents import document
+
+from rpsr.cli.app import main
+from rpsr.errors import InputError, RpsrError
+from rpsr.report.reproduce import run
+from rpsr.report.reproduce.pieces import Piece, Store, dumped
+from rpsr.report.reproduce.run import Settings, pieces, reproduce
+
+CHEAP = [Piece("errors", name) for name in ("line4-2goals", "loadunload", "paint", "parr")]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.fixture
+def cheap(monkeypatch):
+    """A reproduction of four small pieces."""
+    monkeypatch.setattr(run, "pieces", lambda settings: CHEAP)
+
+
+def test_the_number_of_processes_changes_no_byte(folders):
+    one, two = map(contents, folders)
+    assert one.keys() == two.keys()
+    assert [name for name in one if one[name] != two[name] and name != "timings.json"] == []
+    for name in ("report.html", "report.md", "report.txt", "results.json", "timings.json"):
+        assert name in one
+    for stem in ("errors", "returns", "verdicts-returns", "verdicts-statements"):
+        assert {f"tables/{stem}.{kind}" for kind in ("md", "tex", "csv")} <= one.keys()
+    assert {
+        "figures/corridor.svg",
+        "figures/corridor.png",
+        "figures/returns-parr.svg",
+    } <= one.keys()
+
+
+def test_durations_are_in_one_file_only(folders):
+    for name, content in contents(folders[0]).items():
+        if name.endswith(".json") and name != "timings.json":
+            assert b'"seconds"' not in content, name
+    timings = json.loads((folders[0] / "timings.json").read_text())
+    assert timings["pieces"].keys() == {piece.name for piece in pieces(Settings(quick=True))}
+
+
+def test_a_second_run_does_nothing_again(folders, capsys, monkeypatch, tmp_path):
+    out = tmp_path / "out"
+    shutil.copytree(folders[0], out)
+    (out / "figures" / "convergence-paint.svg").write_text("of an earlier run, not a quick one")
+    before = contents(folders[0])
+    monkeypatch.setattr(run, "answer", None)
+    assert main(["reproduce", "--quick", "--out", str(out), "--json"]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    facts = document(shown.out)
+    assert (facts["schema"], facts["confirmed"], facts["quick"]) == ("rpsr.reproduce/1", True, True)
+    assert len(facts["returns"]) == 48
+    assert facts["left_out"]
+    after = contents(out)
+    del before["timings.json"], after["timings.json"]
+    assert after == before
+
+
+def test_what_is_printed_says_what_the_paper_claims_before_it_shows_a_table(folders, printed):
+    text = (folders[0] / "report.txt").read_text()
+    assert printed.startswith(text)
+    assert "report.html" in printed.removeprefix(text)
+    heads = ["The question.", "What the paper claims.", "What we find.", "A quick look.", "policy"]
+    places = [text.index(words) for words in heads]
+    assert places == sorted(places)
+    assert max(map(len, text.splitlines())) <= 110
+    page = (folders[0] / "report.html").read_text()
+    assert "What the paper claims." in page
+    assert "(a quick look)" in page
+    assert 'class="stepper"' in page
+
+
+def test_tables_are_read_back_from_csv(folders):
+    rows = list(csv.DictReader(io.StringIO((folders[0] / "tables/returns.csv").read_text())))
+    assert len(rows) == 12
+    assert rows[1]["rewards"] == "PSR"
+    assert float(rows[0]["POMDP-VI"]) == pytest.approx(1.3799, abs=1e-4)
+
+
+# ---- resuming
+
+
+def test_what_is_done_is_kept_when_interrupted(cheap, tmp_path):
+    told = []
+
+    def stop_after_two(name):
+        told.append(name)
+        if len(told) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(Settings(), tmp_path, progress=stop_after_two)
+    kept = sorted(path.name for path in (tmp_path / "pieces").iterdir())
+    assert kept == [f"{piece.name}.json" for piece in CHEAP[:2]]
+    assert json.loads((tmp_path / "timings.json").read_text())["pieces"].keys() == set(told)
+    done = []
+    again = reproduce(Settings(), tmp_path, progress=done.append)
+    assert done[:2] == told
+    assert again.answers.keys() == {piece.name for piece in CHEAP}
+    assert again.seconds.keys() == again.answers.keys()
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"schema": 1}', b"\xff\xfe", b'"text"'])
+def test_a_damaged_file_is_done_again_with_a_note(cheap, tmp_path, damage):
+    first = reproduce(Settings(), tmp_path)
+    (tmp_path / "pieces" / "errors-paint.json").write_bytes(damage)
+    notes = []
+    assert reproduce(Settings(), tmp_path, note=notes.append).answers == first.answers
+    assert len(notes) == 1
+    assert "errors-paint.json: damaged" in notes[0]
+
+
+def test_a_file_of_another_question_is_done_again_with_a_note(tmp_path):
+    store = Store(tmp_path)
+    store.keep(Piece("returns", "paint", (("seed", 1),)), {"of": "seed 1"})
+    assert store.find(Piece("returns", "paint", (("seed", 1),))) == ({"of": "seed 1"}, "")
+    answer, why = store.find(Piece("returns", "paint", (("seed", 2),)))
+    assert answer is None
+    assert "another version, seed or question" in why
+    assert store.find(Piece("returns", "parr")) == (None, "")
+
+
+def test_keys_depend_on_everything_an_answer_rests_on(tmp_path, monkeypatch):
+    file = tmp_path / "a.pomdp"
+    file.write_text("one")
+    keys = {
+        Piece("corpus", str(file)).key,
+        Piece("errors", "paint").key,
+        Piece("errors", "parr").key,
+    }
+    keys.add(Piece("errors", "paint", (("normalize", True),)).key)
+    file.write_text("two")
+    keys.add(Piece("corpus", str(file)).key)
+    monkeypatch.setattr("rpsr.report.reproduce.pieces.__version__", "another")
+    keys.add(Piece("errors", "paint").key)
+    assert len(keys) == 6
+
+
+def test_results_that_are_no_numbers_are_not_written():
+    with pytest.raises(InputError, match="not a number"):
+        dumped({"value": float("nan")})
+
+
+# ---- bad input
+
+
+def test_a_process_that_was_killed_is_said_in_one_line(cheap, tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "spread", lambda work, items, jobs: iter([(items[0], None)]))
+    with pytest.raises(RpsrError, match="was killed; what is done is kept"):
+        reproduce(Settings(), tmp_path)
+
+
+@pytest.mark.parametrize("words", [["--corpus", "nowhere"], ["--out", "file"], ["--corpus", "."]])
+def test_bad_folders_are_one_line(words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("in the way")
+    assert main(["reproduce", "--quick", *words]) == 1
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert words[1] in err
+    assert not Path("reproduction").exists()
+
+
+def test_a_corpus_is_part_of_the_work(tmp_path):
+    for name in ("b.POMDP", "a.pomdp", "README.md"):
+        (tmp_path / name).write_text("")
+    work = [piece for piece in pieces(Settings(corpus=tmp_path)) if piece.kind == "corpus"]
+    assert [piece.name for piece in work] == ["corpus-a.pomdp", "corpus-b.POMDP"]
+
+
+# ---- what the README shows
+
+
+def test_the_readme_shows_what_is_printed(printed):
+    readme = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
+    (block,) = (part for part in readme.split("```") if "$ rpsr reproduce --quick" in part)
+    _, command, *lines = block.strip().splitlines()
+    assert command == "$ rpsr reproduce --quick"
+    rest = printed.splitlines()
+    for line in lines:
+        if line != "...":  # stands for lines left out
+            assert line in rest, line
+            rest = rest[rest.index(line) + 1 :]

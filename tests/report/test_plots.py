@@ -1,0 +1,231 @@
+"""Figures show what they are given: their artists are read back, not their pixels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import matplotlib
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+import rpsr
+from rpsr.errors import InputError, ModelError
+from rpsr.planning import FiniteStateController, ProgressRow, ValueIteration, solve
+from rpsr.report import (
+    plot_bounds,
+    plot_convergence,
+    plot_corridor,
+    plot_policy_graph,
+    plot_reconstruction,
+    plot_returns,
+    plot_trajectory,
+    plot_value_function,
+    svg_text,
+)
+from rpsr.report.policy_graphs import reachable_edges
+from rpsr.report.value_plots import envelope, region
+
+
+@pytest.fixture(scope="module")
+def loadunload():
+    return rpsr.load_pomdp("loadunload")
+
+
+@pytest.fixture(scope="module")
+def found(loadunload):
+    return rpsr.accuracy(loadunload)
+
+
+def texts(axes):
+    return [text.get_text() for text in axes.texts]
+
+
+# ---- value functions
+
+values = st.integers(-20, 20).map(float)
+
+
+@given(arrays(float, st.tuples(st.integers(1, 6), st.just(2)), elements=values))
+def test_the_envelope_is_the_maximum(vectors):
+    pieces = envelope(vectors)
+    assert pieces[0][1] == 0
+    assert pieces[-1][2] == 1
+    for (_, _, end), (_, begin, _) in pairwise(pieces):
+        assert end == begin
+    for k, low, high in pieces:
+        assert low <= high
+        for x in (low, (low + high) / 2, high):
+            at = np.array([1 - x, x])
+            assert vectors[k] @ at == pytest.approx((vectors @ at).max(), abs=1e-9)
+
+
+@given(arrays(float, st.tuples(st.integers(1, 5), st.just(3)), elements=values))
+def test_regions_share_out_the_triangle(vectors):
+    corner = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+    total = 0.0
+    for k in range(len(vectors)):
+        polygon = region(vectors, k)
+        if len(polygon) == 0:
+            continue
+        best = (polygon @ vectors.T).max(axis=1)
+        assert polygon @ vectors[k] == pytest.approx(best, abs=1e-9)
+        x, y = (polygon @ corner).T
+        total += abs(np.dot(x, np.roll(y, 1)) - np.dot(y, np.roll(x, 1))) / 2
+    assert total == pytest.approx(0.5)
+
+
+def test_a_value_function_needs_two_or_three_corners(loadunload):
+    with pytest.raises(ModelError, match="10 corners"):
+        plot_value_function(solve(loadunload, ValueIteration(horizon=1)))
+
+
+def test_the_segment_shows_the_actions_of_the_plan():
+    tiger = rpsr.load_pomdp("tiger")
+    figure = plot_value_function(solve(tiger, ValueIteration(horizon=2)), tiger.states)
+    legend = figure.axes[0].get_legend()
+    assert legend is not None
+    names = [text.get_text() for text in legend.get_texts()]
+    # With two steps to go, listening is best in the middle and doors at the ends, in this order.
+    assert names == ["open-right", "listen", "open-left"]
+
+
+# ---- policy graphs
+
+TWO = FiniteStateController(
+    ("right", "left"),
+    ("loading", "unloading", "travel"),
+    np.array([0, 1]),
+    np.array([[0, 1, 0], [0, 1, 1]]),
+)
+
+
+def test_edges_that_cannot_be_taken_are_not_drawn(loadunload):
+    assert reachable_edges(TWO, None) == [
+        (0, 0, (0, 2)),
+        (0, 1, (1,)),
+        (1, 0, (0,)),
+        (1, 1, (1, 2)),
+    ]
+    # Moving right never ends at the loading end, nor left at the other.
+    kept = reachable_edges(TWO, loadunload.belief_model())
+    assert sorted(kept) == [(0, 0, (2,)), (0, 1, (1,)), (1, 0, (0,)), (1, 1, (2,))]
+    assert sorted(reachable_edges(TWO, rpsr.psr(loadunload))) == sorted(kept)
+
+
+def test_a_policy_graph_names_actions_and_observations(loadunload):
+    axes = plot_policy_graph(TWO, loadunload.belief_model()).axes[0]
+    shown = texts(axes)
+    assert sorted(shown) == sorted(
+        ["right", "left", "loading", "unloading", "travel", "travel", "start"]
+    )
+
+
+def test_a_graph_of_too_many_nodes_is_refused():
+    n = 40
+    chain = FiniteStateController(("a",), ("o",), np.zeros(n, int), (np.arange(n)[:, None] + 1) % n)
+    with pytest.raises(ModelError, match="reaches 40 nodes"):
+        plot_policy_graph(chain)
+
+
+# ---- rewards
+
+
+def test_the_heat_map_holds_the_three_matrices(loadunload, found):
+    figure = plot_reconstruction(loadunload, found)
+    maps = [axes.collections[0].get_array().reshape(10, 2) for axes in figure.axes[:3]]
+    assert np.array_equal(maps[0], loadunload.R)
+    assert np.array_equal(maps[1], found.reconstruction)
+    assert np.array_equal(maps[2], found.reconstruction - loadunload.R)
+    assert len({axes.collections[0].get_clim() for axes in figure.axes[:3]}) == 1
+
+
+def test_the_corridor_has_the_papers_numbers_on_its_edges(loadunload, found):
+    shown = texts(plot_corridor(loadunload, found.reconstruction).axes[0])
+    assert shown.count("1 (1/2)") == 4
+    assert shown.count("0 (1/2)") == 4
+    with pytest.raises(ModelError, match="not of it"):
+        plot_corridor(rpsr.load_pomdp("tiger"), np.zeros((2, 3)))
+
+
+# ---- planning, returns, trajectories
+
+
+def test_convergence_and_bounds_draw_their_rows():
+    rows = (
+        ProgressRow(0.1, 1, lower=-1.0, upper=0.0, gap=1.0),
+        ProgressRow(0.2, 2, lower=-0.5, upper=-0.4, gap=0.1, residual=0.05),
+    )
+    line = plot_convergence({"x": rows}).axes[0].lines[0]
+    assert line.get_xydata().tolist() == [[1, 1.0], [2, 0.1]]
+    line = plot_convergence({"x": rows}, quantity="residual").axes[0].lines[0]
+    assert line.get_xydata().tolist() == [[2, 0.05]]
+    lower, _, upper, _ = plot_bounds({"x": rows}).axes[0].lines
+    assert lower.get_xydata().tolist() == [[0.1, -1.0], [0.2, -0.5]]
+    assert upper.get_xydata().tolist() == [[0.1, 0.0], [0.2, -0.4]]  # a bound of zero is a bound
+    with pytest.raises(InputError, match="at least one"):
+        plot_convergence({})
+
+
+def test_traces_come_from_solutions():
+    tiger = rpsr.load_pomdp("tiger")
+    solution = solve(tiger, ValueIteration(epsilon=1e-2))
+    line = plot_convergence({"tiger": solution}).axes[0].lines[0]
+    assert line.get_ydata().tolist() == [row.gap for row in solution.trace]
+
+
+@dataclass
+class Return:
+    policy: str
+    model: str
+    mean: float
+    stderr: float | None
+    exact: float | None
+
+
+def test_returns_have_their_intervals():
+    figure = plot_returns([Return("p", "m", 1.0, 0.5, 1.25), Return("q", "m", 2.0, None, None)])
+    axes = figure.axes[0]
+    bars = [bar for c in axes.containers for bar in c[2][0].get_segments()]
+    assert [bar[:, 0].tolist() for bar in bars] == [
+        pytest.approx([1 - 1.96 * 0.5, 1 + 1.96 * 0.5], abs=1e-4),
+        [2.0, 2.0],
+    ]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["p", "q"]
+    with pytest.raises(InputError, match="at least one"):
+        plot_returns([])
+
+
+def test_a_trajectory_shows_the_filters_states(loadunload):
+    models = {"b": loadunload.belief_model(), "p": rpsr.psr(loadunload)}
+    figure = plot_trajectory(models, [("left", "loading"), (0, "travel")], states=loadunload.states)
+    strip = figure.axes[0].collections[0].get_array().reshape(10, 3)
+    assert strip[:, 0].tolist() == loadunload.start.tolist()
+    assert strip[:, 1].tolist() == pytest.approx([0.75, 0.25] + [0.0] * 8)
+    assert strip[:, 2].tolist() == pytest.approx([0.0, 0.0, 1.0] + [0.0] * 7)
+    true, believed = (line.get_ydata().tolist() for line in figure.axes[2].lines)
+    assert true == pytest.approx([0.2, 0.25])
+    assert believed == pytest.approx([0.2, 0.5])
+    with pytest.raises(InputError, match="at least one"):
+        plot_trajectory(models, [])
+
+
+def test_no_global_state_is_left(loadunload, found):
+    def settings():
+        return {key: matplotlib.rcParams[key] for key in matplotlib.rcParams if key != "backend"}
+
+    before = settings()
+    svg_text(plot_reconstruction(loadunload, found))
+    assert settings() == before
+    from matplotlib import _pylab_helpers
+
+    assert not _pylab_helpers.Gcf.figs
+
+
+def test_the_users_style_does_not_change_a_figure(loadunload, found):
+    plain = svg_text(plot_reconstruction(loadunload, found))
+    with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red", "figure.dpi": 37}):
+        assert svg_text(plot_reconstruction(loadunload, found)) == plain

@@ -1,0 +1,134 @@
+"""Tables say the same thing in every form, and survive whatever stands in a cell."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rpsr.errors import InputError
+from rpsr.report import Estimate, Table
+
+TABLE = Table(
+    "Errors & returns",
+    ("domain", "d_inf", "return", "accurate"),
+    (("load_unload", 0.5, Estimate(-1.25, 0.1), False), ("x|y", -1e-9, None, True)),
+    formats=("", ".3f", ".1f", ""),
+    bold=frozenset({(0, 1)}),
+    footnotes=("About 5% of ε.",),
+)
+
+
+def test_text():
+    assert TABLE.text().splitlines() == [
+        "Errors & returns",
+        "domain       d_inf       return  accurate",
+        "-----------  ------  ----------  --------",
+        "load_unload  0.500*  -1.2 ± 0.1  no",
+        "x|y          0.000               yes",
+        "About 5% of ε.",
+    ]
+
+
+def test_markdown():
+    assert TABLE.markdown().splitlines() == [
+        "**Errors & returns**",
+        "",
+        "| domain       |    d\\_inf |     return | accurate |",
+        "| :----------- | --------: | ---------: | :------- |",
+        "| load\\_unload | **0.500** | -1.2 ± 0.1 | no       |",
+        "| x\\|y         |     0.000 |            | yes      |",
+        "",
+        "About 5% of ε.",
+    ]
+
+
+def test_latex():
+    lines = TABLE.latex().splitlines()
+    assert "  \\begin{tabular}{lrrl}" in lines
+    assert "    load\\_unload & \\textbf{0.500} & $-$1.2 $\\pm$ 0.1 & no \\\\" in lines
+    assert "    x\\textbar{}y & 0.000 &  & yes \\\\" in lines
+    assert "  \\caption{Errors \\& returns}" in lines
+    assert "  \\par\\footnotesize About 5\\% of $\\varepsilon$." in lines
+
+
+def test_csv_keeps_every_digit_and_splits_estimates():
+    assert TABLE.csv().splitlines() == [
+        "domain,d_inf,return,return std,accurate",
+        "load_unload,0.5,-1.25,0.1,no",
+        "x|y,-1e-09,,,yes",
+    ]
+
+
+def test_numbers_of_numpy_are_numbers():
+    table = Table("", ("i", "x"), ((np.int64(123456), np.float64(1 / 3)),))
+    assert table.text().splitlines()[-1] == "123456  0.3333"
+    assert table.csv().splitlines()[-1] == f"123456,{1 / 3!r}"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"rows": ((1,),)}, "row 0: read 1 cells, expected 2"),
+        ({"align": "lx"}, "align: read 'lx', expected 2 of the letters l, c, r"),
+        ({"formats": (".1f",)}, "formats: read 1, expected 2"),
+        ({"bold": {(1, 0)}}, "bold: no cell is at"),
+    ],
+)
+def test_a_table_that_does_not_fit_is_refused(change, message):
+    with pytest.raises(InputError, match=message):
+        Table(**({"caption": "", "columns": ("a", "b"), "rows": ((1, 2),)} | change))
+
+
+class Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows, self.depth, self.caption = [], [], ""
+
+    def handle_starttag(self, tag, attrs):
+        self.depth.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag):
+        assert self.depth.pop() == tag
+
+    def handle_data(self, data):
+        if {"td", "th"} & set(self.depth):
+            self.rows[-1][-1] += data
+        if "caption" in self.depth:
+            self.caption += data
+
+
+words = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), max_size=8)
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(words, st.lists(st.tuples(words, numbers), max_size=4))
+def test_html_and_csv_hold_what_the_table_holds(caption, rows):
+    table = Table(caption, ("name", "<number>"), tuple(rows), formats=("", ".17g"))
+    reader = Reader()
+    reader.feed(table.html())
+    assert reader.depth == []
+    assert reader.caption == caption
+    assert reader.rows[0] == ["name", "<number>"]
+    shown = [(name, float(number.replace("\u2212", "-"))) for name, number in reader.rows[1:]]
+    assert shown == rows
+    read = list(csv.reader(io.StringIO(table.csv(), newline="")))
+    assert [(name, float(number)) for name, number in read[1:]] == rows
+
+
+@given(words)
+def test_latex_has_no_bare_special_character(word):
+    line = Table("", ("a",), ((word,),)).latex().splitlines()[6]
+    content = line.strip().removesuffix("\\\\")
+    bare = re.sub(r"\\text[a-z]+\{\}|\\[&%$#_{}]|\$[^$]*\$|\\dots\{\}", "", content)
+    assert not set(bare) & set("&%$#_{}~^\\")
