@@ -1,6 +1,6 @@
 """What spectral estimators make of a log: how well they predict, how error falls, how fast it is.
 
-    python benchmarks/learning.py --prediction [--steps 10000 100000 1000000] [--runs N] [--corpus DIR]
+    python benchmarks/learning.py --prediction [--steps N...] [--runs N] [--corpus DIR]
     python benchmarks/learning.py --consistency [--figure FILE]
     python benchmarks/learning.py --speed
 
@@ -11,7 +11,7 @@ Beside it, what the toolkit `tom` (M. Thon) reached with its plain and its weigh
 the published settings, on the same kind of data. The bridge is not a built-in domain: it needs the
 folder of the classic files.
 
---consistency: the same error for growing logs, over the rank of the data it falls as 1 / steps.
+--consistency: the root of the same error for growing logs, which should fall as steps^-1/2.
 
 --speed: seconds on this machine from a log of a million steps in memory to a model of rank 20.
 """
@@ -112,7 +112,7 @@ def errors(pomdp: POMDP, rank: int, steps: int, runs: int, weightings=WEIGHTINGS
 def prediction(args: argparse.Namespace) -> None:
     """The table of prediction errors."""
     cells = "".join(f"{w:>10}" for w in WEIGHTINGS)
-    print(f"{'domain':22}{'steps':>9}{cells}{'tom plain':>12}{'tom weighted':>14}")
+    print(f"{'domain':22}{'steps':>9}{cells}{'tom plain':>13}{'weighted':>13}")
     for name, (rank, plain, weighted) in DOMAINS.items():
         pomdp = find(name, args.corpus)
         if pomdp is None:
@@ -125,7 +125,7 @@ def prediction(args: argparse.Namespace) -> None:
                 ("", "") if column is None else (f"{plain[column]:.1e}", f"{weighted[column]:.1e}")
             )
             ours = "".join(f"{np.mean(found[w]):>10.1e}" for w in WEIGHTINGS)
-            print(f"{name:22}{steps:>9}{ours}{known[0]:>12}{known[1]:>14}", flush=True)
+            print(f"{name:22}{steps:>9}{ours}{known}", flush=True)
 
 
 def consistency(args: argparse.Namespace) -> None:

@@ -20,6 +20,8 @@ PAGES = [
     "reference/gallery.md",
     "tutorials/load-unload.md",
     "howto/choosing-a-planner.md",
+    "explanation/learning.md",
+    "howto/your-own-logs.md",
 ]
 BLOCK = re.compile(r"^```(python)\n(.*?)^```\n(?:```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
 

@@ -1,11 +1,14 @@
 """Spectral estimators: exact on exact moments, sensible on data, honest about what they lack."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.learning.worlds import simulate, whole_plan
 
 from rpsr import domains
 from rpsr.errors import InputError
+from rpsr.evaluation import simulate as run
 from rpsr.learning import (
     DiscoveredRPSR,
     SpectralPSR,
@@ -15,6 +18,7 @@ from rpsr.learning import (
     psr_enough,
 )
 from rpsr.learning.moments_exact import exact_hankel
+from rpsr.logs import from_arrays
 from rpsr.models import RobustFilter, Unknown
 from rpsr.planning import AlphaPolicy
 from rpsr.predictive import future_vector, parse_future, psr, rpsr
@@ -189,6 +193,17 @@ def test_a_policy_on_a_learned_model_survives_what_the_model_holds_impossible():
         assert 0 <= policy.act() < 2
         policy.update(step % 2, step % 3)
         assert np.isfinite(policy.memory).all()
+
+
+def test_a_policy_on_a_learned_model_can_be_simulated():
+    """The model thinks that nothing but one observation can be seen; the system differs."""
+    log = from_arrays([[0, 1, 2, 0, 1, 2, 0, 1]] * 5, [[0] * 8] * 5, [[1.0] * 8] * 5)
+    tiger = domains.build("tiger")
+    log = replace(log, action_names=tiger.actions, observation_names=tiger.observations)
+    model = SpectralRPSR(rank=1, discount=0.9).fit(log).model_
+    found = run(tiger, AlphaPolicy(model, np.zeros((1, 1))), episodes=20, steps=10, seed=0)
+    assert found.steps == 200
+    assert set(found.observations.tolist()) == {0, 1}
 
 
 def test_discovery_reads_like_the_domain():
