@@ -121,9 +121,8 @@ def prediction(args: argparse.Namespace) -> None:
         for steps in args.steps:
             found = errors(pomdp, rank, steps, args.runs)
             column = {10**4: 0, 10**5: 1, 10**6: 2}.get(steps)
-            known = (
-                ("", "") if column is None else (f"{plain[column]:.1e}", f"{weighted[column]:.1e}")
-            )
+            theirs = [] if column is None else [plain[column], weighted[column]]
+            known = "".join(f"{error:>13.1e}" for error in theirs)
             ours = "".join(f"{np.mean(found[w]):>10.1e}" for w in WEIGHTINGS)
             print(f"{name:22}{steps:>9}{ours}{known}", flush=True)
 

@@ -8,7 +8,7 @@ from tests.learning.worlds import simulate, whole_plan
 
 from rpsr import domains
 from rpsr.errors import InputError
-from rpsr.learning import Moments, Plan, Survey, hankel
+from rpsr.learning import Moments, Survey, WindowPlan, hankel
 from rpsr.learning.moments import extended
 from rpsr.learning.moments_exact import exact_hankel
 from rpsr.learning.moments_kernels import UNIT, add_windows, count_contexts
@@ -36,7 +36,7 @@ def random_log(seed, episodes=6):
 @given(st.integers(0, 10_000), st.lists(st.integers(0, 5), max_size=4), st.randoms())
 def test_any_split_in_any_order_gives_the_same_bits(seed, cuts, random):
     log = random_log(seed)
-    plan = Plan.of(Survey.of([log]), policy="logged")
+    plan = WindowPlan.of(Survey.of([log]), policy="logged")
     whole = Moments.of([log], plan)
     parts = [log.select(part) for part in np.split(np.arange(6), sorted(cuts))]
     random.shuffle(parts)
@@ -53,22 +53,22 @@ def test_the_plan_does_not_depend_on_chunks_either(seed):
     log = random_log(seed)
     if log.steps == 0:
         return
-    whole = Plan.of(Survey.of([log]), policy="estimated")
-    cut = Plan.of(Survey.of([log.select(np.arange(3)), log.select(np.arange(3, 6))]))
+    whole = WindowPlan.of(Survey.of([log]), policy="estimated")
+    cut = WindowPlan.of(Survey.of([log.select(np.arange(3)), log.select(np.arange(3, 6))]))
     assert (whole.tests, whole.histories, whole.scale) == (cut.tests, cut.histories, cut.scale)
     for a, b in zip(whole.policies or (), cut.policies or (), strict=True):
         assert np.array_equal(a, b)
 
 
 def test_saved_moments_go_on_where_they_were(tmp_path):
-    plan = Plan.of(Survey.of([LOG]))
+    plan = WindowPlan.of(Survey.of([LOG]))
     half = Moments.of([LOG.select(np.arange(20))], plan)
     half.save(tmp_path / "half.npz")
     again = Moments.load(tmp_path / "half.npz")
     again.add(LOG.select(np.arange(20, 40)))
     assert np.array_equal(again.stats, Moments.of([LOG], plan).stats)
     assert again.plan.policies is not None
-    other = Moments(Plan.of(Survey.of([LOG]), policy="blind"))
+    other = Moments(WindowPlan.of(Survey.of([LOG]), policy="blind"))
     with pytest.raises(InputError, match="different plans"):
         again + other
     (tmp_path / "half.npz").write_bytes(b"nonsense")
@@ -99,7 +99,7 @@ def test_windows_by_enumeration():
 
 def test_compiled_and_plain_kernels_agree():
     log = random_log(3)
-    plan = Plan.of(Survey.of([log]), policy="logged")
+    plan = WindowPlan.of(Survey.of([log]), policy="logged")
     columns, offsets = extended(log, plan.weights(log), log.rewards / plan.scale, plan.depth)
     tries = (plan.children, plan.past, plan.rows, plan.depth, plan.anchored)
     sums = [Moments(plan) for _ in range(2)]
@@ -149,7 +149,7 @@ def test_weights_undo_a_policy_that_looks_at_the_history():
 
     log = simulate("loadunload", 3000, 20, seed=2, chances=lazy)
     assert log.propensities is not None
-    estimated = Plan.of(Survey.of([log]), policy="estimated")
+    estimated = WindowPlan.of(Survey.of([log]), policy="estimated")
     said = propensities(log, "estimated", estimated.policies)
     assert np.abs(said - log.propensities).max() < 0.2
     assert np.abs(said - log.propensities).mean() < 0.02
@@ -158,13 +158,13 @@ def test_weights_undo_a_policy_that_looks_at_the_history():
 def test_bad_questions():
     blank = Trajectories(("a",), ("x",), *([], [], [0], []))  # pyright: ignore
     with pytest.raises(InputError, match="no rewards"):
-        Plan.of(Survey.of([blank]))
+        WindowPlan.of(Survey.of([blank]))
     silent = from_arrays([[0]], [[0]], [[1.0]])
     with pytest.raises(InputError, match="no propensities"):
-        Plan.of(Survey.of([silent]), policy="logged")
+        WindowPlan.of(Survey.of([silent]), policy="logged")
     with pytest.raises(InputError, match="policy: read 'known', expected one of logged"):
-        Plan.of(Survey.of([silent]), policy="known")
+        WindowPlan.of(Survey.of([silent]), policy="known")
     with pytest.raises(InputError, match="log is empty"):
         Survey.of([])
     with pytest.raises(InputError, match="other names"):
-        Moments(Plan.of(Survey.of([silent]))).add(LOG)
+        Moments(WindowPlan.of(Survey.of([silent]))).add(LOG)

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 
 from rpsr import domains
-from rpsr.learning import Plan
+from rpsr.learning import WindowPlan
 from rpsr.logs import Trajectories
 
 
@@ -61,4 +61,4 @@ def whole_plan(model, tests, histories, **options):
     largest = float(np.abs(model.rewards).max())
     scale = float(2.0 ** np.ceil(np.log2(largest)))
     names = (model.actions, model.observations)
-    return Plan(*names, words(tests), words(tests), words(histories), scale, **options)
+    return WindowPlan(*names, words(tests), words(tests), words(histories), scale, **options)

@@ -6,7 +6,7 @@ from rpsr.learning.enough import Enough, psr_enough
 from rpsr.learning.learned import Assessment, assess, filtered, learned_model
 from rpsr.learning.moments import Moments
 from rpsr.learning.moments_hankel import Hankel, hankel
-from rpsr.learning.moments_plan import Plan, Survey
+from rpsr.learning.moments_plan import Survey, WindowPlan
 from rpsr.learning.propensities import Overlap
 from rpsr.learning.spectral import SpectralPSR, SpectralRPSR
 
@@ -18,10 +18,10 @@ __all__ = [
     "Hankel",
     "Moments",
     "Overlap",
-    "Plan",
     "SpectralPSR",
     "SpectralRPSR",
     "Survey",
+    "WindowPlan",
     "assess",
     "filtered",
     "hankel",

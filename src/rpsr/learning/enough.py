@@ -27,7 +27,7 @@ from rpsr.learning.base import Logs, pieces
 from rpsr.learning.learned import chunks_of
 from rpsr.learning.moments import Moments
 from rpsr.learning.moments_hankel import Hankel, hankel
-from rpsr.learning.moments_plan import Plan, Survey
+from rpsr.learning.moments_plan import Survey, WindowPlan
 from rpsr.learning.rank import noise_level, rank_cut
 from rpsr.learning.spectral_fit import Scales, scales, singular_values
 
@@ -73,7 +73,7 @@ def psr_enough(
     tolerance: the share that does not matter. repeats: bootstrap samples for the interval.
     """
     survey = Survey.of(chunks_of(trajectories), max(tests, histories))
-    plan = Plan.of(survey, tests=tests, histories=histories, policy=policy, cells=CELLS)
+    plan = WindowPlan.of(survey, tests=tests, histories=histories, policy=policy, cells=CELLS)
     groups = [Moments(plan) for _ in range(GROUPS)]
     for group, part in pieces(trajectories, GROUPS):
         groups[group].add(part)

@@ -30,7 +30,7 @@ from rpsr.learning.moments_kernels import (
     WEIGHT,
     WEIGHT2,
 )
-from rpsr.learning.moments_plan import Plan, Word
+from rpsr.learning.moments_plan import WindowPlan, Word
 
 PSEUDO = 2.0  # counts
 
@@ -46,7 +46,7 @@ class Hankel:
     samples: how many windows the means are over.
     """
 
-    plan: Plan
+    plan: WindowPlan
     values: Floats
     variances: Floats
     samples: float
@@ -129,12 +129,12 @@ def _ratio(above: Floats, below: Floats, otherwise: Floats | float) -> Floats:
     return np.divide(above, below, out=out, where=below > 0)
 
 
-def heads_of(plan: Plan) -> list[Word]:
+def heads_of(plan: WindowPlan) -> list[Word]:
     """Nothing, then each pair: what may come before an intent."""
     return [(), *((pair,) for pair in range(plan.n_pairs))]
 
 
-def gather(plan: Plan, tests: Floats, rewards: Floats, heads: list[Word]) -> Floats:
+def gather(plan: WindowPlan, tests: Floats, rewards: Floats, heads: list[Word]) -> Floats:
     """(U, H) by word and (Z, A, H) by word and action, as (heads, I, H)."""
     words = np.array([[plan.nodes[head + test] for test in plan.tests] for head in heads])
     paid = np.array([[plan.nodes[head + test] for test in plan.reward_tests] for head in heads])
