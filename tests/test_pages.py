@@ -21,6 +21,8 @@ PAGES = [
     "reference/gallery.md",
     "tutorials/learning.md",
     "tutorials/load-unload.md",
+    "explanation/learning.md",
+    "howto/your-own-logs.md",
 ]
 BLOCK = re.compile(r"^```(python)\n(.*?)^```\n(?:```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
 

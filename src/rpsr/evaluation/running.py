@@ -15,6 +15,7 @@ from rpsr.evaluation.stochastic import StochasticController, cumulative
 from rpsr.evaluation.systems import FilteredStates, HiddenStates
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.logs.trajectories import Trajectories
+from rpsr.models.domain import Unknown
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.policies import AlphaPolicy, Policy, StagedPolicy
@@ -63,7 +64,17 @@ class Job:
     @property
     def serial(self) -> bool:
         """Whether the policy is one object that is asked, which only one thread may do."""
-        return not isinstance(self.policy, StochasticController | AlphaPolicy | StagedPolicy)
+        return not isinstance(self.policy, StochasticController) and not self._batched
+
+    @property
+    def _batched(self) -> bool:
+        """Whether the states of all episodes can be filtered together.
+
+        Not those of a learned model, whose filter must be able to start again.
+        """
+        policy = self.policy
+        greedy = isinstance(policy, AlphaPolicy | StagedPolicy)
+        return greedy and not isinstance(policy.model.domain, Unknown)
 
     def run(self, rng: np.random.Generator, batch: int) -> Log:
         """One block of episodes."""
@@ -72,7 +83,7 @@ class Job:
             if isinstance(self.sampler, HiddenStates):
                 return self._compiled(rng, batch, policy, self.sampler)
             return self._together(rng, batch, _Table(policy))
-        if isinstance(policy, AlphaPolicy | StagedPolicy):
+        if isinstance(policy, AlphaPolicy | StagedPolicy) and self._batched:
             return self._together(rng, batch, _Filtered(policy))
         asked = _Asked(policy, len(self.system.actions))
         logs = [vars(self._together(rng, 1, asked)) for _ in range(batch)]

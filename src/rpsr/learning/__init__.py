@@ -10,7 +10,7 @@ from rpsr.learning.last_k import LastKTable
 from rpsr.learning.learned import Assessment, assess, filtered, learned_model
 from rpsr.learning.moments import Moments
 from rpsr.learning.moments_hankel import Hankel, hankel
-from rpsr.learning.moments_plan import Plan, Survey
+from rpsr.learning.moments_plan import Survey, WindowPlan
 from rpsr.learning.off_policy import OffPolicyEstimate, off_policy_value
 from rpsr.learning.propensities import Overlap
 from rpsr.learning.spectral import SpectralPSR, SpectralRPSR
@@ -29,10 +29,10 @@ __all__ = [
     "OffPolicyEstimate",
     "Option",
     "Overlap",
-    "Plan",
     "SpectralPSR",
     "SpectralRPSR",
     "Survey",
+    "WindowPlan",
     "assess",
     "bootstrap",
     "choose",

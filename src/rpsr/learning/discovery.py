@@ -50,8 +50,9 @@ class DiscoveredRPSR(Estimator):
     others find their own. repeats: bootstrap samples for the stability, from `seed`. The rest is as
     in `SpectralRPSR`.
 
-    Fitted: model_, rank_, core_ (intents), core_histories_ (tests, most recent pair last; None for
-    the constant and the start), stability_ (the share of samples that chose each core intent).
+    Fitted: `model_`, `rank_`, `core_` (intents), `core_histories_` (tests, most recent pair last;
+    None for the constant and the start), `stability_` (the share of samples that chose each core
+    intent).
     """
 
     algorithm: Algorithm = "pivoted"

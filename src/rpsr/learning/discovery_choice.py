@@ -10,7 +10,7 @@ from scipy.linalg import qr
 
 from rpsr.io.records import Floats
 from rpsr.learning.moments_hankel import Hankel
-from rpsr.learning.moments_plan import Plan, Word
+from rpsr.learning.moments_plan import WindowPlan, Word
 from rpsr.learning.rank import noise_level, rank_cut
 from rpsr.learning.spectral_fit import Scales
 from rpsr.predictive.futures import ZETA, Intent, Interaction, Test
@@ -81,7 +81,7 @@ def _pivots(matrix: Floats) -> tuple[int, ...]:
     return tuple(sorted(int(column) for column in order[: len(matrix)]))
 
 
-def intent_word(plan: Plan, row: int) -> tuple[Word, int]:
+def intent_word(plan: WindowPlan, row: int) -> tuple[Word, int]:
     """The test of an intent, and its last action, -1 for zeta."""
     if row < len(plan.tests):
         return plan.tests[row], -1
@@ -89,18 +89,18 @@ def intent_word(plan: Plan, row: int) -> tuple[Word, int]:
     return plan.reward_tests[test], action
 
 
-def intent_of(plan: Plan, row: int) -> Intent:
+def intent_of(plan: WindowPlan, row: int) -> Intent:
     """The intent behind a row, with its names."""
     word, action = intent_word(plan, row)
     return Intent(_test(plan, word), ZETA if action < 0 else plan.action_names[action])
 
 
-def history_of(plan: Plan, column: int) -> Test | None:
+def history_of(plan: WindowPlan, column: int) -> Test | None:
     """The last pairs behind a history feature; None for the constant and the start."""
     return None if column < 2 else _test(plan, plan.histories[column - 1])
 
 
-def _test(plan: Plan, word: Word) -> Test:
+def _test(plan: WindowPlan, word: Word) -> Test:
     n = len(plan.observation_names)
     return Test(
         tuple(

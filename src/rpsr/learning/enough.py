@@ -1,15 +1,15 @@
 """Is a PSR enough for these rewards? The paper's accuracy condition, asked of a log.
 
 A PSR carries the rewards if, over histories, the expected reward of every action is a linear
-function of the predictions of tests: the rows of the reward intents lie in the span of the rows of
-tests. With both rows as functions of the history, E[r | h, a] and p(q | h), the statistic is
+function of the predictions of tests: if the matrix of all intents by histories has the rank of its
+rows of tests. Half of the log shows in which directions histories differ at all, V. The other half
+is cut in two, so that products of the two are free of noise: G = Z1^T Z2 with Z = (rows of tests) V
+says in which of these directions tests differ too. What rewards do in the rest, a PSR forgets:
 
-    share = |reward rows outside of the span|^2 / |reward rows minus their mean|^2,
+    share = |rewards in directions where tests do not differ|^2 / |rewards minus their mean|^2,
 
-histories weighted by how often they occur: the part of what history says about rewards that a PSR
-forgets, 0 where it is enough, up to 1. Noise would make every row stick out of every span, so each
-square is a product of two halves of the log, whose noise is independent. The interval comes from
-resampling groups of episodes within each half.
+histories weighted by how often they occur, 0 where a PSR is enough, up to 1. The halves change
+roles, and the interval comes from resampling groups of episodes.
 
 Only histories of a few pairs, and only those the log visits, are looked at.
 """
@@ -22,17 +22,18 @@ from typing import Literal
 import numpy as np
 
 from rpsr.errors import InputError
-from rpsr.io.records import Floats
+from rpsr.io.records import Floats, Ints
 from rpsr.learning.base import Logs, pieces
 from rpsr.learning.learned import chunks_of
 from rpsr.learning.moments import Moments
 from rpsr.learning.moments_hankel import Hankel, hankel
-from rpsr.learning.moments_plan import Plan, Survey
+from rpsr.learning.moments_plan import Survey, WindowPlan
 from rpsr.learning.rank import noise_level, rank_cut
-from rpsr.learning.spectral_fit import scales, singular_values
+from rpsr.learning.spectral_fit import Scales, scales, singular_values
 
-GROUPS = 20  # of episodes, half of them in each half of the log
-SPARE = 3  # directions kept beyond the rank of tests, in case that is underestimated
+GROUPS = 40  # of episodes, ten in each quarter of the log
+SPARE = 1  # directions looked at beyond those that stand out of the noise
+SIGMAS = 3.0  # standard errors from which on tests differ in a direction
 CELLS = 2**20  # numbers in the moments of one group
 NOTHING = 1e-3  # the share of the rewards' variance below which history says nothing about them
 
@@ -64,7 +65,7 @@ def psr_enough(
     histories: int = 3,
     tolerance: float = 0.05,
     level: float = 0.95,
-    repeats: int = 100,
+    repeats: int = 30,
     seed: int = 0,
 ) -> Enough:
     """Ask a log whether a PSR is enough for its rewards.
@@ -72,24 +73,24 @@ def psr_enough(
     tolerance: the share that does not matter. repeats: bootstrap samples for the interval.
     """
     survey = Survey.of(chunks_of(trajectories), max(tests, histories))
-    plan = Plan.of(survey, tests=tests, histories=histories, policy=policy, cells=CELLS)
+    plan = WindowPlan.of(survey, tests=tests, histories=histories, policy=policy, cells=CELLS)
     groups = [Moments(plan) for _ in range(GROUPS)]
     for group, part in pieces(trajectories, GROUPS):
         groups[group].add(part)
     if min(group.windows for group in groups) == 0:
         raise InputError(f"the log is too short: expected at least {GROUPS} episodes or stretches")
-    halves = (np.arange(0, GROUPS, 2), np.arange(1, GROUPS, 2))
-    whole = hankel(_total(groups, np.arange(GROUPS)))
+    parts = np.arange(GROUPS).reshape(-1, 4).T  # four quarters of the log
+    whole = hankel(_total(groups, np.arange(GROUPS)), operators=False)
     scale = scales(whole, "scaled", rewards=False)
     psr_rank = rank_cut(singular_values(whole, scale), noise_level(whole, scale))
-    everything = scales(whole, "scaled")
-    rpsr_rank = rank_cut(singular_values(whole, everything), noise_level(whole, everything))
-    missed, told, floor = _shares(groups, halves, psr_rank)
+    scale = scales(whole, "scaled")
+    rpsr_rank = rank_cut(singular_values(whole, scale), noise_level(whole, scale))
+    missed, told, floor = _shares(groups, parts, scale, rpsr_rank)
     rng = np.random.default_rng(seed)
     samples: list[float] = []
     for _ in range(repeats):
-        drawn = tuple(rng.choice(half, len(half)) for half in halves)
-        a, b, _ = _shares(groups, drawn, psr_rank)
+        drawn = np.array([rng.choice(part, len(part)) for part in parts])
+        a, b, _ = _shares(groups, drawn, scale, rpsr_rank)
         samples.append(a / max(b, floor))
     tail = (1 - level) / 2
     low, high = (float(q) for q in np.quantile(samples, [tail, 1 - tail]))
@@ -104,7 +105,7 @@ def psr_enough(
     )
 
 
-def _total(groups: list[Moments], chosen: np.ndarray) -> Moments:
+def _total(groups: list[Moments], chosen: Ints) -> Moments:
     """The moments of some groups together; one may come more than once."""
     total = Moments(groups[0].plan)
     for group in chosen.tolist():
@@ -115,32 +116,54 @@ def _total(groups: list[Moments], chosen: np.ndarray) -> Moments:
 
 
 def _shares(
-    groups: list[Moments], halves: tuple[np.ndarray, ...], rank: int
+    groups: list[Moments], parts: Ints, scale: Scales, rank: int
 ) -> tuple[float, float, float]:
-    """Mean squares: what a PSR misses, what histories say, what counts as nothing."""
-    parts = [hankel(_total(groups, half)) for half in halves]
-    whole = hankel(_total(groups, np.concatenate(halves)))
-    weights = np.divide(
-        1.0, whole.features, out=np.zeros_like(whole.features), where=whole.features > 0
-    )
-    columns = np.sqrt(weights)
-    scale = scales(whole, "scaled", rewards=False)
-    tests = whole.values[0, : whole.n_tests] * scale.rows[: whole.n_tests, None] * columns
-    _, _, v = np.linalg.svd(tests, full_matrices=False)
-    span = v[: rank + SPARE]
-    size = whole.features.sum() * len(whole.immediate)
-    first, second = (_rewards(part, columns) for part in parts)
-    missed = float((_outside(first, span) * _outside(second, span)).sum() / size)
-    constant = (whole.features * columns)[None]
-    constant = constant / np.linalg.norm(constant)
-    told = float((_outside(first, constant) * _outside(second, constant)).sum() / size)
-    return missed, told, NOTHING * float((first * second).sum() / size) + 1e-12
+    """Mean squares: what a PSR misses, what histories say, what counts as nothing.
+
+    parts (4, k): the groups of the four quarters of the log.
+    """
+    quarters = [hankel(_total(groups, part), operators=False) for part in parts]
+    halves = [hankel(_total(groups, parts[k : k + 2].ravel()), operators=False) for k in (0, 2)]
+    found = [
+        _missed(halves[0], (quarters[2], quarters[3]), scale, rank),
+        _missed(halves[1], (quarters[0], quarters[1]), scale, rank),
+    ]
+    missed, told, everything = np.mean(found, axis=0).tolist()
+    return missed, told, NOTHING * everything + 1e-12
 
 
-def _rewards(part: Hankel, columns: Floats) -> Floats:
-    """Expected rewards of every action, (A, H), each history by the root of its weight."""
-    return part.values[0, part.immediate] * columns
+def _missed(
+    half: Hankel, quarters: tuple[Hankel, Hankel], scale: Scales, rank: int
+) -> tuple[float, float, float]:
+    """What rewards do where tests do not differ, what they do at all, and their mean square."""
+    features = half.features
+    whole, first, second = (_centred(part, features) for part in (half, *quarters))
+    scaled = scale.rows[:, None] * whole * scale.columns
+    _, s, v = np.linalg.svd(scaled, full_matrices=False)
+    directions = v[: min(rank - 1 + SPARE, int((s > s[0] * 1e-12).sum()))]  # (n, H)
+    tests = slice(half.n_tests)
+    grid = scale.rows[tests, None] * scale.columns
+    z1, z2 = ((part[tests] * grid) @ directions.T for part in (first, second))
+    values, vectors = np.linalg.eigh((z1.T @ z2 + z2.T @ z1) / 2)
+    noise1, noise2 = ((q.variances[0, tests] * grid**2) @ directions.T**2 for q in quarters)
+    # The standard error of a sum, over tests, of products of two independent noises.
+    error = float(np.sqrt((noise1.mean(axis=1) * noise2.mean(axis=1)).sum()))
+    alike = vectors[:, values < SIGMAS * error]  # where tests do not differ
+    # Back from scaled columns to histories weighted by how often they occur.
+    root = np.sqrt(np.where(features > 0, features, np.inf)) * scale.columns
+    r1, r2 = ((part[half.immediate] * scale.columns) @ directions.T for part in (first, second))
+    size = features.sum() * len(half.immediate)
+
+    def product(keep: Floats) -> float:
+        rows = [(r @ keep @ keep.T @ directions) / root for r in (r1, r2)]
+        return float((rows[0] * rows[1]).sum() / size)
+
+    means = half.values[0, half.immediate, 0]
+    return product(alike), product(np.eye(len(directions))), float((means**2).mean())
 
 
-def _outside(rows: Floats, span: Floats) -> Floats:
-    return rows - (rows @ span.T) @ span
+def _centred(part: Hankel, features: Floats) -> Floats:
+    """What each history changes in each expectation, (I, H), by the weights of the features."""
+    known = part.features > 0
+    given = np.divide(part.values[0], part.features, out=np.zeros_like(part.values[0]), where=known)
+    return np.where(known, given - given[:, :1], 0.0) * features

@@ -29,7 +29,7 @@ from rpsr.errors import InputError
 from rpsr.io.archive import read_archive, write_archive
 from rpsr.io.records import Floats, Ints
 from rpsr.learning.moments_kernels import SQUARE_UNIT, UNIT, WEIGHT, WEIGHT2, add_windows
-from rpsr.learning.moments_plan import Plan, Survey
+from rpsr.learning.moments_plan import Survey, WindowPlan
 from rpsr.learning.propensities import Overlap
 from rpsr.logs import Trajectories
 
@@ -45,7 +45,7 @@ class Moments:
     windows there were, smallest the smallest propensity.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: WindowPlan) -> None:
         shape = (len(plan.nodes), plan.features)
         self.plan = plan
         self.nodes: Ints = np.zeros(shape, dtype=np.int64)
@@ -57,13 +57,15 @@ class Moments:
 
     @staticmethod
     def of(
-        chunks: Iterable[Trajectories], plan: Plan | None = None, progress: Progress | None = None
+        chunks: Iterable[Trajectories],
+        plan: WindowPlan | None = None,
+        progress: Progress | None = None,
     ) -> Moments:
         """The moments of a log, in one pass (after a survey, where no plan is given).
 
         progress: told the number of steps of each chunk as it is done.
         """
-        moments = Moments(plan or Plan.of(Survey.of(chunks)))
+        moments = Moments(plan or WindowPlan.of(Survey.of(chunks)))
         for chunk in chunks:
             moments.add(chunk)
             if progress is not None:
@@ -151,7 +153,7 @@ class Moments:
                 arrays[f"policy.{k}"]
                 for k in range(sum(name.startswith("policy.") for name in arrays))
             )
-            plan = Plan(
+            plan = WindowPlan(
                 tuple(header["actions"]),
                 tuple(header["observations"]),
                 _words(header["tests"]),
@@ -176,7 +178,7 @@ def _words(lists: list[list[int]]) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(map(int, word)) for word in lists)
 
 
-def same_plan(a: Plan, b: Plan) -> bool:
+def same_plan(a: WindowPlan, b: WindowPlan) -> bool:
     """Whether moments made to two plans mean the same."""
     if a is b:
         return True

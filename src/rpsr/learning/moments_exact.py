@@ -9,11 +9,11 @@ import numpy as np
 
 from rpsr.io.records import Floats
 from rpsr.learning.moments_hankel import Hankel, gather, heads_of
-from rpsr.learning.moments_plan import Plan
+from rpsr.learning.moments_plan import WindowPlan
 from rpsr.models import LinearModel
 
 
-def exact_hankel(model: LinearModel, plan: Plan, steps: int, samples: float = 1e6) -> Hankel:
+def exact_hankel(model: LinearModel, plan: WindowPlan, steps: int, samples: float = 1e6) -> Hankel:
     """Exact expectations for episodes of a uniform policy, over their first `steps` steps.
 
     samples: the length of log whose variances to attach, those of counting probabilities.

@@ -30,7 +30,7 @@ from rpsr.learning.moments_kernels import (
     WEIGHT,
     WEIGHT2,
 )
-from rpsr.learning.moments_plan import Plan, Word
+from rpsr.learning.moments_plan import WindowPlan, Word
 
 PSEUDO = 2.0  # counts
 
@@ -46,7 +46,7 @@ class Hankel:
     samples: how many windows the means are over.
     """
 
-    plan: Plan
+    plan: WindowPlan
     values: Floats
     variances: Floats
     samples: float
@@ -73,8 +73,8 @@ class Hankel:
         return bool(self.features[1] > 0)
 
 
-def hankel(moments: Moments) -> Hankel:
-    """The expectations that moments estimate."""
+def hankel(moments: Moments, *, operators: bool = True) -> Hankel:
+    """The expectations that moments estimate; without those for operators, slice 0 alone."""
     plan, windows = moments.plan, max(moments.windows, 1)
     nodes = moments.nodes / UNIT
     weight = moments.stats[..., WEIGHT] / UNIT
@@ -90,8 +90,9 @@ def hankel(moments: Moments) -> Hankel:
     p[0] = nodes[0] / windows
     square[0] = p[0] ** 2
     ratio0 = np.full(len(nodes), 1.0 / n_observations)  # whatever came before
+    needed = set(plan.nodes if operators else (*plan.tests, *plan.reward_tests))
     for word, node in plan.nodes.items():
-        if not word:
+        if not word or word not in needed:
             continue
         parent, action = plan.nodes[word[:-1]], word[-1] // n_observations
         below, n = weight[plan.rows[parent], action], count[plan.rows[parent], action]
@@ -119,7 +120,7 @@ def hankel(moments: Moments) -> Hankel:
     r = p[at, None] * mean
     vr = v[at, None] * (mean**2 + spread0) + square[at, None] * shy / (count + 1)
     vr += floor[at, None, None] * max(float(spread0.max(initial=0.0)), 1e-12)
-    heads = heads_of(plan)
+    heads = heads_of(plan) if operators else [()]
     return Hankel(plan, gather(plan, p, r, heads), gather(plan, v, vr, heads), float(windows))
 
 
@@ -128,12 +129,12 @@ def _ratio(above: Floats, below: Floats, otherwise: Floats | float) -> Floats:
     return np.divide(above, below, out=out, where=below > 0)
 
 
-def heads_of(plan: Plan) -> list[Word]:
+def heads_of(plan: WindowPlan) -> list[Word]:
     """Nothing, then each pair: what may come before an intent."""
     return [(), *((pair,) for pair in range(plan.n_pairs))]
 
 
-def gather(plan: Plan, tests: Floats, rewards: Floats, heads: list[Word]) -> Floats:
+def gather(plan: WindowPlan, tests: Floats, rewards: Floats, heads: list[Word]) -> Floats:
     """(U, H) by word and (Z, A, H) by word and action, as (heads, I, H)."""
     words = np.array([[plan.nodes[head + test] for test in plan.tests] for head in heads])
     paid = np.array([[plan.nodes[head + test] for test in plan.reward_tests] for head in heads])

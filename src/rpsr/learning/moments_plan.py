@@ -121,7 +121,7 @@ def _closed(words: list[Word], most: int, shorter: slice) -> tuple[Word, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class WindowPlan:
     """What moments hold: words for tests and for histories, and how actions are weighted.
 
     tests: words, closed under prefixes; each followed by zeta is an intent.
@@ -152,7 +152,7 @@ class Plan:
         max_histories: int = 400,
         cells: int = CELLS,
         anchored: bool = False,
-    ) -> Plan:
+    ) -> WindowPlan:
         """The plan for a surveyed log: tests and histories of up to so many pairs.
 
         max_histories, cells: bounds on the number of histories, and on the memory of the moments.
@@ -173,7 +173,7 @@ class Plan:
         paid = max(int(most / (4 * n_actions)), 1)
         rewarded = _closed(survey.frequent(tests, paid), max(paid, 1 + n_pairs), slice(None, -1))
         largest = survey.largest_reward
-        return Plan(
+        return WindowPlan(
             survey.action_names,
             survey.observation_names,
             future,

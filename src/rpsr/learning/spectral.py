@@ -12,7 +12,7 @@ from rpsr.learning.base import Estimator, Logs, Part
 from rpsr.learning.learned import chunks_of, learned_model
 from rpsr.learning.moments import Moments
 from rpsr.learning.moments_hankel import Hankel, hankel
-from rpsr.learning.moments_plan import CELLS, Plan, Survey
+from rpsr.learning.moments_plan import CELLS, Survey, WindowPlan
 from rpsr.learning.propensities import Overlap
 from rpsr.learning.rank import BEYOND, LARGEST_RANK, Trial, choose_rank, noise_level, rank_cut
 from rpsr.learning.spectral_fit import scales, singular_values, spectral_parameters
@@ -31,10 +31,10 @@ class SpectralRPSR(Estimator):
     their typical error) or 'variance' (every cell by its own). policy: how actions were chosen.
     tests, histories: the longest, in pairs. starts: 'episodic', or 'stationary' for one long
     recording whose beginning is no different. discount, name: of the model. max_histories, cells:
-    bounds on memory, see `Plan.of`.
+    bounds on memory, see `WindowPlan.of`.
 
-    Fitted: model_, rank_, singular_values_, noise_level_, overlap_, trials_ (what each rank was
-    worth, where it was chosen), hankel_, plan_.
+    Fitted: `model_`, `rank_`, `singular_values_`, `noise_level_`, `overlap_`, `trials_` (what each
+    rank was worth, where it was chosen), `hankel_`, `plan_`.
     """
 
     _with_rewards: ClassVar[bool] = True  # whether they take part in the state
@@ -58,7 +58,7 @@ class SpectralRPSR(Estimator):
     overlap_: Overlap = field(init=False, repr=False)
     trials_: tuple[Trial, ...] = field(init=False, repr=False)
     hankel_: Hankel = field(init=False, repr=False)
-    plan_: Plan = field(init=False, repr=False)
+    plan_: WindowPlan = field(init=False, repr=False)
 
     def fit(self, trajectories: Logs) -> Self:
         """Learn from a log, in memory or as a stream, which is gone through a few times."""
@@ -111,10 +111,10 @@ class SpectralRPSR(Estimator):
             if getattr(self, name) < 1:
                 raise InputError(f"{name}: read {getattr(self, name)}, expected 1 or more")
 
-    def _plan(self, survey: Survey) -> Plan:
+    def _plan(self, survey: Survey) -> WindowPlan:
         if self.policy == "blind":
             warnings.warn(BLIND, stacklevel=3)
-        return Plan.of(
+        return WindowPlan.of(
             survey,
             tests=self.tests,
             histories=self.histories,

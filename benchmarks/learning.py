@@ -1,0 +1,185 @@
+"""What spectral estimators make of a log: how well they predict, how error falls, how fast it is.
+
+    python benchmarks/learning.py --prediction [--steps N...] [--runs N] [--corpus DIR]
+    python benchmarks/learning.py --consistency [--figure FILE]
+    python benchmarks/learning.py --speed
+
+--prediction: one trajectory of random actions; mean squared error, an observation and step, of the
+one-step predictions on a fresh trajectory of 50,000 steps against the true model's (its first 500
+steps left out: the learned model does not know where it starts). The rank of the true PSR is given.
+Beside it, what the toolkit `tom` (M. Thon) reached with its plain and its weighted estimator, from
+the published settings, on the same kind of data. The bridge is not a built-in domain: it needs the
+folder of the classic files.
+
+--consistency: the root of the same error for growing logs, which should fall as steps^-1/2.
+
+--speed: seconds on this machine from a log of a million steps in memory to a model of rank 20.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one core
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+from numba import njit
+
+from rpsr import POMDP
+from rpsr.learning import SpectralPSR, SpectralRPSR, filtered
+from rpsr.logs import Trajectories
+from rpsr.sources import load_pomdp
+
+DOMAINS = {  # rank of the PSR; errors of tom, plain and weighted, at 10^4, 10^5 and 10^6 steps
+    "tiger": (2, (3.8e-4, 4.2e-5, 5.4e-6), (4.4e-4, 4.4e-5, 4.0e-6)),
+    "paint": (2, (1.1e-3, 8.9e-5, 8.9e-5), (3.2e-4, 4.1e-5, 3.6e-6)),
+    "bridge-repair.POMDP": (5, (2.1e-2, 6e-3, 2.7e-2), (8.5e-3, 7.3e-4, 5.6e-5)),
+    "network": (7, (2.0e-2, 7e-3, 7e-3), (4.4e-3, 1.6e-3, 8.0e-5)),
+    "shuttle": (7, (6.6e-3, 2.2e-3, 7.6e-4), (1.2e-3, 8.4e-5, 8.4e-6)),
+    "4x3": (10, (2.0e-2, 1.6e-2, 3.5e-2), (8.7e-3, 1.1e-3, 1.1e-4)),
+    "cheese": (11, (1.7e-2, 2.1e-2, 1.4e-3), (2.3e-3, 1.3e-3, 4.7e-5)),
+}
+WEIGHTINGS = ("plain", "scaled", "variance")
+TEST_STEPS, BURN_IN = 50_000, 500
+
+
+@njit(cache=True)
+def _walk(joint, state, draws):
+    """Actions and observations of one trajectory; joint (A, S, S * O) is cumulated."""
+    n_actions, n_states, width = joint.shape
+    n_observations = width // n_states
+    actions = np.empty(len(draws), dtype=np.int64)
+    seen = np.empty(len(draws), dtype=np.int64)
+    states = np.empty(len(draws), dtype=np.int64)
+    for t in range(len(draws)):
+        a = min(int(draws[t, 0] * n_actions), n_actions - 1)
+        row = joint[a, state]
+        both = min(np.searchsorted(row, draws[t, 1] * row[-1], side="right"), width - 1)
+        actions[t], states[t], seen[t] = a, state, both % n_observations
+        state = both // n_observations
+    return actions, seen, states
+
+
+def trajectory(pomdp: POMDP, steps: int, seed: int) -> Trajectories:
+    """One trajectory of uniformly random actions."""
+    model = pomdp.belief_model()
+    n_actions, n_observations, n = model.operators.shape
+    joint = np.array(
+        [
+            np.stack([model.operators.matrix(a, o) for o in range(n_observations)], axis=-1)
+            for a in range(n_actions)
+        ]
+    ).reshape(n_actions, n, n * n_observations)
+    rng = np.random.default_rng(seed)
+    first = int(rng.choice(n, p=model.start))
+    actions, seen, states = _walk(np.cumsum(joint, axis=2), first, rng.random((steps, 2)))
+    return Trajectories(
+        model.actions,
+        model.observations,
+        actions,
+        seen,
+        np.array([0, steps]),
+        np.array([False]),
+        rewards=model.rewards[states, actions],
+    )
+
+
+def find(name: str, corpus: Path | None) -> POMDP | None:
+    """A built-in domain, or a file of the corpus."""
+    if not name.endswith(".POMDP"):
+        return load_pomdp(name)
+    return None if corpus is None else load_pomdp(str(corpus / name))
+
+
+def errors(pomdp: POMDP, rank: int, steps: int, runs: int, weightings=WEIGHTINGS) -> dict:
+    """The squared errors of each weighting, one a run."""
+    test = trajectory(pomdp, TEST_STEPS, 10**6)
+    truth = filtered(pomdp.belief_model(), test).predictions
+    found: dict[str, list[float]] = {weighting: [] for weighting in weightings}
+    for run in range(runs):
+        log = trajectory(pomdp, steps, run)
+        for weighting in weightings:
+            estimator = SpectralPSR(rank=rank, weighting=weighting, starts="stationary")
+            said = filtered(estimator.fit(log).model_, test).predictions
+            found[weighting].append(float(((said - truth) ** 2)[BURN_IN:].mean()))
+    return found
+
+
+def prediction(args: argparse.Namespace) -> None:
+    """The table of prediction errors."""
+    cells = "".join(f"{w:>10}" for w in WEIGHTINGS)
+    print(f"{'domain':22}{'steps':>9}{cells}{'tom plain':>13}{'weighted':>13}")
+    for name, (rank, plain, weighted) in DOMAINS.items():
+        pomdp = find(name, args.corpus)
+        if pomdp is None:
+            print(f"{name:22} needs --corpus")
+            continue
+        for steps in args.steps:
+            found = errors(pomdp, rank, steps, args.runs)
+            column = {10**4: 0, 10**5: 1, 10**6: 2}.get(steps)
+            theirs = [] if column is None else [plain[column], weighted[column]]
+            known = "".join(f"{error:>13.1e}" for error in theirs)
+            ours = "".join(f"{np.mean(found[w]):>10.1e}" for w in WEIGHTINGS)
+            print(f"{name:22}{steps:>9}{ours}{known}", flush=True)
+
+
+def consistency(args: argparse.Namespace) -> None:
+    """Error against the length of the log."""
+    lengths = [1000 * 2**k for k in range(0, 11, 2)]
+    curves = {}
+    for name in ("tiger", "network", "4x3"):
+        pomdp = load_pomdp(name)
+        found = [
+            errors(pomdp, DOMAINS[name][0], n, args.runs, ("scaled",))["scaled"] for n in lengths
+        ]
+        curves[name] = [float(np.sqrt(np.mean(part))) for part in found]
+        slope = np.polyfit(np.log(lengths), np.log(curves[name]), 1)[0]
+        shown = " ".join(f"{value:.2e}" for value in curves[name])
+        print(f"{name:10} root mean square error {shown}; falls as steps^{slope:.2f}", flush=True)
+    if args.figure:
+        import matplotlib.pyplot as plt
+
+        figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
+        for name, curve in curves.items():
+            axes.loglog(lengths, curve, "o-", label=name)
+        guide = np.array(lengths, dtype=float)
+        axes.loglog(guide, 0.5 * (guide / guide[0]) ** -0.5, "k:", label="steps$^{-1/2}$")
+        axes.set_xlabel("steps of log")
+        axes.set_ylabel("error of one-step predictions")
+        axes.legend()
+        figure.savefig(args.figure, dpi=150)
+
+
+def speed(args: argparse.Namespace) -> None:
+    """Seconds from a million steps in memory to a model of rank 20."""
+    for name in ("4x3", "cheese", "shuttle"):
+        log = trajectory(load_pomdp(name), 10**6, 0)
+        for weighting in WEIGHTINGS:
+            times = []
+            for _ in range(2):  # the first run compiles or loads kernels
+                began = time.process_time()
+                SpectralRPSR(rank=20, weighting=weighting, starts="stationary").fit(log)
+                times.append(time.process_time() - began)
+            print(f"{name:10} {weighting:10} {times[-1]:6.2f} s", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    for name in ("prediction", "consistency", "speed"):
+        parser.add_argument(f"--{name}", action="store_true")
+    parser.add_argument("--steps", type=int, nargs="+", default=[10**4, 10**5, 10**6])
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--corpus", type=Path)
+    parser.add_argument("--figure", type=Path)
+    args = parser.parse_args()
+    for job in (prediction, consistency, speed):
+        if getattr(args, job.__name__):
+            job(args)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+"""Moments: integers that add up in any order, and expectations that are those of the model."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.learning.worlds import simulate, whole_plan
+
+from rpsr import domains
+from rpsr.errors import InputError
+from rpsr.learning import Moments, Survey, WindowPlan, hankel
+from rpsr.learning.moments import extended
+from rpsr.learning.moments_exact import exact_hankel
+from rpsr.learning.moments_kernels import UNIT, add_windows, count_contexts
+from rpsr.learning.propensities import propensities
+from rpsr.logs import Trajectories, from_arrays
+
+LOG = simulate("loadunload", 40, 8, seed=1)
+
+
+def random_log(seed, episodes=6):
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(0, 9, episodes)
+    rows = [rng.integers(0, 2, n) for n in lengths]
+    return from_arrays(
+        rows,
+        [rng.integers(0, 3, n) for n in lengths],
+        [rng.normal(size=n) for n in lengths],
+        propensities=[rng.uniform(0.1, 1, n) for n in lengths],
+        terminated=rng.random(episodes) < 0.5,
+        action_names=["a", "b"],
+        observation_names=["x", "y", "z"],
+    )
+
+
+@given(st.integers(0, 10_000), st.lists(st.integers(0, 5), max_size=4), st.randoms())
+def test_any_split_in_any_order_gives_the_same_bits(seed, cuts, random):
+    log = random_log(seed)
+    plan = WindowPlan.of(Survey.of([log]), policy="logged")
+    whole = Moments.of([log], plan)
+    parts = [log.select(part) for part in np.split(np.arange(6), sorted(cuts))]
+    random.shuffle(parts)
+    total = Moments(plan)
+    for part in parts:
+        total = Moments.of([part], plan) + total
+    assert np.array_equal(total.nodes, whole.nodes)
+    assert np.array_equal(total.stats, whole.stats)
+    assert (total.windows, total.smallest) == (whole.windows, whole.smallest)
+
+
+@given(st.integers(0, 10_000))
+def test_the_plan_does_not_depend_on_chunks_either(seed):
+    log = random_log(seed)
+    if log.steps == 0:
+        return
+    whole = WindowPlan.of(Survey.of([log]), policy="estimated")
+    cut = WindowPlan.of(Survey.of([log.select(np.arange(3)), log.select(np.arange(3, 6))]))
+    assert (whole.tests, whole.histories, whole.scale) == (cut.tests, cut.histories, cut.scale)
+    for a, b in zip(whole.policies or (), cut.policies or (), strict=True):
+        assert np.array_equal(a, b)
+
+
+def test_saved_moments_go_on_where_they_were(tmp_path):
+    plan = WindowPlan.of(Survey.of([LOG]))
+    half = Moments.of([LOG.select(np.arange(20))], plan)
+    half.save(tmp_path / "half.npz")
+    again = Moments.load(tmp_path / "half.npz")
+    again.add(LOG.select(np.arange(20, 40)))
+    assert np.array_equal(again.stats, Moments.of([LOG], plan).stats)
+    assert again.plan.policies is not None
+    other = Moments(WindowPlan.of(Survey.of([LOG]), policy="blind"))
+    with pytest.raises(InputError, match="different plans"):
+        again + other
+    (tmp_path / "half.npz").write_bytes(b"nonsense")
+    with pytest.raises(InputError, match=r"half\.npz"):
+        Moments.load(tmp_path / "half.npz")
+
+
+def test_windows_by_enumeration():
+    """N[u, h] counted with nothing but slices of lists, for a uniform policy."""
+    plan = whole_plan(domains.build("loadunload").belief_model(), 1, 2)
+    moments = Moments.of([LOG], plan)
+    n_observations = len(LOG.observation_names)
+    counts = np.zeros(moments.nodes.shape)
+    for episode in LOG:
+        pairs = (episode.actions * n_observations + episode.observations).tolist()
+        for t in range(len(pairs) - plan.depth):
+            features = [0] + [1] * (t == 0)
+            features += [
+                k + 1
+                for k, word in enumerate(plan.histories)
+                if word and t >= len(word) and tuple(pairs[t - len(word) : t]) == word
+            ]
+            for word, node in plan.nodes.items():
+                if tuple(pairs[t : t + len(word)]) == word:
+                    counts[node, features] += 1
+    assert np.array_equal(moments.nodes, counts * UNIT)
+
+
+def test_compiled_and_plain_kernels_agree():
+    log = random_log(3)
+    plan = WindowPlan.of(Survey.of([log]), policy="logged")
+    columns, offsets = extended(log, plan.weights(log), log.rewards / plan.scale, plan.depth)
+    tries = (plan.children, plan.past, plan.rows, plan.depth, plan.anchored)
+    sums = [Moments(plan) for _ in range(2)]
+    kernels = (add_windows, add_windows.py_func)
+    for kernel, total in zip(kernels, sums, strict=True):
+        kernel(columns, offsets, *tries, total.nodes, total.stats)
+    assert np.array_equal(sums[0].nodes, sums[1].nodes)
+    assert np.array_equal(sums[0].stats, sums[1].stats)
+    pairs = log.actions * 3 + log.observations
+    tables = [np.zeros((4, 216, 2), dtype=np.int64) for _ in range(2)]
+    for kernel, table in zip((count_contexts, count_contexts.py_func), tables, strict=True):
+        kernel(log.actions, pairs, log.offsets, 2, 6, table)
+    assert np.array_equal(*tables)
+
+
+def test_the_end_of_a_task_goes_on_and_a_cut_does_not():
+    cut = from_arrays([[0, 1]], [[1, 0]], [[1.0, 2.0]])
+    ended = from_arrays([[0, 1]], [[1, 0]], [[1.0, 2.0]], terminated=[True])
+    weights = np.ones(2)
+    same, offsets = extended(cut, weights, cut.rewards, 3)
+    assert offsets.tolist() == [0, 2]
+    assert same[0].tolist() == [0, 1]
+    (actions, pairs, rewards, weights), offsets = extended(ended, weights, ended.rewards, 3)
+    assert offsets.tolist() == [0, 6]
+    assert (pairs % 2).tolist() == [1, 0, 0, 0, 0, 0]  # the last observation stays
+    assert rewards.tolist() == [1, 2, 0, 0, 0, 0]
+    assert set(actions[2:].tolist()) == {0, 1}
+
+
+def test_expectations_approach_those_of_the_model():
+    """Each cell within five of its own standard errors, of all cells that matter."""
+    log = simulate("loadunload", 4000, 20, seed=5)
+    model = domains.build("loadunload").belief_model()
+    plan = whole_plan(model, 1, 1)
+    data = hankel(Moments.of([log], plan))
+    exact = exact_hankel(model, plan, 20 - plan.depth)
+    # Given how often each history came, which is no error of the future's.
+    ratio = np.divide(data.features, exact.features, out=np.zeros(7 + 1), where=exact.features > 0)
+    error = np.abs(data.values - exact.values * ratio) / np.sqrt(data.variances)
+    assert np.quantile(error, 0.99) < 3
+    assert error.max() < 6
+
+
+def test_weights_undo_a_policy_that_looks_at_the_history():
+    def lazy(seen):
+        return [0.8, 0.2] if seen == 0 else [0.3, 0.7]
+
+    log = simulate("loadunload", 3000, 20, seed=2, chances=lazy)
+    assert log.propensities is not None
+    estimated = WindowPlan.of(Survey.of([log]), policy="estimated")
+    said = propensities(log, "estimated", estimated.policies)
+    assert np.abs(said - log.propensities).max() < 0.2
+    assert np.abs(said - log.propensities).mean() < 0.02
+
+
+def test_bad_questions():
+    blank = Trajectories(("a",), ("x",), *([], [], [0], []))  # pyright: ignore
+    with pytest.raises(InputError, match="no rewards"):
+        WindowPlan.of(Survey.of([blank]))
+    silent = from_arrays([[0]], [[0]], [[1.0]])
+    with pytest.raises(InputError, match="no propensities"):
+        WindowPlan.of(Survey.of([silent]), policy="logged")
+    with pytest.raises(InputError, match="policy: read 'known', expected one of logged"):
+        WindowPlan.of(Survey.of([silent]), policy="known")
+    with pytest.raises(InputError, match="log is empty"):
+        Survey.of([])
+    with pytest.raises(InputError, match="other names"):
+        Moments(WindowPlan.of(Survey.of([silent]))).add(LOG)

@@ -1,0 +1,230 @@
+"""Spectral estimators: exact on exact moments, sensible on data, honest about what they lack."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.learning.worlds import simulate, whole_plan
+
+from rpsr import domains
+from rpsr.errors import InputError
+from rpsr.evaluation import simulate as run
+from rpsr.learning import (
+    DiscoveredRPSR,
+    SpectralPSR,
+    SpectralRPSR,
+    assess,
+    filtered,
+    psr_enough,
+)
+from rpsr.learning.moments_exact import exact_hankel
+from rpsr.logs import from_arrays
+from rpsr.models import RobustFilter, Unknown
+from rpsr.planning import AlphaPolicy
+from rpsr.predictive import future_vector, parse_future, psr, rpsr
+
+DOMAINS = {"tiger": (1, 2), "loadunload": (2, 3), "paint": (2, 2), "line4-2goals": (2, 2)}
+
+
+def exact(name, **options):
+    model = domains.build(name).belief_model()
+    return exact_hankel(model, whole_plan(model, *DOMAINS[name], **options), steps=20)
+
+
+def furthest(name, model, rewards=True):
+    """The largest error in a prediction or reward, of every action, along random histories."""
+    truth = domains.build(name).belief_model()
+    log = simulate(name, 20, 15, seed=9)
+    said, known = filtered(model, log, states=True), filtered(truth, log, states=True)
+    error = 0.0
+    for a in range(len(truth.actions)):
+        told = said.states @ model.emissions[a] - known.states @ truth.emissions[a]
+        error = max(error, float(np.abs(told).max()))
+    if rewards:
+        gain = said.states @ model.rewards - known.states @ truth.rewards
+        error = max(error, float(np.abs(gain).max()) / float(np.abs(truth.rewards).max()))
+    return error
+
+
+@pytest.mark.parametrize("weighting", ["plain", "scaled", "variance"])
+@pytest.mark.parametrize("name", DOMAINS)
+def test_exact_moments_give_the_true_model(name, weighting):
+    rank = rpsr(domains.build(name)).dimension
+    estimator = SpectralRPSR(rank=rank, weighting=weighting).fit_hankel(exact(name))
+    assert estimator.rank_ == rank
+    assert furthest(name, estimator.model_) < 1e-8
+    values = estimator.singular_values_
+    assert values[rank] < 1e-12 * values[0] < values[rank - 1]
+
+
+@pytest.mark.parametrize("name", DOMAINS)
+def test_exact_moments_give_the_psr_without_what_it_forgets(name):
+    pomdp = domains.build(name)
+    estimator = SpectralPSR(rank=psr(pomdp).dimension).fit_hankel(exact(name))
+    assert furthest(name, estimator.model_, rewards=False) < 1e-8
+    assert (furthest(name, estimator.model_) < 1e-8) == (name == "tiger")  # tiger's is accurate
+
+
+@pytest.mark.parametrize("algorithm", ["pivoted", "suffix-history", "reset"])
+@pytest.mark.parametrize("name", ["tiger", "loadunload", "line4-2goals"])
+def test_discovery_on_exact_moments(name, algorithm):
+    """A core of the right size whose intents are what the state says of them."""
+    pomdp = domains.build(name)
+    data = exact(name, anchored=algorithm == "reset")
+    rank = rpsr(pomdp).dimension if algorithm == "pivoted" else None
+    data = type(data)(data.plan, data.values, data.variances * 1e-18, data.samples)  # no noise
+    found = DiscoveredRPSR(algorithm=algorithm).fit_hankel(data, rank)
+    assert len(found.core_) == found.rank_ == len(found.core_histories_)
+    if algorithm == "reset" and name == "loadunload":
+        return  # three steps from the start do not reach every state
+    assert found.rank_ == rpsr(pomdp).dimension
+    assert furthest(name, found.model_) < 1e-8
+    belief = pomdp.belief_model()
+    state = found.model_.filter()
+    before = belief.start
+    for _ in range(3):
+        coordinates = found.model_.coordinates
+        assert coordinates is not None
+        told = dict(zip(found.model_.core, state.state @ coordinates, strict=True))
+        for text, value in told.items():
+            true = float(before @ future_vector(belief, parse_future(text)))
+            assert value == pytest.approx(true, abs=1e-7 * max(1, abs(true)))
+        seen = int(belief.predict(before, 0).argmax())
+        before = belief.update(before, 0, seen)
+        state.update(0, seen)
+
+
+# ---- on data
+
+LOG = simulate("loadunload", 800, 20, seed=3)
+
+
+def test_a_log_of_load_unload_gives_its_rpsr():
+    held = simulate("loadunload", 200, 20, seed=4)
+    found = SpectralRPSR().fit(LOG)
+    assert found.rank_ == 9
+    assert isinstance(found.model_.domain, Unknown)
+    totals = found.model_.emissions.sum(axis=2)
+    np.testing.assert_allclose(totals, np.tile(found.model_.normalizer, (2, 1)), atol=1e-9)
+    truth = assess(domains.build("loadunload").belief_model(), held)
+    ours, without = assess(found.model_, held), assess(SpectralPSR().fit(LOG).model_, held)
+    assert ours.loglik > truth.loglik - 0.01
+    assert ours.reward_rmse is not None
+    assert without.reward_rmse is not None
+    assert truth.reward_rmse is not None
+    assert ours.reward_rmse < 1.1 * truth.reward_rmse
+    assert without.reward_rmse > 1.5 * truth.reward_rmse  # it cannot tell loaded from unloaded
+    assert found.overlap_.unseen == 0
+    assert found.overlap_.effective > 0.9
+
+
+def test_streams_and_logs_in_memory_give_the_same_bits():
+    chunks = [LOG.select(part) for part in np.array_split(np.arange(800), 7)]
+    whole, cut = (SpectralRPSR(rank=9).fit(log).model_ for log in (LOG, chunks))
+    assert np.array_equal(whole.start, cut.start)
+    assert np.array_equal(whole.emissions, cut.emissions)
+
+
+def test_a_policy_that_looks_at_the_history_is_corrected():
+    def lazy(seen):
+        return [0.85, 0.15] if seen == 0 else [0.25, 0.75]
+
+    log = simulate("loadunload", 3000, 20, seed=6, chances=lazy)
+    held = simulate("loadunload", 300, 20, seed=7)
+    truth = filtered(domains.build("loadunload").belief_model(), held)
+
+    def error(**options):
+        said = filtered(SpectralRPSR(rank=9, **options).fit(log).model_, held)
+        return float(((said.rewards - truth.rewards) ** 2).mean())
+
+    with pytest.warns(UserWarning, match="more data does not cure it"):
+        blind = error(policy="blind")
+    assert error(policy="estimated") < 0.01
+    assert error(policy="logged") < 0.01
+    assert np.isfinite(blind)
+
+
+def test_one_long_recording():
+    log = simulate("tiger", 1, 20_000, seed=8)
+    found = SpectralRPSR(starts="stationary").fit(log)
+    assert found.rank_ == 2
+    held = simulate("tiger", 1, 5000, seed=9)
+    truth = filtered(domains.build("tiger").belief_model(), held)
+    said = filtered(found.model_, held)
+    assert float(((said.predictions - truth.predictions) ** 2).mean()) < 2e-3
+
+
+def test_parameters_are_scikit_learns():
+    found = SpectralRPSR(rank=3, weighting="plain")
+    twin = type(found)(**found.get_params(deep=False))
+    assert twin.get_params() == found.get_params()
+    assert twin.set_params(rank="auto").rank == "auto"
+    assert not hasattr(found, "model_")
+    with pytest.raises(InputError, match="no parameter is called 'ranks'"):
+        found.set_params(ranks=2)
+    with pytest.raises(TypeError):
+        SpectralRPSR(3)  # pyright: ignore
+    for wrong in ({"rank": 0}, {"weighting": "none"}, {"starts": "never"}, {"tests": 0}):
+        with pytest.raises(InputError, match=r"read .*, expected"):
+            SpectralRPSR(**wrong).fit(LOG)  # pyright: ignore
+
+
+def test_the_compiled_filter_is_the_filter():
+    model = SpectralRPSR(rank=6).fit(LOG.select(np.arange(50))).model_  # wrong enough to get lost
+    held = simulate("loadunload", 10, 20, seed=11)
+    said = filtered(model, held, states=True)
+    resets, at = 0, 0
+    for episode in held:
+        state = model.filter()
+        assert isinstance(state, RobustFilter)
+        for a, o in zip(episode.actions.tolist(), episode.observations.tolist(), strict=True):
+            np.testing.assert_allclose(said.states[at], state.state, rtol=1e-6, atol=1e-9)
+            np.testing.assert_allclose(said.predictions[at], state.predict(a), atol=1e-9)
+            state.update(a, o)
+            at += 1
+        resets += state.resets
+    assert said.resets == resets
+
+
+def test_a_policy_on_a_learned_model_survives_what_the_model_holds_impossible():
+    model = SpectralRPSR(rank=9, discount=0.95).fit(LOG).model_
+    policy = AlphaPolicy(model, np.zeros((1, 9)))
+    for step in range(60):
+        assert 0 <= policy.act() < 2
+        policy.update(step % 2, step % 3)
+        assert np.isfinite(policy.memory).all()
+
+
+def test_a_policy_on_a_learned_model_can_be_simulated():
+    """The model thinks that nothing but one observation can be seen; the system differs."""
+    log = from_arrays([[0, 1, 2, 0, 1, 2, 0, 1]] * 5, [[0] * 8] * 5, [[1.0] * 8] * 5)
+    tiger = domains.build("tiger")
+    log = replace(log, action_names=tiger.actions, observation_names=tiger.observations)
+    model = SpectralRPSR(rank=1, discount=0.9).fit(log).model_
+    found = run(tiger, AlphaPolicy(model, np.zeros((1, 1))), episodes=20, steps=10, seed=0)
+    assert found.steps == 200
+    assert set(found.observations.tolist()) == {0, 1}
+
+
+def test_discovery_reads_like_the_domain():
+    found = DiscoveredRPSR(rank=9, repeats=5).fit(LOG)
+    assert len(found.core_) == len(found.stability_) == 9
+    assert all(0 <= share <= 1 for share in found.stability_)
+    assert parse_future(str(found.core_[0])) == found.core_[0]
+    again = DiscoveredRPSR(rank=9, repeats=5).fit(LOG)
+    assert (again.core_, again.stability_) == (found.core_, found.stability_)
+
+
+# ---- is a PSR enough?
+
+
+def test_enough_says_what_the_paper_says():
+    """Load/unload's PSR is not accurate; tiger's is, which takes more data to be sure of."""
+    answer = psr_enough(LOG, repeats=20)
+    assert answer.verdict == "no"
+    assert (answer.psr_rank, answer.rpsr_rank) == (5, 9)
+    assert answer.interval[0] <= answer.statistic <= answer.interval[1]
+    accurate = psr_enough(simulate("tiger", 4000, 20, seed=1), repeats=20)
+    assert accurate.verdict == "yes"
+    with pytest.raises(InputError, match="too short"):
+        psr_enough(LOG.select(np.arange(3)))
