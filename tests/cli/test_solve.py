@@ -12,7 +12,14 @@ import pytest
 from rpsr import save
 from rpsr.cli.app import main
 from rpsr.domains import build
-from rpsr.planning import PLANNER_NAMES, load_policy, read_alpha, read_pg, solve
+from rpsr.planning import (
+    PLANNER_NAMES,
+    load_policy,
+    planner_options,
+    read_alpha,
+    read_pg,
+    solve,
+)
 from rpsr.planning.enumeration import Enumeration
 from rpsr.planning.reachable import Reachable
 from rpsr.planning.solution import ProgressRow, Status
@@ -39,14 +46,30 @@ def test_every_model_is_planned_on(say, model):
     assert found["value"] == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize("planner", PLANNER_NAMES)
-def test_every_planner_can_be_named(say, planner):
+@pytest.mark.parametrize(
+    "planner", [name for name in PLANNER_NAMES if "horizon" in planner_options(name)]
+)
+def test_every_planner_of_horizons_can_be_named(say, planner):
     words = ("--planner", planner, "--horizon", "3", "--json", "--seed", "7")
     code, out, _ = say("solve", "parr", *words)
     found = json.loads(out)
     assert code == 0
     assert found["value"] == pytest.approx(0.95**2, abs=1e-9)  # the third step pays
     assert (found["horizon"], found["seed"]) == (3, 7)
+
+
+@pytest.mark.parametrize("planner", ["hsvi", "sarsop"])
+def test_anytime_planners_close_the_gap(say, planner):
+    words = ("--planner", planner, "--epsilon", "0.01", "--seed", "7", "-o", "p.alpha", "--json")
+    code, out, _ = say("solve", "parr", *words)
+    found = json.loads(out)
+    assert (code, found["status"], found["seed"]) == (0, "solved", 7)
+    assert found["lower"] <= PARR <= found["upper"]
+    assert found["gap"] <= 0.01
+    assert len(read_alpha("p.alpha", build("parr").belief_model())[0]) == found["vectors"]
+    code, out, _ = say("solve", "hallway", "--planner", planner, "--max-trials", "3", "--json")
+    found = json.loads(out)
+    assert (code, found["status"], found["iterations"]) == (3, "iterations", 3)
 
 
 def test_people_see_a_table(say):

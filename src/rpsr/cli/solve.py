@@ -59,6 +59,10 @@ def solve(
     memory_limit: Annotated[
         int | None, Parameter(validator=_positive, help="Bytes after which to stop.")
     ] = None,
+    max_trials: Annotated[
+        int | None,
+        Parameter(validator=_positive, help="Trials after which to stop, of planners that try."),
+    ] = None,
     seed: Annotated[int | None, Parameter(help="Seed of planners that use chance.")] = None,
     output: Annotated[
         str | None,
@@ -96,6 +100,7 @@ def solve(
         "epsilon": epsilon,
         "time_limit": time_limit,
         "memory_limit": memory_limit,
+        "max_trials": max_trials,
         "seed": seed,
     }
     known = planner_options(planner)

@@ -16,6 +16,8 @@ _PLANNERS = {
     "vi": ("rpsr.planning.exact", "ValueIteration"),
     "enumeration": ("rpsr.planning.enumeration", "Enumeration"),
     "reachable": ("rpsr.planning.reachable", "Reachable"),
+    "hsvi": ("rpsr.planning.anytime", "HSVI"),
+    "sarsop": ("rpsr.planning.anytime", "SARSOP"),
 }
 PLANNER_NAMES = tuple(_PLANNERS)
 
