@@ -13,6 +13,7 @@ bound. Known faults of the peer's reader are named where they explain a disagree
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import os
 import re
@@ -27,7 +28,7 @@ from rpsr.models import LinearModel
 from rpsr.planning.anytime import HSVI, SARSOP
 from rpsr.planning.solution import ProgressRow, Solution
 from rpsr.predictive.constructors import rpsr
-from rpsr.sources import load_pomdp, save
+from rpsr.sources import load_pomdp
 
 EPSILON = 1e-3
 PLANNERS = {"sarsop": SARSOP, "hsvi": HSVI}
@@ -85,7 +86,10 @@ def ours(model: LinearModel, planner: str, seconds: float) -> tuple[Solution, li
 
 
 def peer(program: str, file: Path, seconds: float) -> list[list[float]]:
-    """(seconds, lower, upper) rows of the C++ solver; none where it gave no answer."""
+    """(seconds, lower, upper) rows of the C++ solver; none where it gave no answer.
+
+    It prints bounds to six digits and their gap as well: upper is lower plus that gap.
+    """
     with tempfile.TemporaryDirectory() as folder:
         options = ["--timeout", f"{seconds:g}", "--precision", f"{EPSILON:g}"]
         options += ["--output", f"{folder}/out.policy"]
@@ -95,22 +99,24 @@ def peer(program: str, file: Path, seconds: float) -> list[list[float]]:
         except subprocess.TimeoutExpired:
             return []
     matches = (PEER_ROW.match(line) for line in run.stdout.splitlines())
-    rows = [[float(match[i]) for i in (1, 4, 5)] for match in matches if match]
-    return rows
+    rows = ([float(match[i]) for i in (1, 4, 6)] for match in matches if match)
+    return [[seconds, lower, lower + gap] for seconds, lower, gap in rows]
 
 
 def prepared(file: Path, discount: str | None, folder: Path) -> Path:
     """The file as the peer can read it: unpacked, with the discount asked for."""
-    if discount is None and file.suffix != ".gz":
-        return file
-    plain = folder / f"{file.name.split('.POMDP')[0]}.pomdp"
-    save(load_pomdp(file, discount=discount), plain)
+    text = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+    if discount is not None:
+        line = f"discount: {discount}".encode()
+        text = re.sub(rb"^\s*discount\s*:.*$", line, text, count=1, flags=re.MULTILINE)
+    plain = folder / f"{file.name.removesuffix('.gz')}"
+    plain.write_bytes(text)
     return plain
 
 
 def reached(rows: list[list[float]]) -> float | None:
     """When a trace first shows the gap closed, in seconds."""
-    return next((t for t, lower, upper in rows if upper - lower <= EPSILON), None)
+    return next((t for t, lower, upper in rows if upper - lower <= EPSILON * (1 + 1e-9)), None)
 
 
 def why(file: Path) -> str:
@@ -120,7 +126,7 @@ def why(file: Path) -> str:
         return "it ignores `values: cost`: ours is right"
     if re.search(rb"^\s*discount\s*:\s*1(\.0*)?\s*$", text, re.MULTILINE):
         return "it aborts at discount 1"
-    return "unexplained: one of the two is wrong"
+    return "unexplained"
 
 
 def measure(name: str, options: argparse.Namespace, folder: Path) -> dict[str, object] | None:
@@ -136,8 +142,9 @@ def measure(name: str, options: argparse.Namespace, folder: Path) -> dict[str, o
     pomdp = load_pomdp(file, discount=discount)
     model = rpsr(pomdp) if options.model == "rpsr" else pomdp.belief_model()
     theirs: list[list[float]] = []
+    plain = prepared(file, discount, folder)
     if options.pomdpsol is not None:
-        theirs = peer(options.pomdpsol, prepared(file, discount, folder), seconds)
+        theirs = peer(options.pomdpsol, plain, seconds)
     found, rows = ours(model, options.planner, seconds)
     result: dict[str, object] = {
         "name": name,
@@ -160,14 +167,14 @@ def measure(name: str, options: argparse.Namespace, folder: Path) -> dict[str, o
     if found.lower > found.upper:
         result["note"] = "OURS CROSSES"
     if options.pomdpsol is not None and not theirs:
-        result["note"] = f"the peer gave no answer: {why(file)}"
+        result["note"] = f"the peer gave no answer: {why(plain)}"
     if theirs:
         # Its bounds are printed to six digits.
         _, lower, upper = theirs[-1]
         off = 1e-5 * max(abs(lower), abs(upper))
         result["peer"] = {"lower": lower, "upper": upper, "reached": reached(theirs)}
         if found.lower > upper + off or lower > found.upper + off:
-            result["note"] = f"DISAGREE: {why(file)}"
+            result["note"] = f"DISAGREE: {why(plain)}"
     return result
 
 
