@@ -10,7 +10,7 @@ from tests.models.builders import Sizes, random_exact, rotated
 
 from rpsr import POMDP, InputError, ModelError
 from rpsr.domains import build
-from rpsr.models import Unknown
+from rpsr.models import Unknown, episodic
 from rpsr.planning import (
     anytime,
     anytime_kernels,
@@ -38,6 +38,7 @@ from rpsr.planning.reachable import Reachable
 from rpsr.planning.solution import Status
 from rpsr.planning.walk import policy_value
 from rpsr.predictive.constructors import psr, rpsr
+from rpsr.sources import load_pomdp
 from rpsr.testing import check_planner
 
 PLANNERS = [HSVI, SARSOP]
@@ -233,13 +234,58 @@ def test_a_limit_inside_a_trial_leaves_valid_bounds(monkeypatch):
     assert exact.lower <= found.upper
 
 
-def test_chunks_do_not_change_the_result(monkeypatch):
+def test_small_chunks_leave_valid_bounds(monkeypatch):
     model = build("4x3").belief_model()
     whole = SARSOP(max_trials=20).solve(model, ignore)
     monkeypatch.setattr(anytime, "CHUNK", 100)
     pieces = SARSOP(max_trials=20).solve(model, ignore)
-    assert pieces.upper == pytest.approx(whole.upper, rel=1e-2)
     assert max(pieces.lower, whole.lower) <= min(pieces.upper, whole.upper)
+
+
+# ---- kinds of problems
+
+
+COSTS = """discount: 0.9
+values: cost
+states: 2
+actions: 2
+observations: 1
+start: 1 0
+T: 0
+identity
+T: 1
+0 1
+0 1
+O: *
+1
+1
+R: * : 0 : * : * 3
+R: * : 1 : * : * 1
+"""
+
+
+def test_costs_are_paid_and_not_earned(tmp_path):
+    file = tmp_path / "costs.pomdp"
+    file.write_text(COSTS)
+    found = SARSOP(epsilon=1e-6).solve(load_pomdp(file).belief_model(), ignore)
+    assert found.status is Status.SOLVED
+    assert found.lower <= -12 <= found.upper  # 3 now, then 1 for ever: 3 + 0.9 * 10
+    assert found.gap <= 1e-6
+
+
+@pytest.mark.parametrize(("view", "worth"), [(lambda pomdp: pomdp, -30), (episodic, -3)])
+def test_an_episode_ends_or_begins_again(tmp_path, view, worth):
+    file = tmp_path / "episodes.pomdp"
+    file.write_text(COSTS.replace("T: 1\n0 1\n0 1\n", "T: 1\nreset\n"))
+    found = HSVI(epsilon=1e-6).solve(view(load_pomdp(file)).belief_model(), ignore)
+    assert found.status is Status.SOLVED
+    assert found.lower <= worth <= found.upper
+
+
+def test_a_sparse_domain_stays_sparse():
+    found = SARSOP(max_trials=3, memory_limit=64_000_000).solve(build("tag").belief_model(), ignore)
+    assert found.status is Status.ITERATIONS
+    assert -20 <= found.lower < found.upper <= 1
 
 
 # ---- refusals
