@@ -85,6 +85,15 @@ def _case_study(_: str, options: Document) -> Document:
 
 
 def _errors(about: str, options: Document) -> Document:
+    from rpsr.predictive import find_core, least_largest_error
+    from rpsr.sources import load_pomdp
+
+    pomdp = load_pomdp(about)
+    least = least_largest_error(find_core(pomdp, "psr"), pomdp.R)
+    return _survey(about, options) | {"least_d_inf": least}
+
+
+def _survey(about: str, options: Document) -> Document:
     from rpsr.predictive.survey import Options, domain_name, survey_row
 
     row: Document = dict(survey_row(about, Options(**options)))
@@ -108,7 +117,7 @@ def _convergence(about: str, options: Document) -> Document:
 _ANSWERS = {
     "case-study": _case_study,
     "errors": _errors,
-    "corpus": _errors,
+    "corpus": _survey,
     "returns": _returns,
     "convergence": _convergence,
 }

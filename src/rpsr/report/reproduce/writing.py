@@ -121,8 +121,10 @@ def _differences(findings: Findings) -> str:
         lines.append(
             f"{cell.judgement.verdict.value.upper()}: {place}, {row} rewards: {cell.printed}."
         )
-        exact = f"exactly {cell.low:.4f}, {cell.judgement.distance:.1f} standard errors away: "
-        lines.append(_indented(exact + cell.judgement.reason + "."))
+        ours = f"{cell.low:.4f}{f' to {cell.high:.4f}' if cell.several else ''}"
+        known = "about" if cell.estimate.exact is None else "exactly"
+        away = f"{known} {ours}, {cell.judgement.distance:.1f} standard errors away"
+        lines.append(_indented(f"{away}: {cell.judgement.reason}."))
     agreeing = sum(cell.judgement.verdict is Verdict.AGREES for cell in findings.cells)
     lines.append(f"The other {agreeing} returns agree; tables/verdicts-returns has them all.")
     return "\n".join(lines)
