@@ -60,13 +60,13 @@ def least_largest_error(core: Core, rewards: Floats) -> float:
     ones = np.ones((len(rewards), 1))
     errors = np.vstack([np.hstack([core.basis, -ones]), np.hstack([-core.basis, -ones])])
     cost = np.append(np.zeros(core.basis.shape[1]), 1.0)
-    least = 0.0
-    for column in rewards.T:
+    least, size = 0.0, float(np.abs(rewards).max()) or 1.0
+    for column in rewards.T / size:  # solvers take very large numbers for infinite ones
         found: Any = linprog(cost, errors, np.append(column, -column), bounds=(None, None))
         if not found.success:
             raise ModelError(f"the least largest error was not found: {found.message}")
         least = max(least, float(found.fun))
-    return least
+    return least * size
 
 
 def _fit(core: Core, rewards: Floats, weights: Floats | None) -> Floats:
