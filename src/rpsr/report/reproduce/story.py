@@ -9,7 +9,8 @@ from functools import cached_property
 from rpsr.evaluation.experiment import Plan
 from rpsr.report.reproduce import paper
 from rpsr.report.reproduce.cells import SAME, JudgedCell, judged_cells
-from rpsr.report.reproduce.claims import Claim, claims
+from rpsr.report.reproduce.claim import Claim
+from rpsr.report.reproduce.claims import claims
 from rpsr.report.reproduce.run import Reproduction
 from rpsr.report.reproduce.verdicts import Verdict, rounds_to
 

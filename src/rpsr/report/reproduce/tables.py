@@ -6,7 +6,7 @@ from rpsr.evaluation.experiment import PAPER_DISCOUNTS, Plan
 from rpsr.report.reproduce import paper
 from rpsr.report.reproduce.case_study import CaseStudy, Walk
 from rpsr.report.reproduce.cells import best_policies, earned_by_all, judged_cells
-from rpsr.report.reproduce.claims import Claim
+from rpsr.report.reproduce.claim import Claim
 from rpsr.report.reproduce.returns import Returns
 from rpsr.report.reproduce.run import Reproduction
 from rpsr.report.reproduce.verdicts import Verdict, rounds_to
