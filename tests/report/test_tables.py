@@ -13,12 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rpsr.errors import InputError
-from rpsr.report import Estimate, Table
+from rpsr.evaluation import Estimate
+from rpsr.report import Table
 
+ESTIMATE = Estimate("uniform", "pomdp", -1.25, 0.1, None, None, episodes=4, steps=9)
 TABLE = Table(
     "Errors & returns",
     ("domain", "d_inf", "return", "accurate"),
-    (("load_unload", 0.5, Estimate(-1.25, 0.1), False), ("x|y", -1e-9, None, True)),
+    (("load_unload", 0.5, ESTIMATE, False), ("x|y", -1e-9, None, True)),
     formats=("", ".3f", ".1f", ""),
     bold=frozenset({(0, 1)}),
     footnotes=("About 5% of ε.",),
@@ -132,3 +134,9 @@ def test_latex_has_no_bare_special_character(word):
     content = line.strip().removesuffix("\\\\")
     bare = re.sub(r"\\text[a-z]+\{\}|\\[&%$#_{}]|\$[^$]*\$|\\dots\{\}", "", content)
     assert not set(bare) & set("&%$#_{}~^\\")
+
+
+def test_a_group_is_named_once_to_people_and_always_in_csv():
+    table = Table("", ("a", "b"), (("x", 1), ("x", 2), ("y", 3), ("x", 4)), grouped=True)
+    assert [line[:1] for line in table.text().splitlines()[2:]] == ["x", " ", "y", "x"]
+    assert table.csv().splitlines()[1:] == ["x,1", "x,2", "y,3", "x,4"]
