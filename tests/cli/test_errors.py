@@ -91,7 +91,8 @@ def test_usage(fails, words, message):
     code, line = fails(*words)
     assert code == 2
     assert message in line
-    assert line.endswith("('rpsr --help' shows what there is)")
+    verb = "" if words[0] == "infoo" else " " + " ".join(words[: 1 + (words[0] == "domains")])
+    assert line.endswith(f"('rpsr{verb} --help' shows what there is)")
 
 
 # ---- 130 and everything else

@@ -208,25 +208,34 @@ def damaged(**changes):
 DAMAGE = {
     "another format": ({"format": "x"}, "not a policy file of rpsr"),
     "another version": ({"format_version": 9}, "format version 9, expected 1"),
-    "another kind": ({"kind": "x"}, "damaged policy file: a policy of kind 'x'"),
+    "another kind": ({"kind": "x"}, "damaged, or made for another model: a policy of kind 'x'"),
     "no vectors": ({"vectors": "gone"}, "damaged policy file: it has no 'vectors'"),
-    "ragged": ({"vectors": [[1.0], [2.0, 3.0]]}, "damaged policy file: "),
-    "of another size": ({"vectors": [[1.0]] * 8}, "damaged policy file: values: read shape (8, 1)"),
-    "not finite": ({"vectors": [[float("inf")] * 7] * 8}, "damaged policy file: vectors of shape"),
-    "an action too many": ({"vector_actions": ["a"] * 9}, "damaged policy file: vectors of shape"),
+    "ragged": ({"vectors": [[1.0], [2.0, 3.0]]}, "damaged, or made for another model: "),
+    "of another size": (
+        {"vectors": [[1.0]] * 8},
+        "damaged, or made for another model: values: read shape (8, 1)",
+    ),
+    "not finite": (
+        {"vectors": [[float("inf")] * 7] * 8},
+        "damaged, or made for another model: vectors of shape",
+    ),
+    "an action too many": (
+        {"vector_actions": ["a"] * 9},
+        "damaged, or made for another model: vectors of shape",
+    ),
     "an unknown action": ({"vector_actions": ["z"] * 8}, "it names an action 'z'"),
-    "no epsilon": ({"epsilon": "small"}, "damaged policy file: "),
+    "no epsilon": ({"epsilon": "small"}, "damaged, or made for another model: "),
     "a node that is none": (
         {"kind": "controller", "first": 0, "node_actions": ["a"], "successors": [["x"] * 6]},
         "read 'x', expected the number of a node",
     ),
     "a node too far": (
         {"kind": "controller", "first": 0, "node_actions": ["a"], "successors": [[1] * 6]},
-        "damaged policy file: successors: expected numbers from -1 to 0",
+        "damaged, or made for another model: successors: expected numbers from -1 to 0",
     ),
     "a tree without layers": (
         {"kind": "tree", "root": 0, "layers": []},
-        "damaged policy file: root: read 0, expected a tree of the last layer",
+        "damaged, or made for another model: root: read 0, expected a tree of the last layer",
     ),
 }
 

@@ -36,16 +36,9 @@ app = App(
     help_format="plaintext",
     suppress_keyboard_interrupt=False,
 )
-app.command(reproduce)
-app.command(info)
-app.command(core)
-app.command(accuracy)
-app.command(solve)
-app.command(simulate)
-app.command(evaluate)
-app.command(learn)
-app.command(report)
-app.command(convert)
+_VERBS = (reproduce, report, info, core, accuracy, solve, simulate, evaluate, learn, convert)
+for _place, _verb in enumerate(_VERBS):
+    app.command(_verb, sort_key=_place)  # help shows them in this order
 app.command(domains.app)
 app.register_install_completion_command()
 
@@ -63,7 +56,8 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except CycloptsError as error:
-        note(f"{_one_line(error)} ('rpsr --help' shows what there is)")
+        verb = " ".join(["rpsr", *(error.command_chain or ())])
+        note(f"{_one_line(error)} ('{verb} --help' shows what there is)")
         return 2
     except RpsrError as error:
         if debug:

@@ -144,9 +144,10 @@ def load_policy(path: str | Path, model: LinearModel) -> Stored:
     except KeyError as error:
         raise InputError(f"damaged policy file: it has no {error}", place=place) from None
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"damaged policy file: {error}", place=place) from None
+        raise InputError(f"damaged, or made for another model: {error}", place=place) from None
     except InputError as error:
-        raise InputError(f"damaged policy file: {error.message}", place=place) from None
+        message = f"damaged, or made for another model: {error.message}"
+        raise InputError(message, place=place) from None
 
 
 def _carried(document: dict[str, Any], system: LinearModel, place: str) -> StoredVectors:

@@ -11,7 +11,7 @@ from matplotlib.ticker import LogFormatter, MaxNLocator
 
 from rpsr.errors import InputError
 from rpsr.planning.solution import ProgressRow, Solution
-from rpsr.report.style import COLOURS, COLUMN, DASHES, MARKERS, new_figure, styled
+from rpsr.report.style import COLOURS, COLUMN, DASHES, MARKERS, PAPER, new_figure, styled
 
 Trace = Solution | Sequence[ProgressRow]
 
@@ -37,7 +37,9 @@ def plot_convergence(
             linestyle=DASHES[i % len(DASHES)],
             marker=MARKERS[i % len(MARKERS)],
             linewidth=max(2.6 - 0.7 * i, 1.0),  # curves that coincide stay visible
-            markersize=max(7 - 1.5 * i, 3.0),
+            markersize=max(8 - 1.5 * i, 3.0),
+            markeredgecolor=PAPER,
+            markeredgewidth=0.7,
             markevery=max(1, len(points) // 12),
             label=name,
         )

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from rpsr.errors import InputError
 from rpsr.report.style import COLOURS, COLUMN, INK, MARKERS, new_figure, styled
@@ -69,6 +70,7 @@ def plot_returns(estimates: Iterable[ReturnLike]) -> Figure:
         axes.set_title(model)
         axes.set_xlabel("return by its rewards")
         axes.margins(x=0.12)
+        axes.xaxis.set_major_locator(MaxNLocator(4))  # more would run into each other
         axes.grid(axis="x", linewidth=0.4, alpha=0.4)
     panels[0].set_yticks(range(len(policies)), policies)
     panels[0].set_ylim(len(policies) - 0.5, -0.5)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import html
 import io
+import re
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol, SupportsFloat, SupportsIndex
@@ -18,6 +19,8 @@ from rpsr.errors import InputError
 from rpsr.report.escapes import escape_latex, escape_markdown
 
 FORMAT = ".4g"
+_SHORT, _SENTENCE = 30, 45  # letters: up to here a cell keeps to one line; from here it is prose
+_MINUS = re.compile(r"(?<!\w)-(?=\d)")
 
 
 class EstimateLike(Protocol):
@@ -150,8 +153,9 @@ class Table:
         body = "".join(self._html_row(i, row) for i, row in enumerate(self._shown()))
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.footnotes)
         label = html.escape(self.caption or "table")
+        prose = " prose" if self._is_prose() else ""
         return (
-            f'<figure class="table{" wide" if len(self.columns) > 3 else ""}">'
+            f'<figure class="table{" wide" if len(self.columns) > 3 else ""}{prose}">'
             f'<div class="scroll" role="region" tabindex="0" aria-label="{label}"><table>'
             + (f"<caption>{caption}</caption>" if caption else "")
             + f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
@@ -160,6 +164,11 @@ class Table:
         )
 
     # ---- cells
+
+    def _is_prose(self) -> bool:
+        """Whether cells are sentences, which a narrow screen shows below each other."""
+        columns = zip(*self._shown(), strict=True)
+        return sum(any(len(cell) > _SENTENCE for cell in column) for column in columns) > 1
 
     def _alignment(self, column: int) -> str:
         return "l" if any(isinstance(row[column], str | bool) for row in self.rows) else "r"
@@ -179,11 +188,16 @@ class Table:
         cells: list[str] = []
         for j, (cell, letter) in enumerate(zip(row, self.align, strict=True)):
             # A minus sign is as wide as a digit; only numbers are set with one.
-            number = not isinstance(self.rows[i][j], str)
-            content = html.escape(cell.replace("-", "\u2212") if number else cell)
+            if not isinstance(self.rows[i][j], str):
+                cell = cell.replace("-", "\u2212")
+            elif letter == "r":
+                cell = _MINUS.sub("\u2212", cell)
+            content = html.escape(cell)
             content = f"<strong>{content}</strong>" if (i, j) in self.bold else content
             tag = 'th scope="row"' if j == 0 else "td"
-            cells.append(f'<{tag} class="{letter}">{content}</{tag[:2]}>')
+            title = f' data-title="{html.escape(self.columns[j])}"' if self._is_prose() else ""
+            kept = " short" if letter == "l" and len(cell) <= _SHORT else ""
+            cells.append(f'<{tag} class="{letter}{kept}"{title}>{content}</{tag[:2]}>')
         return f"<tr>{''.join(cells)}</tr>"
 
 

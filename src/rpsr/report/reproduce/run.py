@@ -14,7 +14,6 @@ from rpsr.errors import InputError, RpsrError
 from rpsr.evaluation.experiment import PAPER_DISCOUNTS
 from rpsr.io.files import write_bytes
 from rpsr.io.processes import spread
-from rpsr.planning import PLANNER_NAMES
 from rpsr.predictive.survey import expand_sources
 from rpsr.report.reproduce import paper
 from rpsr.report.reproduce.case_study import CaseStudy
@@ -29,17 +28,13 @@ EPSILON = 1e-8
 _COSTS = {"4x3": 40.0, "iff": 30.0, "heavenhell": 15.0, "stand-tiger": 5.0}
 
 
-def beyond() -> dict[str, tuple[str, dict[str, Any], bool]]:
-    """How policies are found on the two domains beyond the paper's six.
-
-    Planner, its options, and whether the reward-aware PSR is run too. No clock is involved, so that
-    every run finds the same. `iff` is out of reach of exact value iteration: what comes back are
-    bounds, by an anytime planner where there is one.
-    """
-    exact: tuple[str, dict[str, Any], bool] = ("vi", {"epsilon": 1e-6}, True)
-    if "sarsop" in PLANNER_NAMES:
-        return {"4x3": exact, "iff": ("sarsop", {"epsilon": 1e-3, "max_trials": 1000}, False)}
-    return {"4x3": exact, "iff": ("vi", {"max_iterations": 0}, False)}
+# How policies are found on the two domains beyond the paper's six: planner, its options, and
+# whether the reward-aware PSR is run too. No clock is involved, so that every run finds the same.
+# `iff` is out of reach of exact value iteration: what comes back are bounds.
+BEYOND: dict[str, tuple[str, dict[str, Any], bool]] = {
+    "4x3": ("vi", {"epsilon": 1e-6}, True),
+    "iff": ("sarsop", {"epsilon": 1e-3, "max_trials": 1000}, False),
+}
 
 
 @dataclass(frozen=True)
@@ -72,7 +67,7 @@ def pieces(settings: Settings) -> list[Piece]:
     exact = {"planner": "vi", "options": {"epsilon": EPSILON}, "aware": True}
     work += [_piece("returns", name, **exact, **common) for name in paper.RESULTS]
     if not settings.quick:
-        for name, (planner, options, aware) in beyond().items():
+        for name, (planner, options, aware) in BEYOND.items():
             how = {"planner": planner, "options": options, "aware": aware}
             work.append(_piece("returns", name, **how, **common))
         for name, iterations in ITERATIONS.items():

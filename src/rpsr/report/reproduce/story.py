@@ -22,7 +22,8 @@ seen without hidden states: its state is a list of how likely the next observati
 enough to foresee what will be seen. Is it enough to know what to do?"""
 
 CLAIM = """\
-**What the paper claims.** Not always. A PSR can forget what things are worth: in 8 of 63 classic
+**What the paper claims.** Not always, say Baisero and Amato (*Reconciling Rewards with Predictive
+State Representations*, IJCAI 2021). A PSR can forget what things are worth: in 8 of 63 classic
 problems its state does not give the rewards back, and a plan made with the closest rewards that it
 can carry may be useless. A *reward-predictive* one (R-PSR), which foresees rewards along with
 observations, forgets nothing, and planning with it is as good as planning with the hidden states
@@ -108,9 +109,9 @@ CASE = """\
 A cart drives along a road of five cells. At the left end (cell 0) an empty cart is loaded, at the
 right end (cell 4) a loaded one is unloaded, and each pays 1. The cart sees which kind of cell it is
 on, not whether it is loaded. Five tests predict all that it can ever see, and none of them depends
-on the load: to the PSR, states 0 and 1 are one, and so are 8 and 9. It therefore takes the reward
-of each end for one half, always, and the best plan it can make is to drive to an end and stay
-there, which earns next to nothing."""
+on the load: to the PSR, states 0 and 1 (loaded and empty at the left end) are one, and so are 8 and
+9. It therefore takes the reward of each end for one half, always, and the best plan it can make is
+to drive to an end and stay there, which earns next to nothing."""
 
 ERRORS = """\
 A PSR's rewards are linear in its state. Where the true ones are not, the closest in least squares

@@ -190,7 +190,8 @@ def plans(all_: Reproduction) -> Table:
         align="llrrrrl",
         formats=("", "", ".6f", ".6f", ".1g", "", ""),
         footnotes=(
-            "The optimum lies between lower and upper; solved: proven to the precision asked for. "
+            "The optimum lies between lower and upper. Solved: proven to the precision asked for; "
+            "iterations: stopped after so many, so that every run finds the same.",
             "RA-PSR: of the agent that is shown its rewards, beside the POMDP's, which is not.",
             f"Discount .95 on {' and '.join(paper.DOMAINS[name] for name in PAPER_DISCOUNTS)}.",
         ),
