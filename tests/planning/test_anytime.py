@@ -203,6 +203,13 @@ def test_too_little_memory_is_said_up_front_and_otherwise_ends_the_search():
     assert found.lower < found.upper
 
 
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_it_ends_where_floats_can_prove_no_more(planner):
+    found = planner(epsilon=1e-15).solve(build("tiger").belief_model(), ignore)
+    assert found.status is Status.SETTLED
+    assert 1e-15 < found.gap < 1e-7
+
+
 def test_an_interrupt_keeps_the_best_so_far(monkeypatch):
     calls = []
 
