@@ -1,5 +1,6 @@
 """Anytime planners: exact values between their bounds, limits, the uncompiled search."""
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -201,6 +202,19 @@ def test_too_little_memory_is_said_up_front_and_otherwise_ends_the_search():
     found = SARSOP(memory_limit=8_000_000).solve(model, ignore)
     assert found.status is Status.MEMORY
     assert found.lower < found.upper
+
+
+def test_arrays_and_their_larger_copies_stay_within_the_limit():
+    model, limit = build("hallway").belief_model(), 20_000_000
+    SARSOP(max_trials=1).solve(model, ignore)  # compiles
+    tracemalloc.start()
+    try:
+        found = SARSOP(memory_limit=limit).solve(model, ignore)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert found.status is Status.MEMORY
+    assert limit / 4 < peak <= limit
 
 
 @pytest.mark.parametrize("planner", PLANNERS)

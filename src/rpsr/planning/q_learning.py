@@ -110,11 +110,10 @@ class QLearning:
             worth = lower_at_start(model, made, model.start[None])
             if worth >= lower:
                 plans, lower = made, worth
-        if status is Status.SETTLED:
-            if upper is None:
-                status = Status.NO_UPPER_BOUND
-            elif upper - lower <= self.epsilon:
-                status = Status.SOLVED
+        if upper is not None and upper - lower <= self.epsilon:
+            status = Status.INTERRUPTED if status is Status.INTERRUPTED else Status.SOLVED
+        elif upper is None and status is Status.SETTLED:
+            status = Status.NO_UPPER_BOUND
         clock.report(_row(clock, batches, lower, upper, len(plans.vectors)))
         estimate = None if q is None else float(q.values(model.start[None])[0].max())
         return Solution(
