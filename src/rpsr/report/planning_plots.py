@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from rpsr.errors import InputError
 from rpsr.planning.solution import ProgressRow, Solution
@@ -76,6 +76,9 @@ def plot_bounds(traces: Mapping[str, Trace]) -> Figure:
             linewidth=0,
         )
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))  # some label, however short it took
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("seconds")
     axes.set_ylabel("bounds on the value at the start")
     axes.legend()
