@@ -59,6 +59,7 @@ class Learned:
             "singular_values": _plain(getattr(found, "singular_values_", None)),
             "noise_level": _plain(getattr(found, "noise_level_", None)),
             "core": None if core is None else [str(member) for member in core],
+            "stability": _plain(getattr(found, "stability_", None)),
             "heldout": {
                 "loglik": self.heldout.loglik,
                 "reward_rmse": self.heldout.reward_rmse,
