@@ -1,11 +1,15 @@
 """Sphinx configuration; built by `make docs` with warnings as errors."""
 
+import json
 import re
+from pathlib import Path
 
 from docutils.nodes import SkipNode
 from latex2mathml.converter import convert
 
 from rpsr import __version__
+from rpsr.planning import ProgressRow
+from rpsr.report import plot_bounds
 from rpsr.report.svg import inline_svg
 
 project = "rpsr"
@@ -68,6 +72,22 @@ def setup(app):
         shown.append(f"\n```{{raw}} html\n<style>{style}</style>\n```\n")
         source[0] = "".join(shown)
 
+    def with_bounds(app, page, source):
+        """In place of its mark, the measured bounds of `bounds.json`, drawn."""
+        mark = "<!-- bounds over time: hallway -->"
+        if mark not in source[0]:
+            return
+        measured = json.loads((Path(__file__).parent / "howto" / "bounds.json").read_text())
+        traces = {
+            name: [ProgressRow(seconds, 0, lower, upper) for seconds, lower, upper in rows]
+            for name, rows in measured["hallway"].items()
+        }
+        alt = "Lower and upper bounds of both programs over 30 seconds; ours are closer throughout"
+        svg = inline_svg(plot_bounds(traces), alt=alt, prefix="bounds")
+        style = "body { --paper: var(--color-background-primary) } .drawn { overflow-x: auto }"
+        drawn = f"<div class=drawn>{svg}</div><style>{style}</style>"
+        source[0] = source[0].replace(mark, f"```{{raw}} html\n{drawn}\n```")
+
     def as_mathml(display):
         def visit(writer, node):
             writer.body.append(convert(node.astext(), display=display))
@@ -79,3 +99,4 @@ def setup(app):
     app.connect("autodoc-process-docstring", escape_bars, priority=600)
     app.connect("autodoc-process-docstring", as_written, priority=400)
     app.connect("source-read", with_figures)
+    app.connect("source-read", with_bounds)
