@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,10 @@ settings.register_profile(
     "rpsr", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("rpsr")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell that runs the tests in its background ignores Ctrl-C for them and all they start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def corpus_folder() -> Path | None:

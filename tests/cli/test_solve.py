@@ -62,6 +62,20 @@ def test_every_planner_of_horizons_can_be_named(say, planner):
     assert (found["horizon"], found["seed"]) == (3, 7)
 
 
+@pytest.mark.parametrize("planner", ["hsvi", "sarsop"])
+def test_anytime_planners_close_the_gap(say, planner):
+    words = ("--planner", planner, "--epsilon", "0.01", "--seed", "7", "-o", "p.alpha", "--json")
+    code, out, _ = say("solve", "parr", *words)
+    found = json.loads(out)
+    assert (code, found["status"], found["seed"]) == (0, "solved", 7)
+    assert found["lower"] <= PARR <= found["upper"]
+    assert found["gap"] <= 0.01
+    assert len(read_alpha("p.alpha", build("parr").belief_model())[0]) == found["vectors"]
+    code, out, _ = say("solve", "hallway", "--planner", planner, "--max-trials", "3", "--json")
+    found = json.loads(out)
+    assert (code, found["status"], found["iterations"]) == (3, "iterations", 3)
+
+
 def test_people_see_a_table(say):
     code, out, err = say("solve", "parr", "--planner", "reachable")
     assert (code, err) == (0, "")

@@ -19,12 +19,14 @@ from rpsr.predictive import (
     distance_to_representable,
     expect,
     find_core,
+    least_largest_error,
     pomdp_rewards,
     psr,
     reconstruct,
     state_after,
 )
 from rpsr.predictive.core import as_member
+from rpsr.sources import load_pomdp
 
 SEEDS = st.integers(0, 2**32 - 1)
 FEW = settings(max_examples=25)
@@ -237,3 +239,28 @@ def test_corollary_2_the_reconstruction_is_the_rewards_if_and_only_if_accurate(p
     exact = np.array([[float(x) for x in column] for column in lost]).T
     assert pomdp.R - reconstruct(core, pomdp.R) == pytest.approx(exact, abs=1e-9 * size(pomdp))
     assert core.accurate == (not any(map(any, lost)))
+
+
+# ---- the largest error
+
+
+def test_a_psr_that_knows_nothing_errs_least_with_the_middle_of_the_rewards():
+    """To the PSR of line4-2goals all cells are one: its rewards are a constant an action."""
+    pomdp = load_pomdp("line4-2goals")
+    core = find_core(pomdp, "psr")
+    assert core.rank == 1
+    middle = np.ptp(pomdp.R, axis=0).max() / 2
+    assert least_largest_error(core, pomdp.R) == pytest.approx(middle)
+
+
+@FEW
+@given(pomdp=pomdps(), seed=SEEDS)
+def test_least_squares_never_err_less_and_rewards_of_the_psr_change_nothing(pomdp, seed):
+    core = find_core(pomdp, "psr")
+    assume(core.condition_number < 1e6)
+    least = least_largest_error(core, pomdp.R)
+    scale = max(1.0, float(np.abs(pomdp.R).max()))
+    assert least <= np.abs(pomdp.R - reconstruct(core, pomdp.R)).max() + 1e-9 * scale
+    W = np.random.default_rng(seed).normal(size=(core.rank, len(pomdp.actions)))
+    shifted = least_largest_error(core, pomdp.R + pomdp_rewards(core, W))
+    assert shifted == pytest.approx(least, abs=1e-6 * scale)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
+from html.parser import HTMLParser
 from importlib.resources import files
 
 import numpy as np
@@ -26,6 +28,7 @@ from rpsr.report import (
     write_page,
 )
 from rpsr.report.histories import first_wrong_history
+from rpsr.report.model_page import model_page
 from rpsr.report.style import COLOURS
 
 
@@ -118,6 +121,48 @@ def test_a_name_cannot_end_the_data_early():
     held = re.search(r'<script type="application/json">(.*?)</script>', text)
     assert held is not None
     assert json.loads(held[1])[0]["states"] == ["</script><b>"]
+
+
+class Elements(HTMLParser):
+    """The elements of a page, and the attributes of all of them."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.attributes = Counter(), set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags[tag] += 1
+        self.attributes |= {name for name, _ in attrs}
+
+
+def pomdp_named(states, actions, observations, name):
+    """Three states that only rewards tell apart, so that the report has all its parts."""
+    move = np.array([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [0.25, 0.25, 0.5]])
+    pomdp = rpsr.POMDP.from_arrays(
+        np.stack([move, np.eye(3)]),
+        np.full((2, 3, 2), 0.5),
+        np.array([[0.0, 1.0], [2.0, 0.0], [5.0, -1.0]]),
+        discount=0.9,
+        names={"states": states, "actions": actions, "observations": observations},
+    )
+    return pomdp.with_name(name)
+
+
+def test_hostile_names_are_text_in_every_part_of_a_report():
+    plain = pomdp_named(["s", "t", "u"], ["a", "b"], ["x", "y"], "name")
+    hostile = pomdp_named(
+        ["</script><script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "{0}"],
+        ["$x^2_{$ </style>", "a'\"&amp; `c` **b** [l](http://x)"],
+        ["<!-- ${1} -->", "]]>\\ $\\frac$"],
+        '<script>alert("x")</script> $a_{$ {title}',
+    )
+    seen = [Elements(model_page(pomdp, story=pomdp.name)[0].html()) for pomdp in (plain, hostile)]
+    for elements in seen:
+        for glyphs in ("use", "g", "path", "defs"):  # other letters
+            del elements.tags[glyphs]
+    assert seen[0].tags == seen[1].tags
+    assert seen[1].attributes <= seen[0].attributes
 
 
 def test_what_is_too_large_is_left_out_and_said(loadunload, monkeypatch):

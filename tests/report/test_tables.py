@@ -13,12 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rpsr.errors import InputError
-from rpsr.report import Estimate, Table
+from rpsr.evaluation import Estimate
+from rpsr.report import Table
 
+ESTIMATE = Estimate("uniform", "pomdp", -1.25, 0.1, None, None, episodes=4, steps=9)
 TABLE = Table(
     "Errors & returns",
     ("domain", "d_inf", "return", "accurate"),
-    (("load_unload", 0.5, Estimate(-1.25, 0.1), False), ("x|y", -1e-9, None, True)),
+    (("load_unload", 0.5, ESTIMATE, False), ("x|y", -1e-9, None, True)),
     formats=("", ".3f", ".1f", ""),
     bold=frozenset({(0, 1)}),
     footnotes=("About 5% of ε.",),
@@ -144,3 +146,9 @@ def test_sentences_carry_their_titles_for_narrow_screens_and_numbers_a_minus_sig
     assert "data-title" not in numbers
     assert ">a-1<" in numbers
     assert ">\N{MINUS SIGN}1.5 to 2<" in numbers
+
+
+def test_a_group_is_named_once_to_people_and_always_in_csv():
+    table = Table("", ("a", "b"), (("x", 1), ("x", 2), ("y", 3), ("x", 4)), grouped=True)
+    assert [line[:1] for line in table.text().splitlines()[2:]] == ["x", " ", "y", "x"]
+    assert table.csv().splitlines()[1:] == ["x,1", "x,2", "y,3", "x,4"]

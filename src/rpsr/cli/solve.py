@@ -69,6 +69,10 @@ def solve(
         int | None,
         Parameter(validator=_positive, help="Bytes that planning may take, its model included."),
     ] = None,
+    max_trials: Annotated[
+        int | None,
+        Parameter(validator=_positive, help="Trials after which to stop, of planners that try."),
+    ] = None,
     seed: Annotated[int | None, Parameter(help="Seed of planners that use chance.")] = None,
     output: Annotated[
         str | None,
@@ -122,6 +126,7 @@ def solve(
         "epsilon": epsilon,
         "time_limit": time_limit,
         "memory_limit": memory_limit,
+        "max_trials": max_trials,
         "seed": seed,
     }
     planner = planner or ("pbvi" if isinstance(linear.domain, Unknown) else "vi")

@@ -62,6 +62,21 @@ class Plan:
     epsilon: float | None
     vectors: int
 
+    @staticmethod
+    def of(model: str, solution: Solution) -> Plan:
+        """What is kept of a solution."""
+        return Plan(
+            model=model,
+            dimension=solution.model.dimension,
+            planner=solution.planner,
+            status=solution.status.name.lower(),
+            value=solution.value,
+            lower=solution.lower,
+            upper=solution.upper,
+            epsilon=solution.epsilon,
+            vectors=len(solution.vectors),
+        )
+
 
 @dataclass(frozen=True)
 class Range:
@@ -173,7 +188,7 @@ def experiment(
         steps=steps,
         seed=seed,
         estimates=tuple(estimates),
-        plans=tuple(_plan(name, plan) for name, plan in plans.items()),
+        plans=tuple(Plan.of(name, plan) for name, plan in plans.items()),
         psr_range=_psr_range(models, plans, planner),
         disagreement=disagreement,
         same_episodes=_same(logs["pomdp-vi"], logs["rpsr-vi"]),
@@ -182,20 +197,6 @@ def experiment(
 
 def _silent(stage: str) -> None:
     """Progress that nobody watches."""
-
-
-def _plan(name: str, solution: Solution) -> Plan:
-    return Plan(
-        model=name,
-        dimension=solution.model.dimension,
-        planner=solution.planner,
-        status=solution.status.name.lower(),
-        value=solution.value,
-        lower=solution.lower,
-        upper=solution.upper,
-        epsilon=solution.epsilon,
-        vectors=len(solution.vectors),
-    )
 
 
 def _same(first: Trajectories, second: Trajectories) -> bool:

@@ -163,13 +163,8 @@ def _table(arrow: Any, log: Trajectories, episodes: int) -> Any:
         "action": _named(arrow, log.actions, log.action_names),
         "observation": _named(arrow, log.observations, log.observation_names),
     }
-    for name, column in (
-        ("rewards", "reward"),
-        ("propensities", "propensity"),
-        ("states", "state"),
-    ):
-        if getattr(log, name) is not None:
-            columns[column] = arrow.array(getattr(log, name))
+    for name in _optional(log):
+        columns[_COLUMNS[name]] = arrow.array(getattr(log, name))
     return arrow.table(columns | {"terminated": arrow.array(terminated)})
 
 

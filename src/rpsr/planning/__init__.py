@@ -1,5 +1,6 @@
 """Planning on any linear model: value functions, planners, policies and their certificates."""
 
+from rpsr.planning.anytime import HSVI, SARSOP
 from rpsr.planning.bound_planners import QMDP, FastInformedBound
 from rpsr.planning.checkpoint import Checkpoint, load_checkpoint, resume, save_checkpoint
 from rpsr.planning.classic_files import read_alpha, read_pg, write_alpha, write_pg
@@ -23,9 +24,11 @@ from rpsr.planning.trees import PolicyTree
 from rpsr.planning.walk import policy_value
 
 __all__ = [
+    "HSVI",
     "PBVI",
     "PLANNER_NAMES",
     "QMDP",
+    "SARSOP",
     "AlphaPolicy",
     "Checkpoint",
     "Comparison",

@@ -16,6 +16,8 @@ _PLANNERS = {
     "vi": ("rpsr.planning.exact", "ValueIteration"),
     "enumeration": ("rpsr.planning.enumeration", "Enumeration"),
     "reachable": ("rpsr.planning.reachable", "Reachable"),
+    "hsvi": ("rpsr.planning.anytime", "HSVI"),
+    "sarsop": ("rpsr.planning.anytime", "SARSOP"),
     "pbvi": ("rpsr.planning.pbvi", "PBVI"),
     "perseus": ("rpsr.planning.perseus", "Perseus"),
     "qmdp": ("rpsr.planning.bound_planners", "QMDP"),

@@ -10,6 +10,7 @@ from rpsr.predictive.reward_aware import reward_aware
 from rpsr.predictive.rewards import (
     approximate_rewards,
     distance_to_representable,
+    least_largest_error,
     pomdp_rewards,
     reconstruct,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "find_core",
     "future_vector",
     "given_core",
+    "least_largest_error",
     "observable_quotient",
     "outcomes_of",
     "parse_future",

@@ -8,9 +8,11 @@ the rewards to be: the reconstruction. With weights over states, the least squar
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from rpsr.errors import InputError
+from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Floats
 from rpsr.predictive.core import Core
 from rpsr.predictive.views import in_coordinates
@@ -45,6 +47,26 @@ def distance_to_representable(core: Core, rewards: Floats) -> float:
     size = float(np.linalg.norm(rewards))
     outside = rewards - core.basis @ (core.basis.T @ rewards)
     return float(np.linalg.norm(outside)) / size if size > 0 else 0.0
+
+
+def least_largest_error(core: Core, rewards: Floats) -> float:
+    """The smallest largest error, over states and actions, of any rewards U W, for R (S, A).
+
+    Least squares do not minimise it: U U^+ R may have a larger one. A linear program an action.
+    """
+    from scipy.optimize import linprog  # here, since few need it and it takes its time
+
+    rewards = _checked(core, rewards)
+    ones = np.ones((len(rewards), 1))
+    errors = np.vstack([np.hstack([core.basis, -ones]), np.hstack([-core.basis, -ones])])
+    cost = np.append(np.zeros(core.basis.shape[1]), 1.0)
+    least, size = 0.0, float(np.abs(rewards).max()) or 1.0
+    for column in rewards.T / size:  # solvers take very large numbers for infinite ones
+        found: Any = linprog(cost, errors, np.append(column, -column), bounds=(None, None))
+        if not found.success:
+            raise ModelError(f"the least largest error was not found: {found.message}")
+        least = max(least, float(found.fun))
+    return least * size
 
 
 def _fit(core: Core, rewards: Floats, weights: Floats | None) -> Floats:

@@ -8,12 +8,11 @@ from rpsr.report.return_plots import plot_returns
 from rpsr.report.reward_plots import plot_reconstruction
 from rpsr.report.stepper import Stepper, Steps
 from rpsr.report.svg import png_bytes, svg_text
-from rpsr.report.tables import Estimate, Table
+from rpsr.report.tables import Table
 from rpsr.report.trajectory_plots import plot_trajectory
 from rpsr.report.value_plots import plot_value_function
 
 __all__ = [
-    "Estimate",
     "Figure",
     "Page",
     "Section",

@@ -123,7 +123,7 @@ def _figure(block: Figure, prefix: str) -> str:
     caption = f"<figcaption>{html.escape(block.caption)}</figcaption>" if block.caption else ""
     return (
         f'<figure class="drawing"><div class="scroll" role="region" tabindex="0" '
-        f'aria-label="figure">{svg}</div>{caption}</figure>\n'
+        f'aria-label="figure {prefix[1:]}">{svg}</div>{caption}</figure>\n'
     )
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import LogFormatter, MaxNLocator
 
 from rpsr.errors import InputError
 from rpsr.planning.solution import ProgressRow, Solution
@@ -43,6 +44,7 @@ def plot_convergence(
             label=name,
         )
     axes.set_yscale("log")
+    _plain_numbers(axes.yaxis)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("iteration")
     axes.set_ylabel("upper \N{MINUS SIGN} lower bound" if quantity == "gap" else "Bellman residual")
@@ -76,13 +78,17 @@ def plot_bounds(traces: Mapping[str, Trace]) -> Figure:
             linewidth=0,
         )
     axes.set_xscale("log")
-    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))  # some label, however short it took
-    axes.xaxis.set_major_formatter("{x:g}")
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    _plain_numbers(axes.xaxis)
     axes.set_xlabel("seconds")
     axes.set_ylabel("bounds on the value at the start")
     axes.legend()
     return figure
+
+
+def _plain_numbers(axis: Axis) -> None:
+    """Numbers on a log scale without mathematical markup, which the style turns off."""
+    axis.set_major_formatter(LogFormatter())
+    axis.set_minor_formatter(LogFormatter(labelOnlyBase=False, minor_thresholds=(1, 0.4)))
 
 
 def _named(traces: Mapping[str, Trace]) -> dict[str, Sequence[ProgressRow]]:

@@ -65,7 +65,7 @@ class Steps:
             return ""
         return (
             f"Stepping through {self.pomdp.name} is left out: its models are {self.size:,} numbers,"
-            f" and a page holds at most {LARGEST:,} of one POMDP. In Python, `model.filter()` does "
+            f" and a page holds at most {LARGEST:,} of one POMDP. In Python, model.filter() does "
             "the same."
         )
 

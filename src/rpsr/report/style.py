@@ -29,7 +29,7 @@ STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
     "font.size": 9.0,
-    "mathtext.fontset": "dejavusans",
+    "text.parse_math": False,  # a dollar sign in a name is a dollar sign
     "axes.titlesize": 9.5,
     "axes.labelsize": 9.0,
     "xtick.labelsize": 8.0,

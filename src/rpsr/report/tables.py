@@ -12,6 +12,7 @@ import html
 import io
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol, SupportsFloat, SupportsIndex
 
 from rpsr.errors import InputError
@@ -23,7 +24,7 @@ _MINUS = re.compile(r"(?<!\w)-(?=\d)")
 
 
 class EstimateLike(Protocol):
-    """A number that is only known from samples."""
+    """A number that is only known from samples, such as `rpsr.evaluation.Estimate`."""
 
     @property
     def mean(self) -> float:
@@ -36,14 +37,6 @@ class EstimateLike(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """A mean and a standard deviation, for tables that have no richer estimate at hand."""
-
-    mean: float
-    std: float | None
-
-
 Cell = str | bool | int | float | EstimateLike | None
 
 
@@ -54,6 +47,7 @@ class Table:
     align: one letter a column, `l`, `c` or `r`; by default columns with text are on the left and
     columns of numbers on the right. formats: how each column shows its numbers, as in `format()`;
     an empty one is `.4g`. bold: places (row, column) that stand out. footnotes: one sentence each.
+    grouped: people are shown a first cell only where it differs from the one above; CSV has all.
     """
 
     caption: str
@@ -63,6 +57,7 @@ class Table:
     formats: tuple[str, ...] = ()
     bold: frozenset[tuple[int, int]] = frozenset()
     footnotes: tuple[str, ...] = ()
+    grouped: bool = False
 
     def __post_init__(self) -> None:
         width = len(self.columns)
@@ -180,10 +175,14 @@ class Table:
 
     def _shown(self) -> list[list[str]]:
         formats = self.formats or ("",) * len(self.columns)
-        return [
+        shown = [
             [show(cell, spec or FORMAT) for cell, spec in zip(row, formats, strict=True)]
             for row in self.rows
         ]
+        if self.grouped:
+            for above, row in reversed(list(pairwise(shown))):
+                row[0] = "" if row[0] == above[0] else row[0]
+        return shown
 
     def _html_row(self, i: int, row: list[str]) -> str:
         cells: list[str] = []

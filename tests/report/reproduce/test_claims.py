@@ -11,7 +11,7 @@ from rpsr.io.checksums import CLASSICS
 from rpsr.report.reproduce import paper
 from rpsr.report.reproduce.claims import claims
 from rpsr.report.reproduce.run import Reproduction, corpus_counts
-from rpsr.report.reproduce.story import Findings
+from rpsr.report.reproduce.story import Findings, plans_text
 from rpsr.report.reproduce.verdicts import Verdict
 
 
@@ -95,10 +95,44 @@ def test_sentences_that_need_a_qualification(found, words):
         ),
         ("case-study", lambda doc: doc["rewards"][0].sort(), "only states 1 and 8"),
         ("case-study", lambda doc: doc.update(psr_rank=6), "a PSR of rank 5"),
+        ("errors-parr", lambda row: row.update(rel_d_inf=0.1), "never mild"),
+        (
+            "returns-line4-2goals",
+            lambda doc: (
+                doc["experiment"]["psr_range"].update(greatest=[0.4, 0.4])
+                or [
+                    row.update(exact=0.4)
+                    for row in doc["experiment"]["estimates"]
+                    if (row["policy"], row["model"]) == ("psr-vi", "pomdp")
+                ]
+            ),
+            "everywhere but on line4-2goals",
+        ),
     ],
 )
 def test_a_result_that_contradicts_a_sentence_changes_its_verdict(found, name, change, words):
     assert verdict(changed(found, name, change), words) is Verdict.DIFFERS
+
+
+def test_what_is_said_beside_a_verdict_is_computed(found):
+    def said(all_, words):
+        (claim,) = (claim for claim in claims(all_) if words in claim.says)
+        return claim.found
+
+    assert "on iff, line4-2goals and paint other PSR rewards" in said(found, "never mild")
+    other = changed(found, "errors-iff", lambda row: row.update(least_d_inf=row["d_inf"]))
+    assert "on line4-2goals and paint other PSR rewards" in said(other, "never mild")
+    assert "which shows on parr" in said(found, "1,000 episodes")
+    other = changed(found, "returns-parr", lambda doc: doc.update(program={}))
+    assert "which shows" not in said(other, "1,000 episodes")
+    assert "in another order" in said(found, "the PSR's rewards are")
+    other = changed(found, "case-study", lambda doc: doc.update(psr_rewards=[[1.0] * 5]))
+    assert "in another order" not in said(other, "the PSR's rewards are")
+    assert "does not change the optimum" in plans_text(found)
+    shown = changed(
+        found, "returns-parr", lambda doc: doc["reward_aware"][1].update(lower=8.0, upper=8.0)
+    )
+    assert "changes the optimum on parr" in plans_text(shown)
 
 
 def test_the_headline_follows_the_results(found):

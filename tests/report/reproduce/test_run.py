@@ -14,7 +14,7 @@ from tests.cli.documents import document
 from rpsr.cli.app import main
 from rpsr.errors import InputError, RpsrError
 from rpsr.report.reproduce import run
-from rpsr.report.reproduce.pieces import Piece, Store, dumped
+from rpsr.report.reproduce.pieces import Piece, Store, code, dumped
 from rpsr.report.reproduce.run import Settings, pieces, reproduce
 
 CHEAP = [Piece("errors", name) for name in ("line4-2goals", "loadunload", "paint", "parr")]
@@ -61,7 +61,8 @@ def test_a_second_run_does_nothing_again(folders, capsys, monkeypatch, tmp_path)
     out = tmp_path / "out"
     shutil.copytree(folders[0], out)
     (out / "figures" / "convergence-paint.svg").write_text("of an earlier run, not a quick one")
-    before = contents(folders[0])
+    (out / "figures" / "mine.svg").write_text("somebody's own")
+    before = contents(folders[0]) | {"figures/mine.svg": b"somebody's own"}
     monkeypatch.setattr(run, "answer", None)
     assert main(["reproduce", "--quick", "--out", str(out), "--json"]) == 0
     shown = capsys.readouterr()
@@ -92,8 +93,10 @@ def test_what_is_printed_says_what_the_paper_claims_before_it_shows_a_table(fold
 def test_tables_are_read_back_from_csv(folders):
     rows = list(csv.DictReader(io.StringIO((folders[0] / "tables/returns.csv").read_text())))
     assert len(rows) == 12
-    assert rows[1]["rewards"] == "PSR"
-    assert float(rows[0]["POMDP-VI"]) == pytest.approx(1.3799, abs=1e-4)
+    assert (rows[1]["domain"], rows[1]["rewards"]) == ("heaven/hell", "PSR")
+    # Heaven pays 1 at every eleventh step: by way of the priest, and from the start again.
+    heaven = sum(0.95 ** (11 * times - 1) for times in range(1, 10))
+    assert float(rows[0]["POMDP-VI"]) == pytest.approx(heaven)
 
 
 # ---- resuming
@@ -150,9 +153,24 @@ def test_keys_depend_on_everything_an_answer_rests_on(tmp_path, monkeypatch):
     keys.add(Piece("errors", "paint", (("normalize", True),)).key)
     file.write_text("two")
     keys.add(Piece("corpus", str(file)).key)
+    file.unlink()
+    keys.add(Piece("corpus", str(file)).key)
     monkeypatch.setattr("rpsr.report.reproduce.pieces.__version__", "another")
     keys.add(Piece("errors", "paint").key)
-    assert len(keys) == 6
+    monkeypatch.setattr("rpsr.report.reproduce.pieces.code", lambda: "another")
+    keys.add(Piece("errors", "paint").key)
+    assert len(keys) == 8
+
+
+def test_code_is_hashed_but_for_what_only_shows_answers(tmp_path, monkeypatch):
+    hashes = []
+    monkeypatch.setattr("rpsr.report.reproduce.pieces._PACKAGE", tmp_path)
+    for changed in ("a.py", "planning/b.py", "report/reproduce/c.py", "cli/d.py", "report/e.py"):
+        (tmp_path / changed).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / changed).write_text("new")
+        hashes.append(code.__wrapped__())
+    assert len(set(hashes)) == 3
+    assert hashes[2] == hashes[3] == hashes[4]
 
 
 def test_results_that_are_no_numbers_are_not_written():
@@ -185,6 +203,26 @@ def test_a_corpus_is_part_of_the_work(tmp_path):
         (tmp_path / name).write_text("")
     work = [piece for piece in pieces(Settings(corpus=tmp_path)) if piece.kind == "corpus"]
     assert [piece.name for piece in work] == ["corpus-a.pomdp", "corpus-b.POMDP"]
+
+
+def test_every_file_of_a_corpus_has_a_row(tmp_path):
+    """Names that differ in a sign only, two forms of one domain, a link to nothing, a folder."""
+    model = "discount: 0.9\nvalues: reward\nstates: 1\nactions: 1\nobservations: 1\n"
+    model += "T: 0 identity\nO: 0 identity\nR: * : * : * : * 1\n"
+    folder = tmp_path / "files"
+    (folder / "folder.pomdp").mkdir(parents=True)
+    for name in ("a b.pomdp", "a-b.pomdp", "a_b.pomdp", "c.pomdp", "c.POMDP"):
+        (folder / name).write_text(model)
+    (folder / "gone.pomdp").symlink_to("nowhere")
+    work = [p for p in pieces(Settings(corpus=folder)) if p.kind == "corpus"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "pieces", lambda settings: work)
+        found = reproduce(Settings(corpus=folder), tmp_path / "out")
+    assert list(found.corpus) == ["a b", "a-b", "a_b", "c", "c.pomdp", "folder", "gone"]
+    unread = {name for name, row in found.corpus.items() if row["error"]}
+    assert unread == {"folder", "gone"}
+    kept = {path.name for path in (tmp_path / "out" / "pieces").iterdir()}
+    assert len(kept) == 5  # what went wrong is tried again
 
 
 # ---- what the README shows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rpsr.evaluation import Estimate
 from rpsr.report.reproduce import paper
@@ -19,7 +19,8 @@ class JudgedCell:
     """A cell of the paper's table of returns.
 
     low, high: what all optimal policies of the model earn, at least and at most; one number where
-    there is no choice.
+    there is no choice. one_step_less: what is earned over the steps that the authors' program
+    takes, where that and not the full number explains what is printed; else None.
     """
 
     domain: str
@@ -30,6 +31,7 @@ class JudgedCell:
     low: float
     high: float
     judgement: Judgement
+    one_step_less: float | None = None
 
     @property
     def several(self) -> bool:
@@ -67,10 +69,14 @@ def _judged(found: Returns, domain: str, row: str, policy: str, printed: paper.C
     low, high = earned_by_all(found, policy, row)
     noise = (estimate.stderr or 0.0) if estimate.exact is None else 0.0
     judgement = judge(printed, low, high, stderr=noise)
-    if judgement.verdict is not Verdict.AGREES or not _to_the_digit(printed, low, high):
-        reason = _reason(found, policy, row, printed, judgement, low, high)
-        judgement = Judgement(judgement.verdict, judgement.distance, reason)
-    return JudgedCell(domain, row, policy, printed, estimate, low, high, judgement)
+    cell = JudgedCell(domain, row, policy, printed, estimate, low, high, judgement)
+    program = found.program.get(policy, {}).get(row)
+    off = judgement.distance > 0 and low == high
+    if off and program is not None and judge(printed, program, program).distance == 0:
+        cell = replace(cell, one_step_less=program)
+    if judgement.verdict is Verdict.AGREES and _to_the_digit(printed, low, high):
+        return cell
+    return replace(cell, judgement=replace(judgement, reason=_reason(cell)))
 
 
 def _to_the_digit(printed: paper.Cell, low: float, high: float) -> bool:
@@ -78,30 +84,21 @@ def _to_the_digit(printed: paper.Cell, low: float, high: float) -> bool:
     return rounds_to(nearest, printed.mean) and not printed.mean.startswith("-0.0")
 
 
-def _reason(
-    found: Returns,
-    policy: str,
-    row: str,
-    printed: paper.Cell,
-    judgement: Judgement,
-    low: float,
-    high: float,
-) -> str:
+def _reason(cell: JudgedCell) -> str:
     """Why the printed digits are not those of the exact value, in one line."""
-    if printed.mean.startswith("-0.0"):
+    judgement = cell.judgement
+    if cell.printed.mean.startswith("-0.0") and max(abs(cell.low), abs(cell.high)) < SAME:
         return "exactly 0: the sign is that of a rounding error"
-    one_less = found.program.get(policy, {}).get(row)
-    if judgement.distance > 0 and one_less is not None and low == high:
-        again = judge(printed, one_less, one_less)
-        if again.distance == 0:
-            steps = paper.STEPS_OF_THE_PROGRAM
-            return f"{one_less:.4f} after the {steps} steps that the authors' program takes"
-    chance = math.erfc(judgement.distance / math.sqrt(2))
+    if cell.one_step_less is not None:
+        steps = paper.STEPS_OF_THE_PROGRAM
+        return f"{cell.one_step_less:.4f} after the {steps} steps that the authors' program takes"
     if judgement.verdict is Verdict.AGREES:
-        return "noise of 1,000 episodes"
+        return f"noise of {paper.EPISODES:,} episodes"
     if judgement.verdict is Verdict.CHANCE:
-        only = "every PSR-optimal policy earns this" if policy == "psr-vi" else "exactly known"
-        return f"noise, if unlucky: one estimate in {1 / chance:.0f} is as far off; {only}"
+        often = 1 / math.erfc(judgement.distance / math.sqrt(2))
+        sure = "every PSR-optimal policy earns this" if cell.policy == "psr-vi" else "exactly known"
+        known = f"; {sure}" if cell.estimate.exact is not None and not cell.several else ""
+        return f"noise, if unlucky: one estimate in {often:.0f} is as far off{known}"
     return judgement.reason
 
 

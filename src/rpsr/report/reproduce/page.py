@@ -111,7 +111,7 @@ def page(findings: Findings, found: Exhibits) -> Page:
     losses: list[Block] = [Text(story.ERRORS), shown["errors"]]
     if all_.corpus:
         losses += [Text(corpus_paragraph(all_)), shown["corpus"]]
-    optima: list[Block] = [Text(story.PLANS), shown["optima"]]
+    optima: list[Block] = [Text(story.plans_text(all_)), shown["optima"]]
     if with_prefix["convergence"]:
         optima += [Text(story.CONVERGENCE), *with_prefix["convergence"]]
     case = (

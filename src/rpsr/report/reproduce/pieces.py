@@ -1,21 +1,21 @@
 """The work of a reproduction in pieces, each kept on disk as it is done.
 
 A piece is a question with a plain JSON answer that does not depend on a clock. Its file holds the
-answer beside a key, a hash of everything the answer rests on: the version, the question with its
-seed, and the content of a file where it concerns one. A file that is damaged, or whose key is
-another, is not used, and the reader is told.
+answer beside a key, a hash of everything the answer rests on: the code, the question with its seed
+and planner, and the content of a file where it concerns one. A file that is damaged, or whose key
+is another, is not used, and the reader is told.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import time
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from rpsr._version import __version__
 from rpsr.errors import InputError
@@ -23,6 +23,7 @@ from rpsr.io.files import write_bytes
 
 Document = dict[str, Any]
 _SCHEMA = "rpsr.piece/1"
+_PACKAGE = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)
@@ -40,17 +41,35 @@ class Piece:
     @property
     def name(self) -> str:
         """The name of its file, without suffix."""
-        about = re.sub(r"[^A-Za-z0-9.-]+", "-", Path(self.about).name)
+        about = quote(Path(self.about).name, safe="", errors="surrogateescape")  # no two alike
         return f"{self.kind}-{about}" if about else self.kind
 
     @cached_property
     def key(self) -> str:
         """A hash of what the answer rests on."""
-        path = Path(self.about)
-        corpus = self.kind == "corpus"
-        content = sha256(path.read_bytes()).hexdigest() if corpus else self.about
-        asked = json.dumps([_SCHEMA, __version__, self.kind, content, self.options], default=dict)
-        return sha256(asked.encode()).hexdigest()
+        content = _content(Path(self.about)) if self.kind == "corpus" else self.about
+        asked = [_SCHEMA, __version__, code(), self.kind, content, self.options]
+        return sha256(json.dumps(asked).encode()).hexdigest()
+
+
+def _content(path: Path) -> str:
+    """A hash of a file; of one that cannot be read, which its answer will say, nothing."""
+    try:
+        return sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+@cache
+def code() -> str:
+    """A hash of the modules that answers may rest on: all but those that only show them."""
+    found = sha256()
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        part = path.relative_to(_PACKAGE).as_posix()
+        shows = part.startswith(("cli/", "report/")) and not part.startswith("report/reproduce/")
+        if not shows:
+            found.update(f"{part} {sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return found.hexdigest()
 
 
 def answer(piece: Piece) -> tuple[Document, float]:
@@ -66,12 +85,21 @@ def _case_study(_: str, options: Document) -> Document:
 
 
 def _errors(about: str, options: Document) -> Document:
-    from rpsr.predictive.survey import Options, survey_row
+    from rpsr.predictive import find_core, least_largest_error
+    from rpsr.sources import load_pomdp
+
+    pomdp = load_pomdp(about)
+    least = least_largest_error(find_core(pomdp, "psr"), pomdp.R)
+    return _survey(about, options) | {"least_d_inf": least}
+
+
+def _survey(about: str, options: Document) -> Document:
+    from rpsr.predictive.survey import Options, domain_name, survey_row
 
     row: Document = dict(survey_row(about, Options(**options)))
     for what_changes in ("seconds", "stamp", "source"):
         del row[what_changes]
-    return row
+    return row | {"domain": domain_name(Path(about).name)}
 
 
 def _returns(about: str, options: Document) -> Document:
@@ -89,7 +117,7 @@ def _convergence(about: str, options: Document) -> Document:
 _ANSWERS = {
     "case-study": _case_study,
     "errors": _errors,
-    "corpus": _errors,
+    "corpus": _survey,
     "returns": _returns,
     "convergence": _convergence,
 }

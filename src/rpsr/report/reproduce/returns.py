@@ -14,7 +14,7 @@ from rpsr.evaluation import Estimate, evaluate, exact_return
 from rpsr.evaluation.experiment import Experiment, Plan, experiment, paper_domain
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
-from rpsr.planning import AlphaPolicy, Planner, Solution, planner_by_name, solve
+from rpsr.planning import AlphaPolicy, Planner, planner_by_name, solve
 from rpsr.predictive import psr, reward_aware, rpsr
 from rpsr.report.reproduce import paper
 
@@ -25,7 +25,7 @@ RA = "ra-psr"
 class Returns:
     """One domain's results.
 
-    program: expected returns over 99 steps by policy (POMDP-VI, PSR-VI) and by row of rewards.
+    program: expected returns over 99 steps by planned policy and by row of rewards.
     reward_aware: estimate and plan of the reward-aware PSR's policy; None where it was not run.
     """
 
@@ -102,18 +102,4 @@ def _aware(pomdp: POMDP, planner: Planner, episodes: int, seed: int) -> tuple[Es
         seed=seed,
         name=f"{RA}-vi",
     )
-    return estimate, _plan(solution)
-
-
-def _plan(solution: Solution) -> Plan:
-    return Plan(
-        model=RA,
-        dimension=solution.model.dimension,
-        planner=solution.planner,
-        status=solution.status.name.lower(),
-        value=solution.value,
-        lower=solution.lower,
-        upper=solution.upper,
-        epsilon=solution.epsilon,
-        vectors=len(solution.vectors),
-    )
+    return estimate, Plan.of(RA, solution)

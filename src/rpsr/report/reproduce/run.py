@@ -33,7 +33,7 @@ _COSTS = {"4x3": 40.0, "iff": 30.0, "heavenhell": 15.0, "stand-tiger": 5.0}
 # `iff` is out of reach of exact value iteration: what comes back are bounds.
 BEYOND: dict[str, tuple[str, dict[str, Any], bool]] = {
     "4x3": ("vi", {"epsilon": 1e-6}, True),
-    "iff": ("pbvi", {"epsilon": 1e-3}, False),
+    "iff": ("sarsop", {"epsilon": 1e-3, "max_trials": 1000}, False),
 }
 
 
@@ -77,10 +77,17 @@ def pieces(settings: Settings) -> list[Piece]:
         if not settings.corpus.is_dir():
             raise InputError("no such folder of model files", place=str(settings.corpus))
         work += [
-            Piece("corpus", path, (("normalize", True),), cost=Path(path).stat().st_size / 2**18)
+            Piece("corpus", path, (("normalize", True),), cost=_size(Path(path)) / 2**18)
             for path in expand_sources([str(settings.corpus)])
         ]
     return sorted(work, key=lambda piece: (-piece.cost, piece.name))
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:  # its row will say what is wrong with it
+        return 0
 
 
 def _piece(kind: str, about: str, **options: Any) -> Piece:
@@ -128,10 +135,13 @@ class Reproduction:
 
     @property
     def corpus(self) -> dict[str, Document]:
-        """Rows of the files that were given, by name."""
-        prefix = "corpus-"
-        rows = [row for name, row in self.answers.items() if name.startswith(prefix)]
-        return {row["domain"]: row for row in sorted(rows, key=lambda row: row["domain"])}
+        """Rows of the files that were given, by domain; a second file of one, by its own name."""
+        rows: dict[str, Document] = {}
+        for name, row in self.answers.items():
+            kind, _, file = name.partition("-")
+            if kind == "corpus":
+                rows[file if row["domain"] in rows else row["domain"]] = row
+        return dict(sorted(rows.items()))
 
 
 def reproduce(
@@ -176,7 +186,8 @@ def reproduce(
                     "the same again, with fewer jobs"
                 )
             answers[piece.name], seconds[piece.name] = done
-            store.keep(piece, done[0])
+            if not done[0].get("error"):  # what went wrong may be mended, or not go wrong again
+                store.keep(piece, done[0])
             progress(piece.name)
     finally:
         spent = {"pieces": dict(sorted(seconds.items())), "seconds": time.perf_counter() - began}

@@ -6,9 +6,11 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
+from rpsr.evaluation.experiment import Plan
 from rpsr.report.reproduce import paper
-from rpsr.report.reproduce.cells import JudgedCell, judged_cells
-from rpsr.report.reproduce.claims import Claim, claims
+from rpsr.report.reproduce.cells import SAME, JudgedCell, judged_cells
+from rpsr.report.reproduce.claim import Claim
+from rpsr.report.reproduce.claims import claims
 from rpsr.report.reproduce.run import Reproduction
 from rpsr.report.reproduce.verdicts import Verdict, rounds_to
 
@@ -70,9 +72,9 @@ class Findings:
 
     def _about_cells(self) -> str:
         found = Counter(cell.judgement.verdict for cell in self.cells)
-        apart = [cell.judgement for cell in self.cells if cell.judgement.verdict is Verdict.DIFFERS]
+        apart = [cell for cell in self.cells if cell.judgement.verdict is Verdict.DIFFERS]
         why = ""
-        if apart and all("program takes" in judgement.reason for judgement in apart):
+        if apart and all(cell.one_step_less is not None for cell in apart):
             why = " in the last digit, because the authors' program stops one step early"
         return (
             f"of its {len(self.cells)} returns {found[Verdict.AGREES]} agree, "
@@ -122,7 +124,29 @@ the best plan by the PSR's belief, and mostly a bad one in truth."""
 
 PLANS = """\
 Planning proves how good it is: the optimum lies between the two bounds. Showing the agent its
-rewards (RA-PSR) changes the problem; where both were solved, it does not change the optimum."""
+rewards (RA-PSR) changes the problem;"""
+
+
+def plans_text(all_: Reproduction) -> str:
+    """What the optima are, and whether showing rewards changes them."""
+    changed = [
+        paper.DOMAINS[name]
+        for name, found in all_.returns.items()
+        if found.reward_aware is not None
+        and _apart(found.experiment.plans[0], found.reward_aware[1])
+    ]
+    if not changed:
+        return f"{PLANS} where it was tried, it does not change the optimum."
+    return f"{PLANS} it changes the optimum on {', '.join(changed)}."
+
+
+def _apart(one: Plan, other: Plan) -> bool:
+    """Whether the bounds of two optima exclude that they are the same."""
+    return any(
+        upper.upper is not None and lower.lower > upper.upper + SAME
+        for lower, upper in ((one, other), (other, one))
+    )
+
 
 CONVERGENCE = """\
 Value iteration as in the paper, with exact pruning: how much the value function changes from one

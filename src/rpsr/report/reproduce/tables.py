@@ -6,14 +6,13 @@ from rpsr.evaluation.experiment import PAPER_DISCOUNTS, Plan
 from rpsr.report.reproduce import paper
 from rpsr.report.reproduce.case_study import CaseStudy, Walk
 from rpsr.report.reproduce.cells import best_policies, earned_by_all, judged_cells
-from rpsr.report.reproduce.claims import Claim
+from rpsr.report.reproduce.claim import Claim
 from rpsr.report.reproduce.returns import Returns
 from rpsr.report.reproduce.run import Reproduction
 from rpsr.report.reproduce.verdicts import Verdict, rounds_to
-from rpsr.report.tables import Cell, Estimate, Table
+from rpsr.report.tables import Cell, Table
 
 _RA = "RA-PSR-VI"
-_SETTLED = " Settled: point-based value iteration, which took over on iff, could do no more."
 WALK_FROM = 3  # an empty cart on the second cell: the shortest walk that shows the difference
 
 
@@ -100,20 +99,16 @@ def returns(all_: Reproduction) -> Table:
             best = best_policies(found, row)
             cells: list[Cell] = []
             for column, policy in enumerate(paper.POLICIES, 2):
-                estimate = found.experiment.estimate(policy, row)
-                cells.append(Estimate(estimate.mean, estimate.std or 0.0))
+                cells.append(found.experiment.estimate(policy, row))
                 if policy in best:
                     bold.add((len(rows), column))
-            rows.append((_titled(name, row), title, *cells, _aware(found, row)))
+            rows.append((paper.DOMAINS[name], title, *cells, _aware(found, row)))
     settings = all_.settings
-    more = (
-        "4x3 and iff are not in the paper's table; on iff, VI stands for the best policy that was "
-        f"found, within the bounds of the table of optimal values, and {_RA} was not run.",
-    )
     return Table(
         caption="Returns of each policy, by each model's rewards (the paper's Table 3)",
         columns=("domain", "rewards", *paper.POLICIES.values(), _RA),
         rows=tuple(rows),
+        grouped=True,
         align="llrrrrr",
         formats=("", "", *[".1f"] * 5),
         bold=frozenset(bold),
@@ -121,21 +116,28 @@ def returns(all_: Reproduction) -> Table:
             f"Mean ± standard deviation over {settings.episodes:,} episodes of {paper.STEPS} "
             f"steps, discounted, seed {settings.seed}. Bold, or an asterisk: the best of its row.",
             "Discount .95 on heaven/hell and line4-2goals, as in the paper.",
+            *_beyond(all_),
             f"{_RA} is shown its rewards while it acts, which is another problem.",
-            *(more if "iff" in all_.returns else ()),
         ),
     )
 
 
-def _titled(name: str, row: str) -> str:
-    return paper.DOMAINS[name] if row == "pomdp" else ""
+def _beyond(all_: Reproduction) -> list[str]:
+    """What to know of domains that are not in the paper's table."""
+    more = [name for name in all_.returns if name not in paper.RESULTS]
+    if not more:
+        return []
+    note = f"{' and '.join(paper.DOMAINS[name] for name in more)}: not in the paper's table."
+    bounded = [paper.DOMAINS[name] for name in more if not all_.returns[name].certified]
+    if bounded:
+        note += f" On {' and '.join(bounded)}, VI stands for the best policy found (see optima)."
+    return [note]
 
 
 def _aware(found: Returns, row: str) -> Cell:
     if found.reward_aware is None or row != "pomdp":
         return None
-    estimate = found.reward_aware[0]
-    return Estimate(estimate.mean, estimate.std or 0.0)
+    return found.reward_aware[0]
 
 
 def exact_returns(all_: Reproduction) -> Table:
@@ -148,13 +150,14 @@ def exact_returns(all_: Reproduction) -> Table:
             between = "" if low == high else f"{low:.4f} to {high:.4f}"
             noise = max(estimate.stderr or 0.0 for estimate in estimates)
             values = [_known(estimate.exact) for estimate in estimates]
-            rows.append((_titled(name, row), title, *values, between, noise))
+            rows.append((paper.DOMAINS[name], title, *values, between, noise))
     names = list(paper.POLICIES.values())
     return Table(
         caption=f"Expected returns over {paper.STEPS} steps, exactly",
         columns=("domain", "rewards", *names, "all PSR-optimal", "largest s.e."),
         rows=tuple(rows),
-        align="llrrrrrr",
+        grouped=True,
+        align="llrrrrlr",
         formats=("", "", *[".4f"] * 4, "", ".3f"),
         footnotes=(
             "All PSR-optimal: what such policies earn, over all steps, from the least to the "
@@ -175,18 +178,20 @@ def plans(all_: Reproduction) -> Table:
     titles = {"pomdp": "POMDP", "psr": "PSR", "rpsr": "R-PSR", "ra-psr": "RA-PSR"}
     for name, found in all_.returns.items():
         aware = [] if found.reward_aware is None else [found.reward_aware[1]]
-        for number, plan in enumerate([*found.experiment.plans, *aware]):
-            domain = paper.DOMAINS[name] if number == 0 else ""
-            rows.append((domain, titles[plan.model], *_bounds(plan), plan.vectors, plan.status))
+        for plan in [*found.experiment.plans, *aware]:
+            rows.append(
+                (paper.DOMAINS[name], titles[plan.model], *_bounds(plan), plan.vectors, plan.status)
+            )
     return Table(
         caption="Optimal values at the start, for ever, by each model's own rewards",
         columns=("domain", "model", "lower", "upper", "gap", "vectors", "status"),
         rows=tuple(rows),
+        grouped=True,
         align="llrrrrl",
         formats=("", "", ".6f", ".6f", ".1g", "", ""),
         footnotes=(
-            "The optimum lies between lower and upper. Solved: proven to the precision asked for."
-            + (_SETTLED if "iff" in all_.returns else ""),
+            "The optimum lies between lower and upper. Solved: proven to the precision asked for; "
+            "iterations: stopped after so many, so that every run finds the same.",
             "RA-PSR: of the agent that is shown its rewards, beside the POMDP's, which is not.",
             f"Discount .95 on {' and '.join(paper.DOMAINS[name] for name in PAPER_DISCOUNTS)}.",
         ),
@@ -204,13 +209,12 @@ def cells(all_: Reproduction) -> Table:
     reasons: dict[str, int] = {}
     for cell in judged_cells(all_.returns):
         ours = f"{cell.low:.4f} to {cell.high:.4f}" if cell.several else f"{cell.low + 0.0:.4f}"
-        estimate = Estimate(cell.estimate.mean, cell.estimate.std or 0.0)
         where = (paper.DOMAINS[cell.domain], paper.POLICIES[cell.policy])
         verdict = cell.judgement.verdict.value
         if reason := cell.judgement.reason:
             verdict += f" ({reasons.setdefault(reason, len(reasons) + 1)})"
         rewards = paper.REWARD_ROWS[cell.row]
-        numbers = (str(cell.printed), estimate, ours, cell.judgement.distance)
+        numbers = (str(cell.printed), cell.estimate, ours, cell.judgement.distance)
         rows.append((*where, rewards, *numbers, verdict))
     return Table(
         caption="The paper's returns one by one",

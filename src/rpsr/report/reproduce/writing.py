@@ -48,7 +48,7 @@ def write_report(findings: Findings, out: Path) -> str:
         _make(out / folder)
     for name, content in files.items():
         write_bytes(out / name, content)
-    _remove_others(out, set(files))
+    _remove_earlier(out, set(files))
     write_page(whole, out / "report.html")
     return text
 
@@ -60,12 +60,17 @@ def _make(folder: Path) -> None:
         raise InputError(f"cannot be made: {error.strerror or error}", place=str(folder)) from None
 
 
-def _remove_others(out: Path, names: set[str]) -> None:
-    """Tables and figures of an earlier run with other options would be taken for this one's."""
-    for folder, suffixes in (("tables", (".md", ".tex", ".csv")), ("figures", (".svg", ".png"))):
-        for path in sorted((out / folder).iterdir()):
-            if path.suffix in suffixes and f"{folder}/{path.name}" not in names:
-                path.unlink()
+def _remove_earlier(out: Path, names: set[str]) -> None:
+    """What an earlier run with other options wrote would be taken for this one's.
+
+    Only what this program may have written is removed: the folder may hold other things.
+    """
+    figures = [f"{kind}-{name}" for kind in ("returns", "convergence") for name in paper.DOMAINS]
+    ours = [f"tables/corpus.{suffix}" for suffix in ("md", "tex", "csv")]
+    ours += [f"figures/{name}.{suffix}" for name in figures for suffix in ("svg", "png")]
+    for name in ours:
+        if name not in names:
+            (out / name).unlink(missing_ok=True)
 
 
 # ---- text
@@ -116,8 +121,10 @@ def _differences(findings: Findings) -> str:
         lines.append(
             f"{cell.judgement.verdict.value.upper()}: {place}, {row} rewards: {cell.printed}."
         )
-        exact = f"exactly {cell.low:.4f}, {cell.judgement.distance:.1f} standard errors away: "
-        lines.append(_indented(exact + cell.judgement.reason + "."))
+        ours = f"{cell.low:.4f}{f' to {cell.high:.4f}' if cell.several else ''}"
+        known = "about" if cell.estimate.exact is None else "exactly"
+        away = f"{known} {ours}, {cell.judgement.distance:.1f} standard errors away"
+        lines.append(_indented(f"{away}: {cell.judgement.reason}."))
     agreeing = sum(cell.judgement.verdict is Verdict.AGREES for cell in findings.cells)
     lines.append(f"The other {agreeing} returns agree; tables/verdicts-returns has them all.")
     return "\n".join(lines)

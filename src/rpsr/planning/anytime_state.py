@@ -1,0 +1,173 @@
+"""The arrays of an anytime search: made, grown, and counted in bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rpsr.errors import InputError
+from rpsr.io.records import Floats, Ints
+from rpsr.planning.anytime_kernels import Trail, open_point
+from rpsr.planning.belief_graph import (
+    COLUMNS,
+    COUNTS,
+    EDGES,
+    ENTRIES,
+    LIVE,
+    LOWER,
+    NODE_COLUMNS,
+    NODES,
+    POINT_COLUMNS,
+    POINTS,
+    UPPER,
+    VECTORS,
+    Graph,
+    Knobs,
+    Moves,
+    Scratch,
+    interpolate,
+    locate,
+    plant,
+    rehash,
+)
+from rpsr.planning.limits import Clock
+from rpsr.planning.lower_vectors import Vectors, scan
+from rpsr.planning.process import CornerProcess
+
+DEEPEST = 2000  # steps of a trial
+
+
+class SearchState:
+    """Graph and vectors of a search on a process with k corners; they grow by doubling.
+
+    blind (A, k): vectors to begin with, one an action. informed (A, k): Q's at the corners.
+    """
+
+    def __init__(
+        self, process: CornerProcess, clock: Clock, knobs: Knobs, blind: Floats, informed: Floats
+    ) -> None:
+        n_actions, k = process.rewards.shape
+        self.clock = clock
+        self.moves = Moves(
+            process.indptr, process.observation, process.target, process.chance, process.rewards
+        )
+        self._children, self._joint = n_actions * process.observations, process.observations * k
+        self.scratch = Scratch(
+            np.zeros(self._joint), np.zeros(self._joint, np.int64), np.full(k, -1)
+        )
+        self.trail = Trail(np.zeros(DEEPEST, np.int64), np.zeros((DEEPEST, 2)))
+        nodes, points, rows = k + 2, k + 2, n_actions + 2
+        self.graph = Graph(
+            counts=np.zeros(COUNTS, np.int64),
+            corner=np.zeros((2, 3 * k), np.int32),
+            share=np.zeros((2, 3 * k)),
+            node=np.zeros((nodes, NODE_COLUMNS), np.int64),
+            bound=np.zeros((nodes, 2)),
+            table=np.zeros(1 << (2 * nodes).bit_length(), np.int64),
+            point=np.zeros((points, POINT_COLUMNS), np.int64),
+            value=np.zeros((2, points, n_actions)),
+            edge=np.zeros((1, 3), np.int32),
+            chance=np.zeros(1),
+            pool=np.zeros(points, np.int64),
+            gain=np.zeros(points),
+        )
+        self.vectors = Vectors(
+            table=np.zeros((rows, k)),
+            column=np.zeros((k, rows)),
+            origin=np.arange(rows),
+            choice=np.repeat(
+                np.arange(rows, dtype=np.int32)[:, None], 1 + process.observations, axis=1
+            ),
+        )
+        needed = self._bytes(*self._grown())
+        if clock.memory_limit is not None and needed > clock.memory_limit:
+            raise InputError(
+                f"memory limit: read {clock.memory_limit} bytes, but planning on "
+                f"{process.model.name} takes {needed} to begin with"
+            )
+        self.make_room()
+        self.vectors.table[:n_actions] = blind
+        self.vectors.column[:, :n_actions] = blind.T
+        self.graph.counts[[VECTORS, COLUMNS]] = n_actions
+        plant(self.graph, self.moves, np.ascontiguousarray(informed.T))
+        root = self._node(process.start, knobs.tau)
+        mixed = self._node(np.full(k, 1 / k), knobs.tau)
+        self.knobs = knobs._replace(root=root, fallback=0)
+        fallback = self._open(mixed)
+        self.knobs = self.knobs._replace(fallback=fallback)
+        self.graph.point[self._open(root), LIVE] = 1
+        scan(self.graph, self.vectors, root)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Lower and upper at the start, as computed."""
+        bound = self.graph.bound[self.knobs.root]
+        return float(bound[LOWER]), float(bound[UPPER])
+
+    def make_room(self, more: int = 1) -> None:
+        """Double the arrays that are full, with room for so many more vectors.
+
+        `LimitReached` where that takes too much memory.
+        """
+        graph, vectors = self._grown(more)
+        self.clock.claim(self._bytes(graph, vectors))
+        counts = graph.counts
+        if 2 * (counts[NODES] + self._children) + 2 >= len(graph.table):
+            needed = 4 * int(counts[NODES] + self._children)
+            graph = graph._replace(table=np.zeros(1 << needed.bit_length(), np.int64))
+            rehash(graph)
+        self.graph, self.vectors = graph, vectors
+
+    def _grown(self, more: int = 1) -> tuple[Graph, Vectors]:
+        graph, vectors, counts = self.graph, self.vectors, self.graph.counts
+        entries = len(self.moves.rewards) * self._joint
+        used = {
+            **dict.fromkeys(("node", "bound"), (0, NODES, self._children)),
+            **dict.fromkeys(("corner", "share"), (1, ENTRIES, entries)),
+            **dict.fromkeys(("edge", "chance"), (0, EDGES, self._children)),
+            **dict.fromkeys(("point", "pool", "gain"), (0, POINTS, 1)),
+            "value": (1, POINTS, 1),
+        }
+        wider = {
+            name: _doubled(getattr(graph, name), axis, int(counts[count]) + extra + 2)
+            for name, (axis, count, extra) in used.items()
+        }
+        rows = {
+            name: _doubled(getattr(vectors, name), axis, int(counts[count]) + more + 2)
+            for name, axis, count in (
+                ("table", 0, VECTORS),
+                ("choice", 0, VECTORS),
+                ("column", 1, COLUMNS),
+                ("origin", 0, COLUMNS),
+            )
+        }
+        return graph._replace(**wider), vectors._replace(**rows)
+
+    def _bytes(self, graph: Graph, vectors: Vectors) -> int:
+        held: tuple[Any, ...] = (*graph, *vectors, *self.moves, *self.scratch, *self.trail)
+        return sum(array.nbytes for array in held)
+
+    def _node(self, mixture: Floats, tau: float) -> int:
+        where: Ints = np.flatnonzero(mixture)
+        begin = self.graph.counts[ENTRIES]
+        self.graph.corner[0, begin : begin + len(where)] = where
+        self.graph.share[0, begin : begin + len(where)] = mixture[where]
+        i = int(locate(self.graph, len(where), tau))
+        interpolate(self.graph, i)
+        return i
+
+    def _open(self, i: int) -> int:
+        self.make_room()
+        return int(open_point(self.graph, self.moves, self.scratch, i, self.knobs))
+
+
+def _doubled(array: Any, axis: int, needed: int) -> Any:
+    """The array, or a larger one that begins with it, so that more than `needed` fit."""
+    if needed < array.shape[axis]:
+        return array
+    shape = list(array.shape)
+    shape[axis] = max(2 * shape[axis], needed + needed // 4 + 16)
+    bigger = np.zeros(shape, array.dtype)
+    bigger[tuple(slice(n) for n in array.shape)] = array
+    return bigger

@@ -1,0 +1,169 @@
+"""What the paper says of returns: how policies compare, by true rewards and by the PSR's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rpsr.report.reproduce import paper
+from rpsr.report.reproduce.cells import SAME, best_policies, earned_by_all, judged_cells
+from rpsr.report.reproduce.claim import Claim, holds, listed
+from rpsr.report.reproduce.returns import Returns
+from rpsr.report.reproduce.run import Reproduction
+from rpsr.report.reproduce.verdicts import Verdict
+
+_AGREE = 1e-9  # of returns, on every trajectory
+
+
+def return_claims(all_: Reproduction) -> Iterator[Claim]:
+    """Section 5, returns."""
+    six, settings = all_.six, all_.settings
+    yield _converged(all_)
+    steps = paper.STEPS_OF_THE_PROGRAM
+    short = list(dict.fromkeys(cell.domain for cell in judged_cells(six) if cell.one_step_less))
+    shows = f", which shows on {listed(short)}" if short else ""
+    yield Claim(
+        "5",
+        f"{paper.EPISODES:,} episodes of {paper.STEPS} steps for each policy",
+        f"{settings.episodes:,} episodes of {paper.STEPS} steps here; the authors' published "
+        f"program takes {steps} of the {paper.STEPS} steps{shows}",
+        Verdict.QUALIFIED,
+    )
+    apart = max(found.experiment.disagreement for found in all_.returns.values())
+    yield Claim(
+        "5",
+        "POMDP and R-PSR give every trajectory the same return",
+        f"they differ by {apart:.0e} at most",
+        holds(apart <= _AGREE),
+    )
+    equal = [name for name, found in six.items() if _psr_agrees(found)]
+    yield Claim(
+        "5",
+        "the PSR gives every trajectory another return",
+        f"not on PSR-VI's own on {listed(equal)}, where both are the same"
+        if equal
+        else "on every policy of every domain",
+        Verdict.QUALIFIED if equal else Verdict.AGREES,
+    )
+    same = all(found.experiment.same_episodes for found in all_.returns.values() if found.certified)
+    yield Claim(
+        "5",
+        "POMDP-VI and R-PSR-VI are the same policy and earn the same",
+        "action by action in every episode; the 49.2 and 49.8 printed for stand-tiger are two "
+        "samples of one number"
+        if same
+        else "they differ in some episode",
+        holds(same),
+    )
+    yield from _comparisons(six)
+    beyond = {name: found for name, found in all_.returns.items() if name not in six}
+    yield from _worse_than_random(six, beyond)
+
+
+def _converged(all_: Reproduction) -> Claim:
+    says = "value iteration converged on only 6 of the 8 domains"
+    if all_.settings.quick:
+        found = "the two others were left out of this quick look"
+        return Claim("5", says, found, Verdict.OPEN)
+    done = [name for name, found in all_.returns.items() if found.certified]
+    rest = [name for name in paper.DOMAINS if name not in done]
+    bounds = f"; on {listed(rest)} only bounds are known" if rest else ""
+    plans = [plan for name in done for plan in all_.returns[name].experiment.plans]
+    error = max((plan.epsilon or 0.0 for plan in plans), default=0.0)
+    return Claim(
+        "5",
+        says,
+        f"here on {len(done)}, with every value function proven to {error:.0e}{bounds}",
+        Verdict.QUALIFIED if len(done) > paper.CONVERGED_OF_8 else holds(len(done) == 6),
+    )
+
+
+def _psr_agrees(found: Returns) -> bool:
+    """Whether the PSR's own policy earns the same by both rewards in every episode."""
+    true, believed = (found.experiment.estimate("psr-vi", row) for row in ("pomdp", "psr"))
+    still = max(true.std or 0.0, believed.std or 0.0) < _AGREE
+    return still and abs(true.mean - believed.mean) < _AGREE
+
+
+def _comparisons(six: dict[str, Returns]) -> Iterator[Claim]:
+    best = {name: _value(found, "pomdp-vi", "pomdp") for name, found in six.items()}
+    ranges = {name: earned_by_all(found, "psr-vi", "pomdp") for name, found in six.items()}
+    worse = [name for name in six if ranges[name][1] < best[name] - SAME]
+    lucky = [name for name in six if name not in worse]
+    between = (f"{ranges[n][0]:.2f} to {ranges[n][1]:.2f} on {paper.DOMAINS[n]}" for n in lucky)
+    ties = f"; on {listed(lucky)} ties decide between PSR-optimal policies: {', '.join(between)}"
+    yield Claim(
+        "5",
+        "PSR-VI is sub-optimal everywhere but on line4-2goals",
+        f"on {listed(worse)} whichever PSR-optimal policy one takes{ties if lucky else ''}",
+        Verdict.QUALIFIED if "line4-2goals" in lucky else Verdict.DIFFERS,
+    )
+    short = [
+        name
+        for name, found in six.items()
+        if _value(found, "pomdp-vi", "psr") < _value(found, "psr-vi", "psr") - SAME
+    ]
+    optimal = [name for name in six if name not in short]
+    also = f"; on {listed(optimal)} they are optimal to it as well" if optimal else ""
+    yield Claim(
+        "5",
+        "to the PSR, POMDP-VI and R-PSR-VI are sub-optimal",
+        f"on {len(short)} of {len(six)}{also}",
+        Verdict.DIFFERS if not short else Verdict.QUALIFIED if optimal else Verdict.AGREES,
+    )
+    wins = [
+        name
+        for name, found in six.items()
+        if _value(found, "uniform", "psr") > _value(found, "pomdp-vi", "psr") + SAME
+    ]
+    yield Claim(
+        "5",
+        "to the PSR, random beats POMDP-VI and R-PSR-VI in 3 of 6 cases",
+        f"in {len(wins)}: {listed(wins)}",
+        holds(len(wins) == paper.RANDOM_WINS_OF_6),
+    )
+    yield _bold(six)
+
+
+def _worse_than_random(six: dict[str, Returns], beyond: dict[str, Returns]) -> Iterator[Claim]:
+    low, high = earned_by_all(six["loadunload"], "psr-vi", "pomdp")
+    random = _value(six["loadunload"], "uniform", "pomdp")
+    more = [
+        name
+        for name, found in beyond.items()
+        if found.certified
+        and earned_by_all(found, "psr-vi", "pomdp")[1] < _value(found, "uniform", "pomdp")
+    ]
+    also = f"; so it is on {listed(more)}, which the paper could not run" if more else ""
+    yield Claim(
+        "5",
+        "on load/unload PSR-VI is worse than random",
+        f"{low:.2f} to {high:.2f}, by the PSR-optimal policy; random earns {random:.2f}{also}",
+        holds(high < random),
+    )
+
+
+def _bold(six: dict[str, Returns]) -> Claim:
+    wrong: list[str] = []
+    for name, rows in paper.RESULTS.items():
+        for row, cells in rows.items():
+            best = best_policies(six[name], row)
+            for policy, cell in cells.items():
+                if cell.bold == (policy in best):
+                    continue
+                value = _value(six[name], policy, row)
+                most = max(_value(six[name], other, row) for other in cells)
+                wrong.append(
+                    f"{paper.POLICIES[policy]} on {paper.DOMAINS[name]} earns {value:.3f} and the "
+                    f"best {most:.3f}"
+                )
+    return Claim(
+        "5, Table 3",
+        "bold marks the best policy of each row",
+        "; ".join(wrong) or "in every row",
+        Verdict.QUALIFIED if wrong else Verdict.AGREES,
+    )
+
+
+def _value(found: Returns, policy: str, row: str) -> float:
+    estimate = found.experiment.estimate(policy, row)
+    return estimate.mean if estimate.exact is None else estimate.exact
