@@ -86,3 +86,19 @@ def test_a_broken_log_is_named_by_its_line(tmp_path, capsys):
     path.write_text('{"actions": ["a", "a"], "observations": ["x", "x"]}\n')
     assert main(["learn", str(path), "-o", str(tmp_path / "m.rpsr"), "--discount", "0.9"]) == 1
     assert "no rewards" in capsys.readouterr().err
+
+
+def test_a_short_log_is_learned_from_and_blindness_said_once(log, tmp_path, capsys):
+    short, page = tmp_path / "short.jsonl", tmp_path / "page.html"
+    short.write_text("".join(log.read_text().splitlines(keepends=True)[:12]))
+    words = ["learn", str(short), "-o", str(tmp_path / "m.rpsr"), "--discount", "0.9", "--json"]
+    words += ["--estimator", "discovered", "--policy", "blind", "--report", str(page)]
+    capsys.readouterr()
+    assert main(words) == 0
+    said = capsys.readouterr()
+    document = json.loads(said.out)
+    assert document["psr_enough"] is None
+    assert len(document["stability"]) == len(document["core"]) == document["rank"]
+    assert said.err.count("takes actions as chosen uniformly") == 1
+    assert "too short to ask" in said.err
+    assert "Core intents" in page.read_text()

@@ -1,6 +1,7 @@
 """Which policy to follow: values across models, and policies that carry their model."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from rpsr.errors import InputError
 from rpsr.evaluation import StochasticController, exact_return, open_policy, simulate
 from rpsr.learning import EMRPSR, LastKTable, bootstrap, choose
 from rpsr.learning.choice import advance, trial
+from rpsr.learning.off_policy import off_policy_value
+from rpsr.logs import Trajectories
 from rpsr.models.renaming import renamed
 from rpsr.planning import AlphaPolicy, planner_by_name, save_solution, solve
 
@@ -103,3 +106,22 @@ def test_an_observation_that_a_model_never_saw_tells_it_nothing(tiger):
     assert wider.predict(state, "listen").sum() == pytest.approx(1, abs=1e-9)
     with pytest.raises(InputError, match="do not exist here"):
         renamed(model, model.actions, ("thunder",))
+
+
+def test_an_ended_episode_goes_on_speaking_of_nothing_earned(tiger):
+    """All listen; half end after one step, half earn -1 a second time. Cut off, they say less."""
+    listen = tiger.actions.index("listen")
+    model = replace(tiger.belief_model(), discount=1.0)
+    vectors = np.array([[-1.0, -1.0]])  # a single vector: then listening earns the most
+    for ended, expected in ((True, -1.5), (False, -2.0)):
+        log = Trajectories(
+            model.actions,
+            model.observations,
+            np.full(6, listen),
+            np.zeros(6, dtype=int),
+            np.array([0, 1, 2, 4, 6]),
+            np.array([ended, ended, False, False]),
+            np.full(6, -1.0),
+            np.full(6, 1.0),
+        )
+        assert off_policy_value(model, vectors, log).value == pytest.approx(expected)

@@ -236,3 +236,17 @@ def test_tables_and_lists_of_arrays():
 def test_arrays_that_do_not_fit(columns, message):
     with pytest.raises(InputError, match=message):
         from_arrays(*columns)
+
+
+@pytest.mark.parametrize(
+    ("episode", "read"),
+    [
+        ('{"actions": [0, 100000000], "observations": [0, 1]}', "action: read 100000000"),
+        (f'{{"actions": [0], "observations": [0], "rewards": [1{"0" * 400}]}}', "finite number"),
+    ],
+)
+def test_a_number_far_too_large_is_an_error_and_fills_no_memory(tmp_path, episode, read):
+    path = tmp_path / "log.jsonl"
+    path.write_text(episode)
+    with pytest.raises(InputError, match=read):
+        read_logs(path)

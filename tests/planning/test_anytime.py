@@ -1,5 +1,6 @@
 """Anytime planners: exact values between their bounds, limits, the uncompiled search."""
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -201,6 +202,26 @@ def test_too_little_memory_is_said_up_front_and_otherwise_ends_the_search():
     found = SARSOP(memory_limit=8_000_000).solve(model, ignore)
     assert found.status is Status.MEMORY
     assert found.lower < found.upper
+
+
+def test_arrays_and_their_larger_copies_stay_within_the_limit():
+    model, limit = build("hallway").belief_model(), 20_000_000
+    SARSOP(max_trials=1).solve(model, ignore)  # compiles
+    tracemalloc.start()
+    try:
+        found = SARSOP(memory_limit=limit).solve(model, ignore)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert found.status is Status.MEMORY
+    assert limit / 4 < peak <= limit
+
+
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_it_ends_where_floats_can_prove_no_more(planner):
+    found = planner(epsilon=1e-15).solve(build("tiger").belief_model(), ignore)
+    assert found.status is Status.SETTLED
+    assert 1e-15 < found.gap < 1e-7
 
 
 def test_an_interrupt_keeps_the_best_so_far(monkeypatch):

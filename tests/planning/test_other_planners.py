@@ -15,7 +15,9 @@ from rpsr.domains import build
 from rpsr.models import Unknown
 from rpsr.planning.controllers import extract_controller
 from rpsr.planning.exact import ValueIteration
+from rpsr.planning.limits import Clock
 from rpsr.planning.policies import AlphaPolicy
+from rpsr.planning.process import corner_process
 from rpsr.planning.reachable import Reachable
 from rpsr.planning.solution import Status
 from rpsr.planning.solve import planner_by_name, planner_options, solve
@@ -165,12 +167,49 @@ def test_a_time_limit_leaves_bounds_that_hold(name):
     assert found.lower <= found.value
 
 
-@pytest.mark.parametrize("name", ["pbvi", "perseus", "q-learning", "policy-iteration"])
+@pytest.mark.parametrize("name", ["pbvi", "perseus", "policy-iteration", "qmdp", "fib"])
 def test_a_memory_limit_leaves_bounds_that_hold(name):
-    found = plan(paper("tiger"), name, memory_limit=100)
+    model = paper("tiger").belief_model()
+    just_enough = corner_process(model).nbytes + model.start.nbytes + model.rewards.nbytes
+    found = plan(model, name, memory_limit=just_enough)
     assert found.status is Status.MEMORY
     assert found.lower == pytest.approx(-20)  # listening for ever
     assert found.upper >= 19.37
+
+
+@pytest.mark.parametrize("name", [*BELOW, *ABOVE])
+def test_too_little_memory_to_begin_is_refused_up_front(name):
+    with pytest.raises(InputError, match="memory limit: read 100, but"):
+        plan(paper("tiger"), name, memory_limit=100)
+
+
+@pytest.mark.parametrize("name", ["qmdp", "fib"])
+def test_ctrl_c_while_a_policy_is_followed_is_not_lost(name, monkeypatch):
+    calls = []
+
+    def interrupt(self):
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Clock, "check", interrupt)
+    found = plan(paper("4x3"), name)
+    assert found.status is Status.INTERRUPTED
+    assert found.lower <= 1.8899 <= found.upper
+
+
+def test_what_was_learned_before_ctrl_c_is_the_policy(monkeypatch):
+    model, calls = paper("tiger"), []
+
+    def interrupt(self):
+        calls.append(1)
+        if len(calls) == 300:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Clock, "check", interrupt)
+    found = plan(model, "q-learning", steps=200_000)
+    assert found.status is Status.INTERRUPTED
+    assert found.lower > 0  # and listening for ever is worth -20
 
 
 @pytest.mark.parametrize("name", BELOW + ABOVE)

@@ -136,6 +136,12 @@ def test_latex_has_no_bare_special_character(word):
     assert not set(bare) & set("&%$#_{}~^\\")
 
 
+def test_a_group_is_named_once_to_people_and_always_in_csv():
+    table = Table("", ("a", "b"), (("x", 1), ("x", 2), ("y", 3), ("x", 4)), grouped=True)
+    assert [line[:1] for line in table.text().splitlines()[2:]] == ["x", " ", "y", "x"]
+    assert table.csv().splitlines()[1:] == ["x,1", "x,2", "y,3", "x,4"]
+
+
 def test_sentences_carry_their_titles_for_narrow_screens_and_numbers_a_minus_sign():
     long = "a sentence that needs the whole width of a phone to be read"
     prose = Table("t", ("name", "says", "finds"), (("x", long, long),)).html()
@@ -146,9 +152,3 @@ def test_sentences_carry_their_titles_for_narrow_screens_and_numbers_a_minus_sig
     assert "data-title" not in numbers
     assert ">a-1<" in numbers
     assert ">\N{MINUS SIGN}1.5 to 2<" in numbers
-
-
-def test_a_group_is_named_once_to_people_and_always_in_csv():
-    table = Table("", ("a", "b"), (("x", 1), ("x", 2), ("y", 3), ("x", 4)), grouped=True)
-    assert [line[:1] for line in table.text().splitlines()[2:]] == ["x", " ", "y", "x"]
-    assert table.csv().splitlines()[1:] == ["x,1", "x,2", "y,3", "x,4"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -87,9 +88,19 @@ def learn(
     if not output.endswith(NATIVE):
         raise InputError(f"expected a name ending in {NATIVE}", place=output)
     log = read_logs(logs)
+    if log.episodes == 0:
+        raise InputError("the log has no episodes", place=logs[0])
     if log.rewards is None:
         raise InputError("the log has no rewards, expected them for learning", place=logs[0])
-    with spinning_progress(f"learning from {log.episodes} episodes") as progress:
+    if policy is not None and estimator in ("em", "last-k"):
+        note(
+            f"{estimator} need not know how actions were chosen: --policy {policy} changes nothing"
+        )
+    with (
+        warnings.catch_warnings(record=True) as warned,
+        spinning_progress(f"learning from {log.episodes} episodes") as progress,
+    ):
+        warnings.simplefilter("always", UserWarning)
         learned = fit(
             estimator,
             log,
@@ -99,6 +110,10 @@ def learn(
             seed=seed,
             progress=progress,
         )
+    for each in dict.fromkeys(str(warning.message) for warning in warned):
+        note(each)
+    if learned.psr_enough is None:
+        note("the log is too short to ask whether a PSR is enough")
     save_native(learned.model, output)
     if report is not None:
         from rpsr.report.learning_page import learning_page

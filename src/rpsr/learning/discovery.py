@@ -22,6 +22,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from rpsr.errors import InputError
+from rpsr.io.records import Floats
 from rpsr.learning.base import Estimator, Logs, Resampled
 from rpsr.learning.discovery_choice import (
     Choice,
@@ -34,6 +35,7 @@ from rpsr.learning.learned import chunks_of, learned_model
 from rpsr.learning.moments import Moments
 from rpsr.learning.moments_hankel import Hankel, hankel
 from rpsr.learning.moments_plan import CELLS
+from rpsr.learning.propensities import Overlap
 from rpsr.learning.spectral import Policy, SpectralRPSR
 from rpsr.learning.spectral_fit import assemble, scales
 from rpsr.models import LinearModel
@@ -52,7 +54,7 @@ class DiscoveredRPSR(Estimator):
 
     Fitted: `model_`, `rank_`, `core_` (intents), `core_histories_` (tests, most recent pair last;
     None for the constant and the start), `stability_` (the share of samples that chose each core
-    intent).
+    intent), `singular_values_`, `noise_level_` and `overlap_` as of `SpectralRPSR`.
     """
 
     algorithm: Algorithm = "pivoted"
@@ -72,6 +74,9 @@ class DiscoveredRPSR(Estimator):
     core_: tuple[Intent, ...] = field(init=False, repr=False)
     core_histories_: tuple[Test | None, ...] = field(init=False, repr=False)
     stability_: tuple[float, ...] = field(init=False, repr=False)
+    singular_values_: Floats = field(init=False, repr=False)
+    noise_level_: float = field(init=False, repr=False)
+    overlap_: Overlap = field(init=False, repr=False)
     hankel_: Hankel = field(init=False, repr=False)
     _given: int | Literal["auto"] = field(init=False, repr=False)
 
@@ -85,6 +90,8 @@ class DiscoveredRPSR(Estimator):
             max_histories=self.max_histories,
             cells=self.cells,
         ).fit(trajectories)
+        self.singular_values_, self.noise_level_ = first.singular_values_, first.noise_level_
+        self.overlap_ = first.overlap_
         data = first.hankel_
         if self.algorithm == "reset":
             if not data.has_starts:

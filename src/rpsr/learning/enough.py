@@ -38,6 +38,10 @@ CELLS = 2**20  # numbers in the moments of one group
 NOTHING = 1e-3  # the share of the rewards' variance below which history says nothing about them
 
 
+class TooShort(InputError):
+    """A log that cannot tell whether a PSR is enough."""
+
+
 @dataclass(frozen=True)
 class Enough:
     """Whether a PSR is enough.
@@ -78,7 +82,7 @@ def psr_enough(
     for group, part in pieces(trajectories, GROUPS):
         groups[group].add(part)
     if min(group.windows for group in groups) == 0:
-        raise InputError(f"the log is too short: expected at least {GROUPS} episodes or stretches")
+        raise TooShort(f"the log is too short: expected at least {GROUPS} episodes or stretches")
     parts = np.arange(GROUPS).reshape(-1, 4).T  # four quarters of the log
     whole = hankel(_total(groups, np.arange(GROUPS)), operators=False)
     scale = scales(whole, "scaled", rewards=False)

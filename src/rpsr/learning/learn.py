@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from importlib import import_module
 from typing import Any, Literal
 
 from rpsr.errors import InputError
-from rpsr.learning.base import Part
+from rpsr.learning.base import HELD_OUT, Part, pieces
 from rpsr.learning.diagnostics import Diagnosis, diagnose
+from rpsr.learning.enough import GROUPS, Enough, TooShort, psr_enough
 from rpsr.logs.readers import join
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.linear import LinearModel
@@ -32,7 +34,8 @@ class Learned:
     """A model learned from a log, and what is known about it.
 
     estimator: the fitted estimator, and name its name. heldout: what episodes that it had not seen
-    said; psr_enough: whether a PSR would have been enough, or None where that was not asked.
+    said; psr_enough: whether a PSR would have been enough, or None where the log is too
+    short to tell.
     """
 
     name: str
@@ -40,7 +43,7 @@ class Learned:
     model: LinearModel
     log: Trajectories
     heldout: Diagnosis
-    psr_enough: Any
+    psr_enough: Enough | None
     seconds: float
 
     def document(self) -> dict[str, Any]:
@@ -56,6 +59,7 @@ class Learned:
             "singular_values": _plain(getattr(found, "singular_values_", None)),
             "noise_level": _plain(getattr(found, "noise_level_", None)),
             "core": None if core is None else [str(member) for member in core],
+            "stability": _plain(getattr(found, "stability_", None)),
             "heldout": {
                 "loglik": self.heldout.loglik,
                 "reward_rmse": self.heldout.reward_rmse,
@@ -113,31 +117,42 @@ def learn(name: str, log: Trajectories, **options: Any) -> Learned:
     options: as `estimator_by_name` takes them. An estimator that keeps no episodes out for itself
     is fitted once more, to four of five episodes and at the rank it chose, and judged on the fifth.
     """
+    if log.episodes == 0:
+        raise InputError("the log has no episodes")
     began = time.perf_counter()
     estimator = estimator_by_name(name, **options).fit(log)
     heldout = getattr(estimator, "heldout_", None)
     if not isinstance(heldout, Diagnosis):
         again = estimator_by_name(name, **(options | {"rank": estimator.rank_}))
-        again.fit(join(Part(log, held_out=False)))
-        heldout = diagnose(again.model_, join(Part(log, held_out=True)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the first fit has said it
+            again.fit(join(Part(log, held_out=False)))
+        unseen = join(Part(log, held_out=True))
+        if unseen.steps == 0:
+            read = f"read {log.episodes} episodes"
+            raise InputError(f"{read}, expected at least {HELD_OUT}: one in {HELD_OUT} is held out")
+        heldout = diagnose(again.model_, unseen)
     return Learned(
         name=name,
         estimator=estimator,
         model=estimator.model_,
         log=log,
         heldout=heldout,
-        psr_enough=_psr_enough(log),
+        psr_enough=_psr_enough(log, options.get("policy"), options.get("seed")),
         seconds=time.perf_counter() - began,
     )
 
 
-def _psr_enough(log: Trajectories) -> Any:
-    """The rank test on data, where this installation has it."""
-    try:
-        from rpsr.learning.enough import psr_enough  # pyright: ignore
-    except ModuleNotFoundError:
+def _psr_enough(log: Trajectories, policy: str | None, seed: int | None) -> Enough | None:
+    """The rank test on data, or None where the log is too short for it."""
+    if sum(part.episodes for _, part in pieces(log, 1)) < GROUPS:
         return None
-    return psr_enough(log)  # pyright: ignore
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the estimator has said it
+        try:
+            return psr_enough(log, policy=policy or "estimated", seed=seed or 0)
+        except TooShort:
+            return None
 
 
 def _plain(value: Any) -> Any:

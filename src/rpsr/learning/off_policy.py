@@ -5,6 +5,7 @@ if it took that policy's actions so far, with weight w_t = prod 1 / pi_k; else w
 
     V = sum_t discount^t (sum_i w_it r_it) / (sum_i w_it).
 
+An episode whose task ended goes on speaking, of rewards of zero; one that was cut off does not.
 Weighted sums are a little biased and much less noisy than plain ones. Where nobody speaks any more
 the sum ends, and `steps` says where: what lies beyond is not in the estimate. The interval is that
 of a bootstrap over episodes.
@@ -76,6 +77,8 @@ def off_policy_value(
     agrees = action_values(model, said.states, vectors).argmax(axis=1) == log.actions
     ratios = replace(log, rewards=agrees / behaviour(log)).padded("rewards", 0.0)
     rewards: Floats = log.padded("rewards", 0.0)  # (N, T)
+    over = np.arange(ratios.shape[1]) >= log.lengths[:, None]
+    ratios[over & log.terminated[:, None]] = 1.0  # whatever is done then, nothing is earned
     weights: Floats = np.multiply.accumulate(ratios, axis=1)
     episodes, longest = weights.shape
     discount = 1.0 if model.discount is None else model.discount

@@ -7,6 +7,7 @@ order does not depend on which file or episode came first.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,7 @@ from rpsr.errors import InputError
 from rpsr.logs.trajectories import Trajectories
 
 Names = tuple[str, ...]
+MOST = 2**16  # labels by index: a larger index is a slip, and counting up to it fills the memory
 
 
 @dataclass(frozen=True)
@@ -77,9 +79,9 @@ class Alphabet:
             elif _is_index(label) and not self.seen:
                 self.count = max(self.count, int(label) + 1)
             else:
-                expected = "a name, as before" if self.seen else "an index, as before"
+                expected = "a name, as before" if self.seen else f"an index below {MOST}, as before"
                 if not self.seen and not self.count:
-                    expected = "a name or an index from 0"
+                    expected = f"a name or an index from 0, below {MOST}"
                 raise episode.error(f"{self.kind}: read {label!r}, expected {expected}", step)
 
     @property
@@ -105,7 +107,7 @@ class Alphabet:
 
 
 def _is_index(label: Any) -> bool:
-    return isinstance(label, int) and not isinstance(label, bool) and label >= 0
+    return isinstance(label, int) and not isinstance(label, bool) and 0 <= label < MOST
 
 
 def alphabets(
@@ -181,7 +183,7 @@ def _number(episode: Episode, name: str, step: int, value: Any) -> float | int:
     elif good and name == "states":
         good, expected = isinstance(value, int) and value >= 0, "the index of a state"
     elif good:
-        good = bool(np.isfinite(value))
+        good = abs(value) <= sys.float_info.max  # also says no to NaN, and to integers too large
     if not good:
         raise episode.error(f"{name}: read {value!r}, expected {expected}", step)
     return value

@@ -65,7 +65,7 @@ PIVOTS = 5  # of a decomposition
 STALE = 1.2  # weights are out of date when there are so many times more points
 LEAST = 0.02, 2e-4  # of epsilon and of the gap, times 1 - discount: too little to bother
 FAMILY = 5000, 2**26  # vectors, and bytes of them, up to which ancestors are kept
-ROW_EVERY = 0.995  # a row of progress when the gap has shrunk by this factor
+ROW_EVERY, ROW_SECONDS = 0.995, 1.0  # a row of progress: the gap shrunk so, or so much later
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class _Search:
         self, process: CornerProcess, clock: Clock, epsilon: float, selective: bool, seed: int
     ) -> None:
         self.process, self.clock, self.epsilon, self.trials = process, clock, epsilon, 0
-        ahead = 1 / (1 - process.discount)
+        ahead = process.ahead
         # Nothing that appears in a backup is larger: rewards for ever, as if never discounted less.
         self.scale = max(float(np.abs(process.rewards).max()) * ahead, np.finfo(float).tiny)
         tau = min(1e-9, 1e-4 * epsilon / (ahead * self.scale))
@@ -147,6 +147,12 @@ class _Search:
         """Lower and upper at the start, as proven."""
         lower, upper = self.state.bounds
         return lower - self.low_margin, min(upper + self.high_margin, self.first)
+
+    @property
+    def at_rounding(self) -> bool:
+        """Whether the bounds are as close as what is allowed for rounding: trials help no more."""
+        lower, upper = self.state.bounds
+        return upper - lower <= self.low_margin + self.high_margin
 
     def step(self) -> None:
         """A trial, and what is due of the rest; `LimitReached` past the deadline."""
@@ -255,10 +261,14 @@ def _solve(
     try:
         while True:
             lower, upper = search.bounds
-            if upper - lower <= max(ROW_EVERY * shown, 0.0) or search.trials == 0:
+            due = not clock.rows or clock.seconds - clock.rows[-1].seconds >= ROW_SECONDS
+            if due or upper - lower <= max(ROW_EVERY * shown, 0.0):
                 shown = upper - lower
                 clock.report(_row(search))
             if upper - lower <= planner.epsilon:
+                break
+            if search.at_rounding:
+                status = Status.SETTLED
                 break
             if planner.max_trials is not None and search.trials >= planner.max_trials:
                 raise LimitReached(Status.ITERATIONS)

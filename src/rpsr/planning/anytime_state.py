@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from rpsr.planning.lower_vectors import Vectors, scan
 from rpsr.planning.process import CornerProcess
 
 DEEPEST = 2000  # steps of a trial
+HASHES = "graph.table"  # grows as the others do, but is filled anew
 
 
 class SearchState:
@@ -80,7 +82,7 @@ class SearchState:
                 np.arange(rows, dtype=np.int32)[:, None], 1 + process.observations, axis=1
             ),
         )
-        needed = self._bytes(*self._grown())
+        needed = self._bytes + sum(size for _, _, size in self._fuller())
         if clock.memory_limit is not None and needed > clock.memory_limit:
             raise InputError(
                 f"memory limit: read {clock.memory_limit} bytes, but planning on "
@@ -106,46 +108,62 @@ class SearchState:
         return float(bound[LOWER]), float(bound[UPPER])
 
     def make_room(self, more: int = 1) -> None:
-        """Double the arrays that are full, with room for so many more vectors.
+        """Double the arrays that are full, one by one, with room for so many more vectors.
 
-        `LimitReached` where that takes too much memory.
+        `LimitReached` where an array and its larger copy take too much memory together; those that
+        have grown by then stay as they are.
         """
-        graph, vectors = self._grown(more)
-        self.clock.claim(self._bytes(graph, vectors))
-        counts = graph.counts
-        if 2 * (counts[NODES] + self._children) + 2 >= len(graph.table):
-            needed = 4 * int(counts[NODES] + self._children)
-            graph = graph._replace(table=np.zeros(1 << needed.bit_length(), np.int64))
-            rehash(graph)
-        self.graph, self.vectors = graph, vectors
+        for name, shape, size in self._fuller(more):
+            self.clock.claim(self._bytes + size)
+            kind, field = name.split(".")
+            array = getattr(getattr(self, kind), field)
+            bigger = np.zeros(shape, array.dtype)
+            if name == HASHES:
+                graph = self.graph._replace(table=bigger)
+                rehash(graph)
+                self.graph = graph
+                continue
+            bigger[tuple(slice(n) for n in array.shape)] = array
+            setattr(self, kind, getattr(self, kind)._replace(**{field: bigger}))
+            del array  # the next one may need its room
 
-    def _grown(self, more: int = 1) -> tuple[Graph, Vectors]:
-        graph, vectors, counts = self.graph, self.vectors, self.graph.counts
-        entries = len(self.moves.rewards) * self._joint
-        used = {
-            **dict.fromkeys(("node", "bound"), (0, NODES, self._children)),
-            **dict.fromkeys(("corner", "share"), (1, ENTRIES, entries)),
-            **dict.fromkeys(("edge", "chance"), (0, EDGES, self._children)),
-            **dict.fromkeys(("point", "pool", "gain"), (0, POINTS, 1)),
-            "value": (1, POINTS, 1),
+    def _fuller(self, more: int = 1) -> list[tuple[str, tuple[int, ...], int]]:
+        """The arrays that must grow: their names, and the shapes and bytes that they need."""
+        counts, entries = self.graph.counts, len(self.moves.rewards) * self._joint
+        places = {
+            **dict.fromkeys(("graph.node", "graph.bound"), (0, NODES, self._children)),
+            **dict.fromkeys(("graph.corner", "graph.share"), (1, ENTRIES, entries)),
+            **dict.fromkeys(("graph.edge", "graph.chance"), (0, EDGES, self._children)),
+            **dict.fromkeys(("graph.point", "graph.pool", "graph.gain"), (0, POINTS, 1)),
+            "graph.value": (1, POINTS, 1),
+            **dict.fromkeys(("vectors.table", "vectors.choice"), (0, VECTORS, more)),
+            "vectors.column": (1, COLUMNS, more),
+            "vectors.origin": (0, COLUMNS, more),
         }
-        wider = {
-            name: _doubled(getattr(graph, name), axis, int(counts[count]) + extra + 2)
-            for name, (axis, count, extra) in used.items()
-        }
-        rows = {
-            name: _doubled(getattr(vectors, name), axis, int(counts[count]) + more + 2)
-            for name, axis, count in (
-                ("table", 0, VECTORS),
-                ("choice", 0, VECTORS),
-                ("column", 1, COLUMNS),
-                ("origin", 0, COLUMNS),
-            )
-        }
-        return graph._replace(**wider), vectors._replace(**rows)
+        found: list[tuple[str, tuple[int, ...], int]] = []
+        for name, (axis, count, extra) in places.items():
+            kind, field = name.split(".")
+            array, needed = getattr(getattr(self, kind), field), int(counts[count]) + extra + 2
+            if needed >= array.shape[axis]:
+                shape = list(array.shape)
+                shape[axis] = max(2 * shape[axis], needed + needed // 4 + 16)
+                found.append((name, tuple(shape), array.itemsize * math.prod(shape)))
+        nodes = int(counts[NODES]) + self._children
+        if 2 * nodes + 2 >= len(self.graph.table):
+            size = 1 << (4 * nodes).bit_length()
+            found.append((HASHES, (size,), self.graph.table.itemsize * size))
+        return found
 
-    def _bytes(self, graph: Graph, vectors: Vectors) -> int:
-        held: tuple[Any, ...] = (*graph, *vectors, *self.moves, *self.scratch, *self.trail)
+    @property
+    def _bytes(self) -> int:
+        """What the arrays take now."""
+        held: tuple[Any, ...] = (
+            *self.graph,
+            *self.vectors,
+            *self.moves,
+            *self.scratch,
+            *self.trail,
+        )
         return sum(array.nbytes for array in held)
 
     def _node(self, mixture: Floats, tau: float) -> int:
@@ -160,14 +178,3 @@ class SearchState:
     def _open(self, i: int) -> int:
         self.make_room()
         return int(open_point(self.graph, self.moves, self.scratch, i, self.knobs))
-
-
-def _doubled(array: Any, axis: int, needed: int) -> Any:
-    """The array, or a larger one that begins with it, so that more than `needed` fit."""
-    if needed < array.shape[axis]:
-        return array
-    shape = list(array.shape)
-    shape[axis] = max(2 * shape[axis], needed + needed // 4 + 16)
-    bigger = np.zeros(shape, array.dtype)
-    bigger[tuple(slice(n) for n in array.shape)] = array
-    return bigger

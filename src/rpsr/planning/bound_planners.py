@@ -53,12 +53,13 @@ class QMDP:
     """Plan as if the state were seen after one step.
 
     epsilon: the gap at the start that is good enough. states: how many to follow the policy
-    through. time_limit in seconds.
+    through. time_limit in seconds; memory_limit in bytes.
     """
 
     epsilon: float = 1e-3
     states: int = 1000
     time_limit: float | None = None
+    memory_limit: int | None = None
 
     @property
     def name(self) -> str:
@@ -75,12 +76,13 @@ class FastInformedBound:
     """Plan as if the state were seen after every step but the first observation counted.
 
     epsilon: the gap at the start that is good enough. states: how many to follow the policy
-    through. time_limit in seconds.
+    through. time_limit in seconds; memory_limit in bytes.
     """
 
     epsilon: float = 1e-3
     states: int = 1000
     time_limit: float | None = None
+    memory_limit: int | None = None
 
     @property
     def name(self) -> str:
@@ -108,8 +110,9 @@ def _solve(
         raise InputError(f"states: read {planner.states}, expected at least 1")
     if not planner.epsilon > 0:
         raise InputError(f"epsilon: read {planner.epsilon}, expected a number above 0")
-    clock = Clock(progress, planner.time_limit)
+    clock = Clock(progress, planner.time_limit, planner.memory_limit)
     process = corner_process(model)
+    clock.hold_model(process.nbytes)
     bound = bound_of(process)
     vectors = _above(process, bound)
     blind, _ = blind_vectors(model)
@@ -131,12 +134,15 @@ def _solve(
     status, limit = Status.SETTLED, min(FIRST, planner.states)
     try:
         while True:
-            worth, met, closed = _followed(model, choose, blind, limit)
+            worth, met, stopped = _followed(model, choose, blind, limit, clock)
             lower = max(lower, worth)
             report()
             if upper - lower <= planner.epsilon:
                 status = Status.SOLVED
-            if status is Status.SOLVED or closed or limit >= planner.states:
+                break
+            if stopped not in (None, Status.SIZE):
+                raise LimitReached(stopped)
+            if stopped is None or limit >= planner.states:
                 break
             clock.check()
             limit = min(2 * limit, planner.states)
@@ -171,17 +177,30 @@ def _above(process: CornerProcess, bound: Floats) -> Floats:
 
 
 def _followed(
-    model: LinearModel, choose: Callable[[Floats], Ints], blind: Floats, limit: int
-) -> tuple[float, int, bool]:
-    """What a policy is worth at the start at least, in how many states, and whether they close.
+    model: LinearModel,
+    choose: Callable[[Floats], Ints],
+    blind: Floats,
+    limit: int,
+    clock: Clock,
+) -> tuple[float, int, Status | None]:
+    """What a policy is worth at the start at least, in how many states, and what stopped it.
 
     choose: actions (B,) at states (B, n). blind (A, n): values of what is done beyond the limit.
+    Nothing stops it where the states close.
     """
 
     def allowed(states: Floats) -> Bools:
         return np.arange(len(model.actions)) == choose(states)[:, None]
 
-    graph = explore(model, limit=limit, allowed=allowed, partial=True)
+    graph = explore(
+        model,
+        limit=limit,
+        time_limit=clock.seconds_left,
+        memory_limit=clock.memory_limit,
+        held=clock.held,
+        allowed=allowed,
+        partial=True,
+    )
     discount, rows = model.discount or 0.0, np.arange(len(graph.states))
     actions = choose(graph.states)
     moves = sp.csr_array(graph.transitions()[actions * len(rows) + rows])
@@ -192,4 +211,4 @@ def _followed(
     values = splu(sp.csc_array(sp.eye_array(len(rows)) - discount * moves)).solve(earned)
     scale = float(max(np.abs(values).max(), np.abs(earned).max()))
     rounding = 8 * (model.dimension + len(model.observations) + 2) * _ULP * scale / (1 - discount)
-    return float(values[0]) - rounding, len(rows), not graph.open.any()
+    return float(values[0]) - rounding, len(rows), graph.stopped

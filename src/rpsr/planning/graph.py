@@ -94,6 +94,7 @@ def explore(
     steps: int | None = None,
     time_limit: float | None = None,
     memory_limit: int | None = None,
+    held: int = 0,
     tolerance: float = TOLERANCE,
     allowed: Callable[[Floats], Bools] | None = None,
     partial: bool = False,
@@ -103,11 +104,11 @@ def explore(
     allowed: which actions to follow from a batch of states, (B, n) -> (B, A); all by default.
     More than `limit` states, `time_limit` seconds or `memory_limit` bytes (see `limits`) are a
     `ModelError`; with `partial`, the graph as far as it got, its unexplored states marked open,
-    and an interrupt counts as a limit.
+    and an interrupt counts as a limit. held: bytes of the limit that are taken already.
     """
     builder = _Builder(model, tolerance)
     clock = Clock(lambda row: None, time_limit, memory_limit)
-    clock.hold_model(sum(map(int, (model.start.nbytes, model.rewards.nbytes))))
+    clock.hold_model(held + int(model.start.nbytes) + int(model.rewards.nbytes))
     depth, frontier, level = [0], np.zeros(1, dtype=np.int64), 0
     stopped, before = None, builder.size
     try:

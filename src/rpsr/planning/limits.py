@@ -60,6 +60,12 @@ class Clock:
         """Seconds since planning began, compiling left out."""
         return time.perf_counter() - compiled_seconds() - self.began
 
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the deadline, above 0 even past it; None where there is none."""
+        left = None if self.time_limit is None else self.time_limit - self.seconds
+        return None if left is None else max(left, 1e-9)
+
     def check(self) -> None:
         """Raise `LimitReached` past the deadline."""
         if self.time_limit is not None and self.seconds > self.time_limit:
@@ -80,11 +86,15 @@ class Clock:
 
     def hold_model(self, size: int) -> None:
         """Count a model of so many bytes, or refuse it where it alone does not fit."""
-        if self.memory_limit is not None and size > self.memory_limit:
-            raise InputError(
-                f"memory limit: read {self.memory_limit}, but the model alone takes {size} bytes"
-            )
+        self.hold(size, "the model alone takes")
+
+    def hold(self, size: int, what: str) -> None:
+        """Count bytes without which planning cannot begin, or refuse; what: "the ... takes"."""
         self.held += size
+        if self.memory_limit is not None and self.held > self.memory_limit:
+            raise InputError(
+                f"memory limit: read {self.memory_limit}, but {what} {self.held} bytes"
+            )
 
     def claim(self, size: int) -> None:
         """Raise `LimitReached` where so many bytes would not fit beside what is held."""

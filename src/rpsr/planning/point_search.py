@@ -81,6 +81,7 @@ class PointSearch:
         if isinstance(self.model.domain, Unknown):
             return None
         process = corner_process(self.model)
+        self.clock.hold_model(process.nbytes)
         return upper_at_start(process, fast_informed_values(process))
 
     # ---- points

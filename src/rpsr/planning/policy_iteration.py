@@ -64,8 +64,9 @@ class PolicyIteration:
             raise InputError(f"epsilon: read {self.epsilon}, expected a number above 0")
         clock = Clock(progress, self.time_limit, self.memory_limit)
         process = corner_process(model)
+        clock.hold_model(process.nbytes)
         search = begin(process, clock)
-        ahead = 1 / (1 - process.discount)
+        ahead = process.ahead
         upper = upper_at_start(process, fast_informed_values(process))
         status, proven, rounds = Status.SOLVED, np.inf, 0
         cutoff = 1e-2 * search.scale / ahead

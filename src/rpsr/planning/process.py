@@ -193,8 +193,8 @@ def _kernel(model: LinearModel) -> tuple[Process, Floats | None]:
         return domain.kernel, domain.points
     if not isinstance(domain, Simplex):
         raise ModelError(
-            f"{model.name}: exact planning proves its bounds over the model's domain, "
-            f"and the domain of this {model.kind} model is unknown"
+            f"{model.name}: this planner proves its bounds over the model's domain, and the "
+            f"domain of this {model.kind} model is unknown: use pbvi, perseus or q-learning"
         )
     if isinstance(operators, SparseOperators):
         return operators.process, None

@@ -81,15 +81,17 @@ class QLearning:
         self._check()
         clock = Clock(progress, self.time_limit, self.memory_limit)
         rng = np.random.default_rng(self.seed)
+        tables = 8 * 2 * CELLS * self.tilings * len(model.actions)
+        clock.hold(tables, "the tables of Q, one an action and tiling, take")
         upper = None
         if not isinstance(model.domain, Unknown):
             process = corner_process(model)
+            clock.hold(process.nbytes, "the model and the tables of Q take")
             upper = upper_at_start(process, fast_informed_values(process))
         plans = first_plans(model, model.start[None])
         lower = lower_at_start(model, plans, model.start[None])
         q, batches, status = None, 0, Status.SETTLED
         try:
-            clock.claim(8 * 2 * CELLS * self.tilings * len(model.actions))
             q = TileCoding(model, self.tilings, self.width, rng)
             states = np.tile(model.start, (WALKERS, 1))
             total = -(-self.steps // WALKERS)
@@ -103,16 +105,15 @@ class QLearning:
             status = limit.status
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
-        if q is not None and status is not Status.INTERRUPTED:
+        if q is not None:  # after Ctrl-C too: what was learned is the policy so far
             made = _controller(model, q, plans, self.states)
             worth = lower_at_start(model, made, model.start[None])
             if worth >= lower:
                 plans, lower = made, worth
-        if status is Status.SETTLED:
-            if upper is None:
-                status = Status.NO_UPPER_BOUND
-            elif upper - lower <= self.epsilon:
-                status = Status.SOLVED
+        if upper is not None and upper - lower <= self.epsilon:
+            status = Status.INTERRUPTED if status is Status.INTERRUPTED else Status.SOLVED
+        elif upper is None and status is Status.SETTLED:
+            status = Status.NO_UPPER_BOUND
         clock.report(_row(clock, batches, lower, upper, len(plans.vectors)))
         estimate = None if q is None else float(q.values(model.start[None])[0].max())
         return Solution(

@@ -27,8 +27,12 @@ class Status(Enum):
     MEMORY = "stopped by the memory limit: the bounds hold; give it more memory to close the gap"
     ITERATIONS = "stopped by the iteration limit: the bounds hold; allow more to close the gap"
     SIZE = "stopped: too many states or vectors to list; the bounds hold; try another planner"
-    SETTLED = "settled: this planner can do no more; the bounds hold; allow it more, or use vi"
-    INTERRUPTED = "interrupted: the bounds hold; resume from the checkpoint to go on"
+    SETTLED = (
+        "settled: this planner can do no more; the bounds hold; allow it more, or use sarsop or vi"
+    )
+    INTERRUPTED = (
+        "interrupted: the bounds hold; run it again, from its checkpoint if one was kept, to go on"
+    )
     NO_UPPER_BOUND = "settled: the model's domain is unknown, so no upper bound can be proven"
 
     @property

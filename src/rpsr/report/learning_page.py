@@ -61,6 +61,22 @@ def learning_page(learned: Learned, source: str) -> Page:
         caption = "Values that stand out of the noise are directions that the data can tell apart."
         alt = "Singular values of the moments, with the level of noise"
         sections.append(Section("Rank", (Figure(drawing, alt=alt, caption=caption),)))
+    if document["core"] is not None:
+        text = Text(
+            "The state of the model is the predictions of these intents. Stability is the share "
+            "of resampled logs that chose the same."
+        )
+        rows = tuple(zip(document["core"], document["stability"], strict=True))
+        sections.append(Section("Core intents", (text, Table("", ("intent", "stability"), rows))))
+    if document["overlap"] is not None:
+        overlap = document["overlap"]
+        text = Text("What a log can say of an action depends on how often it was taken.")
+        rows = (
+            ("smallest propensity of a logged action", overlap["smallest"]),
+            ("effective share of the steps, after weighting", overlap["effective"]),
+            ("contexts after which some action was never taken", overlap["unseen"]),
+        )
+        sections.append(Section("Overlap", (text, Table("", ("what", "value"), rows))))
     if document["candidates"]:
         rows = tuple(tuple(each.values()) for each in document["candidates"])
         columns = ("states", "held-out log-likelihood of an episode", "behind the best by")

@@ -7,7 +7,7 @@ from typing import Literal
 
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogFormatter, MaxNLocator
+from matplotlib.ticker import LogFormatter, LogLocator, MaxNLocator
 
 from rpsr.errors import InputError
 from rpsr.planning.solution import ProgressRow, Solution
@@ -78,6 +78,7 @@ def plot_bounds(traces: Mapping[str, Trace]) -> Figure:
             linewidth=0,
         )
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))  # some label, however short it took
     _plain_numbers(axes.xaxis)
     axes.set_xlabel("seconds")
     axes.set_ylabel("bounds on the value at the start")
