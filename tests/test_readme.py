@@ -48,6 +48,9 @@ def test_the_shell_examples_run(
         target = Path(name) if "." in name else Path(name) / "a.pomdp"
         target.parent.mkdir(exist_ok=True)
         assert main(["convert", domain, str(target)]) == 0
+    if "logs.jsonl" in command:
+        small = ("--episodes", "60", "--steps", "20")
+        assert main(["simulate", "loadunload", "-o", "logs.jsonl", *small]) == 0
     capsys.readouterr()
     first, *piped = (shlex.split(part)[1:] for part in command.split("|"))
     assert main(first) == 0
