@@ -44,10 +44,13 @@ def reproduce(
     results.json. The same seed gives the same bytes in every file but timings.json. Interrupted, it
     goes on where it was when run again.
     """
-    from rpsr.report.reproduce.run import Settings, pieces
-    from rpsr.report.reproduce.run import reproduce as run
-    from rpsr.report.reproduce.story import Findings
-    from rpsr.report.reproduce.writing import document, write_report
+    from rpsr.io.processes import one_thread_each
+
+    with one_thread_each():  # while libraries are loaded: one process shall find what many find
+        from rpsr.report.reproduce.run import Settings, pieces
+        from rpsr.report.reproduce.run import reproduce as run
+        from rpsr.report.reproduce.story import Findings
+        from rpsr.report.reproduce.writing import document, write_report
 
     settings = Settings(seed=seed, quick=quick, corpus=corpus)
     try:

@@ -30,7 +30,7 @@ def spread(
         for item in items:
             yield item, work(item)
         return
-    with _one_thread_each():
+    with one_thread_each():
         pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_end_quietly)
         try:
             with _interrupts_held():
@@ -45,7 +45,11 @@ def spread(
 
 
 @contextmanager
-def _one_thread_each() -> Generator[None]:
+def one_thread_each() -> Generator[None]:
+    """One thread of linear algebra in processes started here, and here if none is loaded yet.
+
+    The last digit of a sum can depend on how many threads made it.
+    """
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     try:
