@@ -249,7 +249,7 @@ def test_a_model_without_a_domain_is_planned_on_from_below(say):
     found = json.loads(out)
     assert (code, found["planner"], found["status"]) == (0, "pbvi", "no_upper_bound")
     assert found["upper"] is None
-    assert found["lower"] == pytest.approx(PARR, rel=1e-3)
+    assert PARR - 1e-3 <= found["lower"] <= PARR + 1e-9  # the planner's epsilon below, no more
     assert Path("p.json").exists()
 
 

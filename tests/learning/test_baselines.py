@@ -124,3 +124,9 @@ def test_off_policy_weights_are_those_of_the_definition(tiger):
     assert found.steps == 2
     uncounted = replace(log, propensities=None)
     assert behaviour(uncounted) == pytest.approx(np.full(len(rows), 1 / 3), abs=0.01)
+
+
+def test_behaviour_is_counted_after_the_last_pair():
+    turns = np.arange(100) % 2
+    log = Trajectories(("a", "b"), ("o",), turns, 0 * turns, [0, 100], [False])
+    assert (behaviour(log)[1:] > 0.9).all()  # each action is surely followed by the other
