@@ -23,11 +23,8 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from rpsr.io.records import Bools, Floats, Ints
-from rpsr.models.linear import LinearModel
-from rpsr.planning.limits import Clock
-from rpsr.planning.point_search import SLACK, PointSearch, check_hyperparameters
+from rpsr.planning.point_search import SLACK, PointPlanner, PointSearch
 from rpsr.planning.points import step
-from rpsr.planning.solution import Progress, Solution
 
 ROUNDS = 3  # before the points grow again, at most
 LAST_ROUNDS = 50  # with all points there are, at most
@@ -35,7 +32,7 @@ WALKERS, STEPS, RANDOM = 32, 40, 0.1
 
 
 @dataclass(frozen=True)
-class PBVI:
+class PBVI(PointPlanner):
     """Plan at points; on any linear model, one that was learned too.
 
     points: how many at most. epsilon: the gap at the start that is good enough, in units of
@@ -43,31 +40,14 @@ class PBVI:
     max_iterations: rounds. seed: of the points.
     """
 
-    points: int = 300
-    epsilon: float = 1e-3
-    time_limit: float | None = None
-    memory_limit: int | None = None
-    max_iterations: int | None = None
-    seed: int = 0
-
     @property
     def name(self) -> str:
         """The planner's name on the command line."""
         return "pbvi"
 
-    def solve(self, model: LinearModel, progress: Progress) -> Solution:
-        """Plan; without a discount below 1, a `ModelError`."""
-        check_hyperparameters(self.points, self.epsilon)
-        search = PointSearch(
-            model,
-            Clock(progress, self.time_limit, self.memory_limit),
-            seed=self.seed,
-            epsilon=self.epsilon,
-            max_rounds=self.max_iterations,
-        )
-        return search.run(self.name, self._rounds, self.seed)
+    def rounds(self, search: PointSearch) -> None:
+        """Improve plans at the points."""
 
-    def _rounds(self, search: PointSearch) -> None:
         def best_of_each(before: Floats, after: Floats, _which: Ints) -> Bools:
             return _cover(np.hstack([after, before]), SLACK * search.settled)
 

@@ -21,16 +21,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from rpsr.io.records import Bools, Floats, Ints
-from rpsr.models.linear import LinearModel
-from rpsr.planning.limits import Clock
-from rpsr.planning.point_search import PointSearch, check_hyperparameters
-from rpsr.planning.solution import Progress, Solution
+from rpsr.planning.point_search import PointPlanner, PointSearch
 
 WALKERS = 50
 
 
 @dataclass(frozen=True)
-class Perseus:
+class Perseus(PointPlanner):
     """Plan at random points; on any linear model, one that was learned too.
 
     points: how many at most. epsilon: the gap at the start that is good enough, in units of
@@ -39,30 +36,14 @@ class Perseus:
     """
 
     points: int = 1000
-    epsilon: float = 1e-3
-    time_limit: float | None = None
-    memory_limit: int | None = None
-    max_iterations: int | None = None
-    seed: int = 0
 
     @property
     def name(self) -> str:
         """The planner's name on the command line."""
         return "perseus"
 
-    def solve(self, model: LinearModel, progress: Progress) -> Solution:
-        """Plan; without a discount below 1, a `ModelError`."""
-        check_hyperparameters(self.points, self.epsilon)
-        search = PointSearch(
-            model,
-            Clock(progress, self.time_limit, self.memory_limit),
-            seed=self.seed,
-            epsilon=self.epsilon,
-            max_rounds=self.max_iterations,
-        )
-        return search.run(self.name, self._rounds, self.seed)
-
-    def _rounds(self, search: PointSearch) -> None:
+    def rounds(self, search: PointSearch) -> None:
+        """Improve plans at the points."""
         steps = 5 * (1 + self.points // WALKERS)
         met = search.walk(search.anything, WALKERS, steps, self.points - 1)
         search.points = np.vstack([search.points, met])

@@ -9,6 +9,7 @@ is left over says nothing about the plan.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -33,20 +34,12 @@ from rpsr.planning.points import (
     witnesses,
 )
 from rpsr.planning.process import corner_process
-from rpsr.planning.solution import ProgressRow, Solution, Status
+from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
 
 APART = 1e-3  # of the start's largest coordinate: closer points are not worth having both
 SLACK = 0.1  # of what is settled: what a state may lose for the sake of fewer vectors
 CROWDED = 2  # vectors a point: a value function with more is cut back
 SWEEPS = 50  # of the controller after each round
-
-
-def check_hyperparameters(points: int, epsilon: float) -> None:
-    """Refuse what no point-based planner can do."""
-    if points < 1:
-        raise InputError(f"points: read {points}, expected at least 1")
-    if not epsilon > 0:
-        raise InputError(f"epsilon: read {epsilon}, expected a number above 0")
 
 
 class PointSearch:
@@ -242,3 +235,44 @@ class PointSearch:
             trace=tuple(self.clock.rows),
             extras={"points": len(self.points), "dropped": self.dropped},
         )
+
+
+@dataclass(frozen=True)
+class PointPlanner:
+    """Plan at points; on any linear model, one that was learned too.
+
+    points: how many at most. epsilon: the gap at the start that is good enough, in units of
+    reward, and the precision of values at the points. time_limit in seconds; memory_limit in bytes.
+    max_iterations: rounds. seed: of all that is drawn.
+    """
+
+    points: int = 300
+    epsilon: float = 1e-3
+    time_limit: float | None = None
+    memory_limit: int | None = None
+    max_iterations: int | None = None
+    seed: int = 0
+
+    @property
+    def name(self) -> str:
+        """The planner's name on the command line."""
+        raise NotImplementedError
+
+    def solve(self, model: LinearModel, progress: Progress) -> Solution:
+        """Plan; without a discount below 1, a `ModelError`."""
+        if self.points < 1:
+            raise InputError(f"points: read {self.points}, expected at least 1")
+        if not self.epsilon > 0:
+            raise InputError(f"epsilon: read {self.epsilon}, expected a number above 0")
+        search = PointSearch(
+            model,
+            Clock(progress, self.time_limit, self.memory_limit),
+            seed=self.seed,
+            epsilon=self.epsilon,
+            max_rounds=self.max_iterations,
+        )
+        return search.run(self.name, self.rounds, self.seed)
+
+    def rounds(self, search: PointSearch) -> None:
+        """Choose points and improve plans there, until nothing more is to be had."""
+        raise NotImplementedError
