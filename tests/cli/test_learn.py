@@ -102,3 +102,28 @@ def test_a_short_log_is_learned_from_and_blindness_said_once(log, tmp_path, caps
     assert said.err.count("takes actions as chosen uniformly") == 1
     assert "too short to ask" in said.err
     assert "Core intents" in page.read_text()
+
+
+def test_a_plan_is_chosen_among_models_and_reported(log, tmp_path, capsys):
+    model, policy, page = (tmp_path / name for name in ("m.rpsr", "p.json", "page.html"))
+    words = ["learn", str(log), "-o", str(model), "--discount", "0.95", "--estimator", "last-k"]
+    words += ["--rank", "2", "--plan", str(policy), "--ensemble", "2", "--report", str(page)]
+    capsys.readouterr()
+    assert main([*words, "--json"]) == 0
+    choice = json.loads(capsys.readouterr().out)["choice"]
+    assert "mean value" in choice["rule"]
+    assert len(choice["options"]) == 3
+    assert "What to do" in page.read_text(encoding="utf-8")
+    assert main(["evaluate", "loadunload", "--policy", str(policy), "--episodes", "50"]) == 0
+    assert main(words) == 0
+    assert "by the log" in capsys.readouterr().out
+
+
+def test_work_that_could_not_be_kept_is_not_begun(log, tmp_path, capsys):
+    words = ["learn", str(log), "-o", str(tmp_path / "m.rpsr"), "--discount", "0.95"]
+    assert main([*words, "--ensemble", "2"]) == 1
+    assert "--plan" in capsys.readouterr().err
+    for option in ("--plan", "--report"):
+        assert main([*words, option, str(tmp_path / "nowhere" / "file.json")]) == 1
+        assert "no such folder" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

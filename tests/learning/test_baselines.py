@@ -11,7 +11,8 @@ from rpsr.errors import InputError
 from rpsr.evaluation import exact_return, simulate
 from rpsr.learning.diagnostics import diagnose
 from rpsr.learning.last_k import LastKTable
-from rpsr.learning.off_policy import behaviour, off_policy_value
+from rpsr.learning.moments_plan import behaviour
+from rpsr.learning.off_policy import off_policy_value
 from rpsr.logs import Trajectories
 from rpsr.planning import AlphaPolicy, UniformPolicy, planner_by_name, solve
 
@@ -126,7 +127,7 @@ def test_off_policy_weights_are_those_of_the_definition(tiger):
     assert behaviour(uncounted) == pytest.approx(np.full(len(rows), 1 / 3), abs=0.01)
 
 
-def test_behaviour_is_counted_after_the_last_pair():
+def test_behaviour_is_counted_after_the_last_pairs():
     turns = np.arange(100) % 2
     log = Trajectories(("a", "b"), ("o",), turns, 0 * turns, [0, 100], [False])
     assert (behaviour(log)[1:] > 0.9).all()  # each action is surely followed by the other

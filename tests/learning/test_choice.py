@@ -59,12 +59,15 @@ def test_an_impossible_observation_tells_nothing(tiger):
     np.testing.assert_allclose(moved[0], state, atol=1e-12)
 
 
-def test_bootstrap_models_differ_and_the_first_is_that_of_the_log(log):
-    models = bootstrap(LastKTable(k=1, discount=0.95), log, repeats=2, seed=0)
-    own = LastKTable(k=1, discount=0.95).fit(log).model_
-    np.testing.assert_array_equal(models[0].rewards, own.rewards)
-    assert len(models) == 3
-    assert abs(models[1].rewards[0] - models[2].rewards[0]).max() > 0
+def test_models_of_resampled_logs_differ_and_can_be_had_again(log):
+    table = LastKTable(k=1, discount=0.95)
+    first, second = bootstrap(table, log, repeats=2, seed=0)
+    assert abs(first.rewards[0] - second.rewards[0]).max() > 0
+    np.testing.assert_array_equal(
+        bootstrap(table, log, repeats=1, seed=1)[0].rewards, second.rewards
+    )
+    with pytest.raises(AttributeError):
+        _ = table.model_  # the estimator that was given is left as it was
 
 
 def test_a_learned_policy_carries_its_filter_to_systems_with_the_same_names(tiger, log, tmp_path):

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 import rpsr
 from rpsr.errors import InputError
 from rpsr.evaluation import simulate
-from rpsr.learning import em_kernels
-from rpsr.learning.em import EMRPSR, as_pomdp, cautious
+from rpsr.learning import diagnose, em_kernels
+from rpsr.learning.em import EMRPSR
 from rpsr.learning.em_merge import descend, merge_costs, merged
+from rpsr.learning.em_models import as_pomdp, cautious
 from rpsr.learning.em_starts import Memory, random_start, remembering_start, worth_remembering
 from rpsr.learning.em_steps import (
     Encoded,
@@ -220,6 +221,9 @@ def test_load_unload_is_learned_from_a_hundred_episodes():
     learned = EMRPSR(discount=0.95, sizes=(14,), seed=1).fit(log)
     again = EMRPSR(discount=0.95, sizes=(14,), seed=1).fit(log)
     np.testing.assert_array_equal(learned.model_.rewards, again.model_.rewards)
+    assert learned.models()[0] is learned.model_
+    known = diagnose(pomdp.belief_model(), log).reward_rmse  # nobody can expect rewards better
+    assert learned.judge(log).reward_rmse < 1.05 * known
     assert learned.rank_ >= rpsr.rpsr(pomdp).dimension
     assert learned.model_.actions == pomdp.actions
     truth = pomdp.belief_model().filter()

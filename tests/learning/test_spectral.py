@@ -13,7 +13,7 @@ from rpsr.learning import (
     DiscoveredRPSR,
     SpectralPSR,
     SpectralRPSR,
-    assess,
+    diagnose,
     filtered,
     psr_enough,
 )
@@ -106,8 +106,8 @@ def test_a_log_of_load_unload_gives_its_rpsr():
     assert isinstance(found.model_.domain, Unknown)
     totals = found.model_.emissions.sum(axis=2)
     np.testing.assert_allclose(totals, np.tile(found.model_.normalizer, (2, 1)), atol=1e-9)
-    truth = assess(domains.build("loadunload").belief_model(), held)
-    ours, without = assess(found.model_, held), assess(SpectralPSR().fit(LOG).model_, held)
+    truth = diagnose(domains.build("loadunload").belief_model(), held)
+    ours, without = diagnose(found.model_, held), diagnose(SpectralPSR().fit(LOG).model_, held)
     assert ours.loglik > truth.loglik - 0.01
     assert ours.reward_rmse is not None
     assert without.reward_rmse is not None

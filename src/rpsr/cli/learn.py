@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 NATIVE = ".rpsr"
 
 
-def _rank(_type: Any, tokens: Any) -> int | None:
+def _rank(_type: Any, tokens: Any) -> int | Literal["auto"]:
     word = tokens[0].value
     if word == "auto":
-        return None
+        return "auto"
     try:
         rank = int(word)
     except ValueError:
@@ -53,13 +53,13 @@ def learn(
         ),
     ] = "em",
     rank: Annotated[
-        int | None,
+        int | Literal["auto"],
         Parameter(
             converter=_rank,
             help="The model's rank (em: states; last-k: pairs), or auto: what held-out episodes "
             "say.",
         ),
-    ] = None,
+    ] = "auto",
     policy: Annotated[
         Literal["logged", "estimated", "blind"] | None,
         Parameter(
@@ -70,6 +70,20 @@ def learn(
     report: Annotated[
         Path | None, Parameter(help="Write a page of diagnostics here, .html.")
     ] = None,
+    plan: Annotated[
+        str | None,
+        Parameter(
+            help="Plan, too, and write the policy here: one plan for each model that explains the "
+            "log about as well; chosen is that of the highest mean value over all models."
+        ),
+    ] = None,
+    ensemble: Annotated[
+        int,
+        Parameter(
+            validator=validators.Number(gte=0),
+            help="With --plan: so many more models, each of a resampled log.",
+        ),
+    ] = 0,
     seed: Annotated[
         int, Parameter(validator=validators.Number(gte=0), help="Seed of all that is drawn.")
     ] = 0,
@@ -82,31 +96,34 @@ def learn(
     """
     from rpsr.errors import InputError
     from rpsr.learning.learn import learn as fit
-    from rpsr.logs import read_logs
+    from rpsr.logs import open_logs
     from rpsr.models.store import save_native
+    from rpsr.planning import save_solution
 
     if not output.endswith(NATIVE):
         raise InputError(f"expected a name ending in {NATIVE}", place=output)
-    log = read_logs(logs)
-    if log.episodes == 0:
-        raise InputError("the log has no episodes", place=logs[0])
-    if log.rewards is None:
-        raise InputError("the log has no rewards, expected them for learning", place=logs[0])
+    if ensemble and plan is None:
+        raise InputError("--ensemble is for choosing a plan: give --plan FILE, too")
+    for target in (output, plan, report):  # found out now, rather than after the work
+        if target is not None and not Path(target).absolute().parent.is_dir():
+            raise InputError("there is no such folder", place=str(Path(target).parent))
     if policy is not None and estimator in ("em", "last-k"):
         note(
             f"{estimator} need not know how actions were chosen: --policy {policy} changes nothing"
         )
     with (
         warnings.catch_warnings(record=True) as warned,
-        spinning_progress(f"learning from {log.episodes} episodes") as progress,
+        spinning_progress(f"learning from {', '.join(logs)}") as progress,
     ):
         warnings.simplefilter("always", UserWarning)
         learned = fit(
             estimator,
-            log,
+            open_logs(logs),
             discount=discount,
             rank=rank,
             policy=policy,
+            plan=plan is not None,
+            ensemble=ensemble,
             seed=seed,
             progress=progress,
         )
@@ -115,6 +132,8 @@ def learn(
     if learned.psr_enough is None:
         note("the log is too short to ask whether a PSR is enough")
     save_native(learned.model, output)
+    if learned.choice is not None and plan is not None:
+        save_solution(learned.choice.solution, plan)
     if report is not None:
         from rpsr.report.learning_page import learning_page
         from rpsr.report.page import write_page
@@ -123,7 +142,9 @@ def learn(
     if learned.heldout.resets:
         note(f"the filter lost its way {learned.heldout.resets} times on held-out episodes")
     if json:
-        print_json("learn", logs, learned.document() | {"seed": seed, "output": output})
+        print_json(
+            "learn", logs, learned.document() | {"seed": seed, "output": output, "plan": plan}
+        )
     else:
         _show(learned)
 
@@ -132,7 +153,7 @@ def _show(learned: Learned) -> None:
     document, heldout = learned.document(), learned.heldout
     facts: list[tuple[str, Any]] = [
         ("estimator", learned.name),
-        ("log", f"{learned.log.episodes} episodes, {learned.log.steps} steps"),
+        ("log", f"{learned.episodes} episodes, {learned.steps} steps"),
         ("rank", document["rank"]),
         ("held out", f"log-likelihood {heldout.loglik:.4g} an observation"),
     ]
@@ -158,4 +179,11 @@ def _show(learned: Learned) -> None:
             rows,
             "Candidates, the chosen one first: held-out log-likelihood of an episode with its "
             "rewards.",
+        )
+    if learned.choice is not None:
+        print_table(
+            learned.choice.COLUMNS,
+            learned.choice.summary(),
+            f"Plans: chosen is {learned.choice.rule}. By the log: what episodes that did the same "
+            "earned, with an interval.",
         )

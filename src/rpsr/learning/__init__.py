@@ -7,7 +7,7 @@ from rpsr.learning.discovery import DiscoveredRPSR
 from rpsr.learning.em import EMRPSR
 from rpsr.learning.enough import Enough, psr_enough
 from rpsr.learning.last_k import LastKTable
-from rpsr.learning.learned import Assessment, assess, filtered, learned_model
+from rpsr.learning.learned import filtered, learned_model
 from rpsr.learning.moments import Moments
 from rpsr.learning.moments_hankel import Hankel, hankel
 from rpsr.learning.moments_plan import Survey, WindowPlan
@@ -17,7 +17,6 @@ from rpsr.learning.spectral import SpectralPSR, SpectralRPSR
 
 __all__ = [
     "EMRPSR",
-    "Assessment",
     "Choice",
     "Diagnosis",
     "DiscoveredRPSR",
@@ -33,7 +32,6 @@ __all__ = [
     "SpectralRPSR",
     "Survey",
     "WindowPlan",
-    "assess",
     "bootstrap",
     "choose",
     "diagnose",

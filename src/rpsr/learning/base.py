@@ -6,22 +6,39 @@ estimator, `get_params` and `set_params` do what its `clone` expects.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
 
 from rpsr.errors import InputError
-from rpsr.learning.learned import chunks_of
+from rpsr.learning.diagnostics import Diagnosis, diagnose
+from rpsr.learning.learned import Logs, chunks_of
 from rpsr.logs import Trajectories
+from rpsr.logs.readers import join
+from rpsr.models import LinearModel
 
-Logs = Trajectories | Iterable[Trajectories]
 HELD_OUT = 5  # every fifth episode, or the last fifth of a single one
 
 
 class Estimator:
     """A dataclass of keyword parameters; those not given to `__init__` are set by `fit`."""
+
+    model_: LinearModel
+    rank_: int
+
+    def fit(self, trajectories: Logs) -> Self:
+        """Learn from a log, in memory or as a stream."""
+        raise NotImplementedError
+
+    def judge(self, logs: Logs) -> Diagnosis:
+        """How well what was learned foretells a log that it has not seen."""
+        return diagnose(self.model_, logs)
+
+    def models(self) -> list[LinearModel]:
+        """All models that explain the log about equally well, the chosen one first."""
+        return [self.model_]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; none of them is an estimator, so `deep` changes nothing."""
@@ -36,6 +53,21 @@ class Estimator:
                 raise InputError(f"no parameter is called {name!r}; expected {expected}")
             setattr(self, name, value)
         return self
+
+
+def in_memory(logs: Logs) -> Trajectories:
+    """A log as a whole; a stream is read once."""
+    return logs if isinstance(logs, Trajectories) else join(logs)
+
+
+def beginning(logs: Logs, steps: int) -> Trajectories:
+    """The first chunks of a log, at least so many steps where there are."""
+    taken: list[Trajectories] = []
+    for chunk in chunks_of(logs):
+        taken.append(chunk)
+        if sum(part.steps for part in taken) >= steps:
+            break
+    return join(taken)
 
 
 @dataclass(frozen=True)

@@ -11,34 +11,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from rpsr.errors import InputError
 from rpsr.io.records import Floats, Ints
+from rpsr.learning.base import Estimator, Resampled, beginning
+from rpsr.learning.learned import Logs
 from rpsr.learning.off_policy import OffPolicyEstimate, off_policy_value
-from rpsr.logs.trajectories import Trajectories
+from rpsr.models.filter import IMPOSSIBLE
 from rpsr.models.linear import LinearModel
 from rpsr.planning.policies import AlphaPolicy, action_values
 from rpsr.planning.solution import Planner, Solution
 from rpsr.planning.solve import planner_by_name, solve
 
-IMPOSSIBLE = 1e-9
 RULE = "the highest mean value over all models"
-
-
-class Learner(Protocol):
-    """What learns: `fit` returns itself, with a linear model as `model_`."""
-
-    @property
-    def model_(self) -> LinearModel:
-        """The model that was learned."""
-        ...
-
-    def fit(self, trajectories: Trajectories) -> Self:
-        """Learn from episodes."""
-        ...
+SPEAKING_STEPS = 200_000  # steps of a log that are enough for an estimate off policy
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +47,16 @@ class Option:
 @dataclass(frozen=True, eq=False)
 class Choice:
     """The plan chosen by the rule, and the others."""
+
+    COLUMNS: ClassVar = (
+        "plan",
+        "rank",
+        "value in its model",
+        "mean in all",
+        "least",
+        "by the log",
+        "chosen",
+    )
 
     options: tuple[Option, ...]
     index: int
@@ -92,25 +91,46 @@ class Choice:
             for number, option in enumerate(self.options)
         ]
 
+    def summary(self) -> list[tuple[Any, ...]]:
+        """One row an option, as people read it, under `COLUMNS`."""
+        return [
+            (
+                number,
+                option.solution.model.dimension,
+                option.solution.value,
+                option.mean,
+                float(option.values.min()),
+                "" if option.off_policy is None else str(option.off_policy),
+                "yes" if option is self.chosen else "",
+            )
+            for number, option in enumerate(self.options, 1)
+        ]
+
 
 def choose(
     models: Sequence[LinearModel],
-    log: Trajectories | None = None,
+    logs: Logs | None = None,
     *,
     planner: Planner | None = None,
     episodes: int = 300,
     steps: int = 100,
     seed: int = 0,
+    progress: Callable[[str], None] | None = None,
 ) -> Choice:
     """Plan in every model and choose by the mean value over all of them.
 
     planner: PBVI by default. episodes, steps: of the trials of plans in models.
-    log: for estimates off policy; left out where there is none.
+    logs: for estimates off policy (the first `SPEAKING_STEPS` steps); None leaves them out.
     """
     if not models:
         raise InputError("models: expected at least one to plan in")
     planner = planner or planner_by_name("pbvi", seed=seed)
-    plans = [solve(model, planner) for model in models]
+    plans: list[Solution] = []
+    for number, model in enumerate(models):
+        if progress is not None:
+            progress(f"plan {number + 1} of {len(models)}")
+        plans.append(solve(model, planner))
+    log = None if logs is None else beginning(logs, SPEAKING_STEPS)
     options = tuple(
         Option(
             plan,
@@ -168,19 +188,17 @@ def advance(model: LinearModel, states: Floats, actions: Ints, observations: Int
 
 
 def bootstrap(
-    estimator: Learner,
-    log: Trajectories,
+    estimator: Estimator,
+    logs: Logs,
     *,
     repeats: int = 5,
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
 ) -> list[LinearModel]:
-    """Models of resampled logs (episodes drawn with replacement), the log's own first."""
-    rng = np.random.default_rng(seed)
-    models = [copy(estimator).fit(log).model_]
+    """Models of resampled logs, episodes (or stretches of long ones) drawn with replacement."""
+    models: list[LinearModel] = []
     for repeat in range(repeats):
-        sample = rng.integers(log.episodes, size=log.episodes)
-        models.append(copy(estimator).fit(log.select(sample)).model_)
         if progress is not None:
-            progress(f"resample {repeat + 1}")
+            progress(f"resampled log {repeat + 1} of {repeats}")
+        models.append(copy(estimator).fit(Resampled(logs, seed + repeat)).model_)
     return models

@@ -2,18 +2,20 @@
 
 The run-time filter follows each episode on actions and observations alone (`learned.filtered`). At
 every step the model states a distribution of the next observation, whose log-likelihood is
-averaged, and an expected reward, whose error is squared.
+averaged, and an expected reward, whose error is squared. Everything is a sum over steps, so a log
+may come in chunks.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from rpsr.errors import InputError
 from rpsr.io.records import Floats
-from rpsr.learning.learned import Filtered, filtered, log_chances
+from rpsr.learning.learned import Filtered, Logs, chunks_of, filtered, log_chances
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.linear import LinearModel
 
@@ -39,36 +41,72 @@ class Diagnosis:
     steps: int
     calibration: Floats
 
-    @staticmethod
-    def of(said: Filtered, log: Trajectories) -> Diagnosis:
-        """The judgement of a log on what a model said of each of its steps."""
-        if log.steps == 0:
-            raise InputError("the log has no steps to judge a model by")
-        errors = None if log.rewards is None else log.rewards - said.rewards
-        return Diagnosis(
-            loglik=float(log_chances(said, log).mean()),
-            reward_rmse=None if errors is None else float(np.sqrt((errors**2).mean())),
-            reward_std=None if log.rewards is None else float(log.rewards.std()),
-            negative_mass=said.negative / log.steps,
-            resets=said.resets,
-            steps=log.steps,
-            calibration=_calibration(said, log),
-        )
 
-
-def diagnose(model: LinearModel, log: Trajectories) -> Diagnosis:
+def diagnose(model: LinearModel, logs: Logs) -> Diagnosis:
     """Follow episodes with a model and judge its predictions of every step."""
-    return Diagnosis.of(filtered(model, log), log)
+    return judged((filtered(model, log), log) for log in chunks_of(logs))
 
 
-def _calibration(said: Filtered, log: Trajectories) -> Floats:
+def judged(said: Iterable[tuple[Filtered, Trajectories]]) -> Diagnosis:
+    """The judgement of a log, in chunks, on what a model said of each of its steps."""
+    chance = squares = negative = 0.0
+    resets = steps = 0
+    rewarded, spread = True, Spread()
+    bins = np.zeros((BINS, 3))
+    for told, log in said:
+        chance += float(log_chances(told, log).sum())
+        negative += told.negative
+        resets += told.resets
+        steps += log.steps
+        bins += _binned(told, log)
+        if log.rewards is None:
+            rewarded = False
+        else:
+            squares += float(((log.rewards - told.rewards) ** 2).sum())
+            spread.add(log.rewards)
+    if steps == 0:
+        raise InputError("the log has no steps to judge a model by")
+    some = bins[:, 2] > 0
+    bins[some, :2] /= bins[some, 2:]
+    return Diagnosis(
+        loglik=chance / steps,
+        reward_rmse=float(np.sqrt(squares / steps)) if rewarded else None,
+        reward_std=spread.deviation if rewarded else None,
+        negative_mass=negative / steps,
+        resets=resets,
+        steps=steps,
+        calibration=bins,
+    )
+
+
+class Spread:
+    """The standard deviation of numbers that come in parts."""
+
+    def __init__(self) -> None:
+        self._count, self._mean, self._squares = 0, 0.0, 0.0
+
+    def add(self, numbers: Floats) -> None:
+        """Take in more numbers."""
+        if not len(numbers):
+            return
+        count, mean = self._count + len(numbers), float(numbers.mean())
+        apart = (mean - self._mean) ** 2 * self._count * len(numbers) / count
+        self._squares += float(((numbers - mean) ** 2).sum()) + apart
+        self._mean += (mean - self._mean) * len(numbers) / count
+        self._count = count
+
+    @property
+    def deviation(self) -> float:
+        """Of all numbers so far, zero if there are none."""
+        return float(np.sqrt(self._squares / max(self._count, 1)))
+
+
+def _binned(said: Filtered, log: Trajectories) -> Floats:
+    """Sums, over all predictions in a bin, of the prediction, of whether it came true, and of 1."""
     came = np.zeros_like(said.predictions)
     came[np.arange(log.steps), log.observations] = 1.0
     which = np.minimum((said.predictions * BINS).astype(np.int64), BINS - 1).reshape(-1)
-    columns = (said.predictions, came, np.ones_like(came))
-    bins = np.zeros((BINS, 3))
-    for i, column in enumerate(columns):
-        bins[:, i] = np.bincount(which, column.reshape(-1), minlength=BINS)
-    some = bins[:, 2] > 0
-    bins[some, :2] /= bins[some, 2:]
-    return bins
+    sums = np.zeros((BINS, 3))
+    for i, column in enumerate((said.predictions, came, np.ones_like(came))):
+        sums[:, i] = np.bincount(which, column.reshape(-1), minlength=BINS)
+    return sums

@@ -24,12 +24,12 @@ import numpy as np
 from rpsr.errors import InputError
 from rpsr.io.records import Floats
 from rpsr.learning.base import Estimator, Logs, Resampled
-from rpsr.learning.discovery_choice import (
-    Choice,
-    grown_choice,
+from rpsr.learning.discovery_core import (
+    CoreIndices,
+    grown_core,
     history_of,
     intent_of,
-    pivoted_choice,
+    pivoted_core,
 )
 from rpsr.learning.learned import chunks_of, learned_model
 from rpsr.learning.moments import Moments
@@ -122,14 +122,14 @@ class DiscoveredRPSR(Estimator):
         self.model_ = self._model(data, choice)
         return self
 
-    def _choose(self, data: Hankel) -> Choice:
+    def _choose(self, data: Hankel) -> CoreIndices:
         scale = scales(data, "scaled")
         if self.algorithm == "pivoted":
             rank = None if self._given == "auto" else self._given
-            return pivoted_choice(data, scale, rank)
-        return grown_choice(data, scale)
+            return pivoted_core(data, scale, rank)
+        return grown_core(data, scale)
 
-    def _model(self, data: Hankel, choice: Choice) -> LinearModel:
+    def _model(self, data: Hankel, choice: CoreIndices) -> LinearModel:
         n = len(choice.intents)
         rows = list(choice.intents)
         select = np.zeros((n, data.values.shape[1]))

@@ -18,15 +18,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from rpsr.errors import InputError, ModelError
-from rpsr.io.records import Floats, Ints
-from rpsr.learning.base import Estimator
+from rpsr.errors import InputError
+from rpsr.io.records import Floats
+from rpsr.learning.base import Estimator, in_memory
 from rpsr.learning.diagnostics import Diagnosis, diagnose
 from rpsr.learning.em_merge import descend
+from rpsr.learning.em_models import as_pomdp, as_rpsr
 from rpsr.learning.em_starts import (
     random_start,
     remembering_start,
@@ -35,17 +36,16 @@ from rpsr.learning.em_starts import (
 )
 from rpsr.learning.em_steps import (
     Encoded,
-    Parameters,
+    FittedPOMDP,
     Prior,
     RewardFamily,
     improve,
     iterate,
     likelihoods,
 )
+from rpsr.learning.learned import Logs
 from rpsr.logs.trajectories import Trajectories
-from rpsr.models.domain import Simplex
 from rpsr.models.linear import LinearModel
-from rpsr.models.operators import DenseOperators
 from rpsr.models.pomdp import POMDP
 
 LOST = 3.0  # a way down ends where it is this many standard errors below its best
@@ -56,12 +56,13 @@ FEWEST_MERGES = 5  # but not before so many merges
 class Candidate:
     """One fitted POMDP and what held-out episodes said of it before it saw them.
 
-    states: how many it has, the end left out. loglik: held-out log-likelihood of observations and
-    rewards, per episode; behind: by how much that is below the best, and stderr how sure that is.
+    cautious: the POMDP to plan on, with low rewards for what the log hardly shows. states: how many
+    there are, the end left out. loglik: held-out log-likelihood of observations and rewards, per
+    episode; behind: by how much that is below the best, and stderr how sure that is.
     """
 
-    parameters: Parameters
-    trained: Parameters
+    fitted: FittedPOMDP
+    cautious: POMDP
     states: int
     loglik: float
     behind: float
@@ -70,7 +71,9 @@ class Candidate:
 
 @dataclass(kw_only=True, eq=False)
 class EMRPSR(Estimator):
-    """An R-PSR learned by EM. `fit` gives `model_`, `pomdp_`, `rank_` and `candidates_`.
+    """An R-PSR learned by EM. `fit` gives `pomdp_`, as fitted, and `model_`, the R-PSR to plan on.
+
+    Those are of the first of `candidates_`; `rank_` is the model's dimension.
 
     discount: of the model that results. sizes: how many states starts have; starts: how many of
     them for each size, `descents` of which are followed down; memories: how many starts remember a
@@ -78,7 +81,7 @@ class EMRPSR(Estimator):
     are few values; 'none' learns from observations alone. holdout: the share of episodes kept
     for choosing; keep: how many candidates at most are fitted to everything. probe: how many
     episodes starts are tried on; probing, fitting, refitting: iterations. seed: of all that is
-    drawn. states: so many and no others, instead of a choice by held-out episodes. enough: how many
+    drawn. states: so many and no others, or 'auto', by held-out episodes. enough: how many
     visits make an action's reward in a state known.
     """
 
@@ -97,7 +100,7 @@ class EMRPSR(Estimator):
     fitting: int = 40
     refitting: int = 30
     largest: int = 48
-    states: int | None = None
+    states: int | Literal["auto"] = "auto"
     enough: float = 20.0
     seed: int = 0
     progress: Callable[[str], None] | None = None
@@ -105,11 +108,11 @@ class EMRPSR(Estimator):
     pomdp_: POMDP = field(init=False, repr=False)
     model_: LinearModel = field(init=False, repr=False)
     rank_: int = field(init=False, repr=False)
-    heldout_: Diagnosis = field(init=False, repr=False)
-    held_out_: Ints = field(init=False, repr=False)
+    _models: list[LinearModel] = field(init=False, repr=False)
 
-    def fit(self, trajectories: Trajectories) -> EMRPSR:
-        """Learn from episodes; needs rewards, unless they are to be left out."""
+    def fit(self, trajectories: Logs) -> EMRPSR:
+        """Learn from episodes with rewards; a stream is read into memory."""
+        trajectories = in_memory(trajectories)
         log = Encoded.of(trajectories, self.rewards)
         episodes = trajectories.episodes
         if episodes < 2 or trajectories.steps == 0:
@@ -120,35 +123,44 @@ class EMRPSR(Estimator):
         held_out = log.select(np.sort(order[:kept_out]))
         training = log.select(np.sort(order[kept_out:]))
         probe = log.select(np.sort(order[kept_out : kept_out + self.probe]))
-        found: list[tuple[Floats, Parameters]] = []
+        found: list[tuple[Floats, FittedPOMDP]] = []
         for start in self._starts(probe, training, rng):
             found += self._way_down(start, training, held_out)
         found = self._allowed(found)
         sparse = Prior(self.prior, self.sparsity)
-        self.held_out_ = np.sort(order[:kept_out])
         self.candidates_ = tuple(
-            Candidate(
-                parameters=iterate(fitted, log, sparse, self.refitting),
-                trained=fitted,
-                states=fitted.states - (fitted.end >= 0),
-                loglik=float(scores.mean()),
-                behind=behind,
-                stderr=stderr,
-            )
-            for scores, fitted, behind, stderr in chosen(found, self.keep)
+            self._candidate(iterate(fitted, log, sparse, self.refitting), trajectories, *told)
+            for fitted, *told in chosen(found, self.keep)
         )
-        self._adopt(trajectories, self.candidates_[0])
-        trained = as_pomdp(self.candidates_[0].trained, trajectories, self.discount)
-        self.heldout_ = diagnose(trained.belief_model(), trajectories.select(self.held_out_))
+        how = {"estimator": "em", "seed": self.seed}
+        how |= {"episodes": episodes, "steps": trajectories.steps}
+        self._models = [
+            as_rpsr(each.cautious, how | {"states": each.states}) for each in self.candidates_
+        ]
+        self.pomdp_ = as_pomdp(self.candidates_[0].fitted, trajectories, self.discount)
+        self.model_ = self._models[0]
+        self.rank_ = self.model_.dimension
         return self
+
+    def _candidate(
+        self,
+        fitted: FittedPOMDP,
+        trajectories: Trajectories,
+        loglik: float,
+        behind: float,
+        stderr: float,
+    ) -> Candidate:
+        cautious = as_pomdp(fitted, trajectories, self.discount, self.enough)
+        states = fitted.states - (fitted.end >= 0)
+        return Candidate(fitted, cautious, states, loglik, behind, stderr)
 
     def _starts(
         self, probe: Encoded, training: Encoded, rng: np.random.Generator
-    ) -> Iterable[Parameters]:
+    ) -> Iterable[FittedPOMDP]:
         """The starts worth following down, after a trial on some episodes."""
         plain = Prior(self.prior)
         for states in self.sizes:
-            tried: list[tuple[float, int, Parameters]] = []
+            tried: list[tuple[float, int, FittedPOMDP]] = []
             for number in range(self.starts):
                 kind = sighted_start if number % 2 == 0 else random_start
                 fitted = iterate(kind(probe, states, rng), probe, plain, self.probing)
@@ -163,8 +175,8 @@ class EMRPSR(Estimator):
                 yield start
 
     def _way_down(
-        self, start: Parameters, training: Encoded, held_out: Encoded
-    ) -> list[tuple[Floats, Parameters]]:
+        self, start: FittedPOMDP, training: Encoded, held_out: Encoded
+    ) -> list[tuple[Floats, FittedPOMDP]]:
         """The fit from one start, then smaller ones until they are clearly worse."""
         sparse = Prior(self.prior, self.sparsity)
         fitted = iterate(start, training, Prior(self.prior), self.fitting)
@@ -177,13 +189,13 @@ class EMRPSR(Estimator):
             best = max(best, scores, key=lambda each: float(each.mean()))
             behind, stderr = difference(best, scores)
             lost = behind > LOST * stderr and len(found) > FEWEST_MERGES
-            if lost if self.states is None else smaller.states <= self.states:
+            if lost if self.states == "auto" else smaller.states <= self.states:
                 break
         return found
 
-    def _allowed(self, found: list[tuple[Floats, Parameters]]) -> list[tuple[Floats, Parameters]]:
+    def _allowed(self, found: list[tuple[Floats, FittedPOMDP]]) -> list[tuple[Floats, FittedPOMDP]]:
         """All that was found, or what has as many states as were asked for."""
-        if self.states is None:
+        if self.states == "auto":
             return found
         some = [each for each in found if each[1].states - (each[1].end >= 0) == self.states]
         if not some:
@@ -191,26 +203,13 @@ class EMRPSR(Estimator):
             raise InputError(f"states: read {self.states}, expected 2 to {most}: see `sizes`")
         return some
 
-    def _adopt(self, trajectories: Trajectories, candidate: Candidate) -> None:
-        self.pomdp_ = as_pomdp(candidate.parameters, trajectories, self.discount, self.enough)
-        self.model_, self.rank_ = as_rpsr(
-            self.pomdp_,
-            {
-                "estimator": "em",
-                "episodes": trajectories.episodes,
-                "steps": trajectories.steps,
-                "states": candidate.states,
-                "seed": self.seed,
-            },
-        )
+    def judge(self, logs: Logs) -> Diagnosis:
+        """How well the fitted POMDP foretells a log; caution is for planning and plays no part."""
+        return diagnose(self.pomdp_.belief_model(), logs)
 
-    def models(self, trajectories: Trajectories) -> list[LinearModel]:
-        """The models of all candidates, the chosen one first."""
-        pomdps = (
-            as_pomdp(each.parameters, trajectories, self.discount, self.enough)
-            for each in self.candidates_
-        )
-        return [as_rpsr(pomdp, {"estimator": "em"})[0] for pomdp in pomdps]
+    def models(self) -> list[LinearModel]:
+        """The R-PSRs of all candidates, the chosen one first."""
+        return list(self._models)
 
     def _tell(self, what: str) -> None:
         if self.progress is not None:
@@ -224,85 +223,13 @@ def difference(best: Floats, scores: Floats) -> tuple[float, float]:
 
 
 def chosen(
-    found: list[tuple[Floats, Parameters]], keep: int
-) -> list[tuple[Floats, Parameters, float, float]]:
-    """Those within one standard error of the best by held-out scores, the fewest states first."""
+    found: list[tuple[Floats, FittedPOMDP]], keep: int
+) -> list[tuple[FittedPOMDP, float, float, float]]:
+    """Those within one standard error of the best by held-out scores, the fewest states first.
+
+    Each with its mean score, by how much that is behind the best, and the standard error of that.
+    """
     best = max((scores for scores, _ in found), key=lambda each: float(each.mean()))
-    rows = [(scores, fitted, *difference(best, scores)) for scores, fitted in found]
+    rows = [(fitted, float(scores.mean()), *difference(best, scores)) for scores, fitted in found]
     near = [row for row in rows if row[2] <= row[3]]
-    return sorted(near, key=lambda row: (row[1].states, row[2]))[:keep]
-
-
-def as_pomdp(
-    parameters: Parameters,
-    trajectories: Trajectories,
-    discount: float | None,
-    enough: float = 0.0,
-) -> POMDP:
-    """The fitted POMDP, with the names of the log; what was not visited enough earns the worst."""
-    states = [f"state-{s}" for s in range(parameters.states)]
-    if parameters.end >= 0:
-        states[parameters.end] = "end"
-    return POMDP.from_arrays(
-        parameters.moves,
-        np.swapaxes(parameters.sights, 1, 2),
-        cautious(parameters, trajectories, discount, enough).T,
-        parameters.start,
-        discount,
-        {
-            "name": "learned",
-            "states": states,
-            "actions": trajectories.action_names,
-            "observations": trajectories.observation_names,
-        },
-    )
-
-
-def cautious(
-    parameters: Parameters, trajectories: Trajectories, discount: float | None, enough: float
-) -> Floats:
-    """Expected rewards (A, S), mixed with the worst where fewer than `enough` visits are known.
-
-    The worst is the lowest reward now and then, instead of the highest for ever, again the lowest:
-    below what any policy can lose by doing something else.
-    """
-    assert trajectories.rewards is not None
-    low, high = float(trajectories.rewards.min()), float(trajectories.rewards.max())
-    beta = 1.0 if discount is None else discount
-    later = beta / (1 - beta) if beta < 1 else float(np.diff(trajectories.offsets).max())
-    known = np.minimum(parameters.visits / enough, 1.0) if enough > 0 else np.ones(1)
-    if parameters.end >= 0 and enough > 0:
-        known[:, parameters.end] = 1.0
-    return known * parameters.means + (1 - known) * (low - later * (high - low))
-
-
-def as_rpsr(pomdp: POMDP, provenance: dict[str, Any]) -> tuple[LinearModel, int]:
-    """The R-PSR of a fitted POMDP, which forgets the states it invented, and its rank.
-
-    Where the rank is that of all states, or too close to call in floats, nothing can be forgotten:
-    the identity is then the basis, beliefs are the R-PSR's states, and the simplex its domain.
-    """
-    from dataclasses import replace
-
-    from rpsr.predictive import rpsr
-
-    n = len(pomdp.states)
-    try:
-        model = rpsr(pomdp)
-    except ModelError:
-        model = None
-    if model is not None and model.dimension < n:
-        return replace(model, provenance=model.provenance | provenance), model.dimension
-    belief = pomdp.belief_model()
-    matrices = [
-        [belief.operators.matrix(a, o) for o in range(len(pomdp.observations))]
-        for a in range(len(pomdp.actions))
-    ]
-    model = replace(
-        belief,
-        kind="rpsr",
-        operators=DenseOperators(np.array(matrices)),
-        domain=Simplex(n),
-        provenance=belief.provenance | provenance,
-    )
-    return model, n
+    return sorted(near, key=lambda row: (row[0].states, row[2]))[:keep]

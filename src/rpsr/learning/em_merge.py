@@ -23,23 +23,31 @@ from collections.abc import Iterator
 import numpy as np
 
 from rpsr.io.records import Floats
-from rpsr.learning.em_steps import Encoded, Parameters, Prior, counts_of, improve, iterate, maximise
+from rpsr.learning.em_steps import (
+    Encoded,
+    FittedPOMDP,
+    Prior,
+    counts_of,
+    improve,
+    iterate,
+    maximise,
+)
 
 TRIED, QUICK, POLISH = 4, 3, 12  # pairs tried; iterations to judge one; iterations for the kept one
 
 
-def descend(parameters: Parameters, log: Encoded, prior: Prior) -> Iterator[Parameters]:
+def descend(parameters: FittedPOMDP, log: Encoded, prior: Prior) -> Iterator[FittedPOMDP]:
     """Ever smaller POMDPs fitted to the same log, by one state at a time, until two are left."""
     while parameters.states - (parameters.end >= 0) > 2:
         parameters = _merge_best(parameters, log, prior)
         yield parameters
 
 
-def _merge_best(parameters: Parameters, log: Encoded, prior: Prior) -> Parameters:
+def _merge_best(parameters: FittedPOMDP, log: Encoded, prior: Prior) -> FittedPOMDP:
     counts, _ = counts_of(parameters, log)
     costs = merge_costs(counts, log, parameters.end)
     n = parameters.states
-    tried: list[tuple[float, int, Parameters]] = []
+    tried: list[tuple[float, int, FittedPOMDP]] = []
     for rank, pair in enumerate(np.argsort(costs, axis=None)[:TRIED].tolist()):
         i, j = divmod(pair, n)
         if not np.isfinite(costs[i, j]):

@@ -15,19 +15,19 @@ from itertools import combinations
 import numpy as np
 
 from rpsr.io.records import Floats, Ints
-from rpsr.learning.em_steps import Encoded, Parameters, Prior, maximise
+from rpsr.learning.em_steps import Encoded, FittedPOMDP, Prior, maximise
 
 VISITS = 20.0  # how many imagined visits a random start is made of, per state and action
 UNLIKELY = 0.05  # of a sighted state's other observations
 SMOOTHING = Prior(0.5)  # added to the counts of a start that remembers, so that EM can leave it
 
 
-def random_start(log: Encoded, states: int, rng: np.random.Generator) -> Parameters:
+def random_start(log: Encoded, states: int, rng: np.random.Generator) -> FittedPOMDP:
     """Probabilities drawn at random: nothing is known of any state."""
     return _drawn(log, states, rng, np.ones((log.sizes[1], states)))
 
 
-def sighted_start(log: Encoded, states: int, rng: np.random.Generator) -> Parameters:
+def sighted_start(log: Encoded, states: int, rng: np.random.Generator) -> FittedPOMDP:
     """Each state mostly shows one observation, those seen often having more states."""
     frequency = np.bincount(log.steps[:, 1], minlength=log.sizes[1]) + 1.0
     first = np.argsort(-frequency, kind="stable")[:states]
@@ -38,7 +38,7 @@ def sighted_start(log: Encoded, states: int, rng: np.random.Generator) -> Parame
     return _drawn(log, states, rng, liking)
 
 
-def _drawn(log: Encoded, states: int, rng: np.random.Generator, liking: Floats) -> Parameters:
+def _drawn(log: Encoded, states: int, rng: np.random.Generator, liking: Floats) -> FittedPOMDP:
     n_actions, n_observations = log.sizes
     end = states if log.ends else -1
     n = states + (end >= 0)
@@ -91,7 +91,7 @@ def _predicted(states: Ints, outcomes: Ints, size: int) -> float:
     return float(likelihood) - (len(cells) - len(rows))
 
 
-def remembering_start(log: Encoded, memory: Memory) -> Parameters:
+def remembering_start(log: Encoded, memory: Memory) -> FittedPOMDP:
     """A state for every last observation and what is remembered: neither, the one, the other.
 
     Before its first step an episode is in a state of its own. States that the log never visits are

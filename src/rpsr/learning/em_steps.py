@@ -1,6 +1,6 @@
 """One input-output POMDP with reward emission, and the two steps of EM on it.
 
-`Encoded` is a log as the kernels read it, `Parameters` what is fitted. `improve` is one iteration:
+`Encoded` is a log as the kernels read it, `FittedPOMDP` what is fitted. `improve` is one iteration:
 expected counts from `em_kernels.expect`, then the parameters that maximise
 
     log likelihood + prior * (sum of the logarithms of all probabilities),
@@ -121,7 +121,7 @@ class Prior:
 
 
 @dataclass(frozen=True, eq=False)
-class Parameters:
+class FittedPOMDP:
     """A fitted POMDP of S states: start (S,), moves (A, S, S), sights (A, O, S).
 
     pairs (J, S): the likelihood of each pair's reward in each state, and log_scale (J,) what was
@@ -144,7 +144,7 @@ class Parameters:
         return len(self.start)
 
 
-def counts_of(parameters: Parameters, log: Encoded) -> tuple[list[Floats], float]:
+def counts_of(parameters: FittedPOMDP, log: Encoded) -> tuple[list[Floats], float]:
     """Expected counts of starts (S,), moves (A, S, S), sights (A, O, S), pairs (J, S).
 
     Beside them, the log-likelihood.
@@ -157,20 +157,20 @@ def counts_of(parameters: Parameters, log: Encoded) -> tuple[list[Floats], float
     return counts, likelihood + float(p.log_scale[log.steps[:, 2]].sum())
 
 
-def improve(parameters: Parameters, log: Encoded, prior: Prior) -> tuple[Parameters, float]:
+def improve(parameters: FittedPOMDP, log: Encoded, prior: Prior) -> tuple[FittedPOMDP, float]:
     """One iteration of EM; the new parameters and the log-likelihood of the old ones."""
     counts, likelihood = counts_of(parameters, log)
     return maximise(log, counts, prior, parameters.end), likelihood
 
 
-def iterate(parameters: Parameters, log: Encoded, prior: Prior, iterations: int) -> Parameters:
+def iterate(parameters: FittedPOMDP, log: Encoded, prior: Prior, iterations: int) -> FittedPOMDP:
     """Some iterations of EM."""
     for _ in range(iterations):
         parameters, _ = improve(parameters, log, prior)
     return parameters
 
 
-def maximise(log: Encoded, counts: list[Floats], prior: Prior, end: int) -> Parameters:
+def maximise(log: Encoded, counts: list[Floats], prior: Prior, end: int) -> FittedPOMDP:
     """The parameters at the mode of the posterior, given counts of starts, moves, sights, pairs."""
     start, moves, sights, pairs = counts
     start, moves, sights = prior.add(start, 0), prior.add(moves, 2), prior.add(sights, 1)
@@ -179,7 +179,7 @@ def maximise(log: Encoded, counts: list[Floats], prior: Prior, end: int) -> Para
         moves[:, end] = 0.0
         moves[:, end, end] = 1.0
     pairs, log_scale, means = _rewards(log, pairs, prior, end)
-    return Parameters(
+    return FittedPOMDP(
         start=start / start.sum(),
         moves=np.ascontiguousarray(moves / moves.sum(axis=2, keepdims=True)),
         sights=np.ascontiguousarray(sights / sights.sum(axis=1, keepdims=True)),
@@ -221,7 +221,7 @@ def _rewards(log: Encoded, counts: Floats, prior: Prior, end: int) -> tuple[Floa
     return pairs, log_scale, means
 
 
-def likelihoods(parameters: Parameters, log: Encoded) -> Floats:
+def likelihoods(parameters: FittedPOMDP, log: Encoded) -> Floats:
     """The log-likelihood of observations and rewards of each episode, (N,)."""
     p = parameters
     scores = score(

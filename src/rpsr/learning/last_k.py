@@ -13,15 +13,16 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
 
 from rpsr.errors import InputError
 from rpsr.io.records import Floats
-from rpsr.learning.base import Estimator
-from rpsr.learning.diagnostics import Diagnosis
-from rpsr.learning.learned import Filtered
+from rpsr.learning.base import Estimator, in_memory
+from rpsr.learning.diagnostics import Diagnosis, judged
+from rpsr.learning.learned import Filtered, Logs, chunks_of
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.domain import Simplex
 from rpsr.models.linear import LinearModel
@@ -36,45 +37,47 @@ START = -1  # the beginning of an episode, as if it were a pair
 class LastKTable(Estimator):
     """A model whose state is the last k pairs. `fit` gives `model_`, `k_` and `rank_`.
 
-    k: how many pairs, or None for the best by held-out episodes among 1, ..., longest.
+    k: how many pairs, or 'auto': the best by held-out episodes among 1, ..., longest.
     backoff: how much a shorter context counts. holdout: the share of episodes kept for choosing.
     """
 
     discount: float | None = None
-    k: int | None = None
+    k: int | Literal["auto"] = "auto"
     longest: int = 3
     backoff: float = 1.0
     holdout: float = 0.2
     seed: int = 0
     model_: LinearModel = field(init=False, repr=False)
     k_: int = field(init=False, repr=False)
-    heldout_: Diagnosis | None = field(init=False, repr=False, default=None)
     rank_: int = field(init=False, repr=False)
+    table_: Table = field(init=False, repr=False)
 
-    def fit(self, trajectories: Trajectories) -> LastKTable:
-        """Count contexts; needs rewards."""
-        if trajectories.rewards is None or trajectories.steps == 0:
+    def fit(self, trajectories: Logs) -> LastKTable:
+        """Count contexts; needs rewards. A stream is read into memory."""
+        log = in_memory(trajectories)
+        if log.rewards is None or log.steps == 0:
             raise InputError("these episodes have no rewards, expected them for learning")
-        order = np.random.default_rng(self.seed).permutation(trajectories.episodes)
-        kept_out = max(1, round(self.holdout * len(order)))
-        self.held_out_ = np.sort(order[:kept_out])
-        training = np.sort(order[kept_out:])
-        self.k_ = self.k or self._best(trajectories, training)
-        self.model_ = self._count(trajectories, self.k_).model(trajectories, self.discount)
+        self.k_ = self._best(log) if self.k == "auto" else self.k
+        self.table_ = self._count(log, self.k_)
+        self.model_ = self.table_.model(log, self.discount)
         self.rank_ = self.model_.dimension
-        if len(training):
-            held_out = trajectories.select(self.held_out_)
-            said = self._count(trajectories.select(training), self.k_).said(held_out)
-            self.heldout_ = Diagnosis.of(said, held_out)
         return self
 
-    def _best(self, trajectories: Trajectories, training: np.ndarray) -> int:
-        if len(training) == 0:
+    def judge(self, logs: Logs) -> Diagnosis:
+        """How well the table foretells a log."""
+        return judged((self.table_.said(log), log) for log in chunks_of(logs))
+
+    def _best(self, log: Trajectories) -> int:
+        order = np.random.default_rng(self.seed).permutation(log.episodes)
+        kept_out = max(1, round(self.holdout * len(order)))
+        training, held_out = (
+            log.select(np.sort(part)) for part in np.split(order, [kept_out])[::-1]
+        )
+        if training.episodes == 0:
             return 1
-        log, held_out = trajectories.select(training), trajectories.select(self.held_out_)
         scores: list[float] = []
         for k in range(1, self.longest + 1):
-            found = Diagnosis.of(self._count(log, k).said(held_out), held_out)
+            found = judged([(self._count(training, k).said(held_out), held_out)])
             spread = max(found.reward_rmse or 0.0, 1e-3 * (found.reward_std or 0.0), 1e-12)
             scores.append(found.loglik - float(np.log(spread)))
         return 1 + int(np.argmax(np.array(scores) >= max(scores) - WORTH))

@@ -10,20 +10,22 @@ from importlib import import_module
 from typing import Any, Literal
 
 from rpsr.errors import InputError
-from rpsr.learning.base import HELD_OUT, Part, pieces
-from rpsr.learning.diagnostics import Diagnosis, diagnose
+from rpsr.learning.base import HELD_OUT, Estimator, Part, in_memory, pieces
+from rpsr.learning.choice import Choice, bootstrap, choose
+from rpsr.learning.diagnostics import Diagnosis
 from rpsr.learning.enough import GROUPS, Enough, TooShort, psr_enough
-from rpsr.logs.readers import join
-from rpsr.logs.trajectories import Trajectories
+from rpsr.learning.learned import Logs, chunks_of
+from rpsr.learning.moments_plan import Survey, overlap
+from rpsr.learning.propensities import Overlap
 from rpsr.models.linear import LinearModel
 
-# Where each estimator lives, and what it calls the rank: found when asked for.
+# Where each estimator lives, what it calls the rank, and whether it can do with a stream.
 _ESTIMATORS = {
-    "em": ("rpsr.learning.em", "EMRPSR", "states"),
-    "spectral": ("rpsr.learning.spectral", "SpectralRPSR", "rank"),
-    "discovered": ("rpsr.learning.discovery", "DiscoveredRPSR", "rank"),
-    "psr": ("rpsr.learning.spectral", "SpectralPSR", "rank"),
-    "last-k": ("rpsr.learning.last_k", "LastKTable", "k"),
+    "em": ("rpsr.learning.em", "EMRPSR", "states", False),
+    "spectral": ("rpsr.learning.spectral", "SpectralRPSR", "rank", True),
+    "discovered": ("rpsr.learning.discovery", "DiscoveredRPSR", "rank", True),
+    "psr": ("rpsr.learning.spectral", "SpectralPSR", "rank", True),
+    "last-k": ("rpsr.learning.last_k", "LastKTable", "k", False),
 }
 ESTIMATOR_NAMES = tuple(_ESTIMATORS)
 BehaviourPolicy = Literal["logged", "estimated", "blind"]
@@ -33,17 +35,20 @@ BehaviourPolicy = Literal["logged", "estimated", "blind"]
 class Learned:
     """A model learned from a log, and what is known about it.
 
-    estimator: the fitted estimator, and name its name. heldout: what episodes that it had not seen
-    said; psr_enough: whether a PSR would have been enough, or None where the log is too
-    short to tell.
+    estimator: the fitted estimator, and name its name. heldout: what episodes said that took no
+    part in learning. psr_enough: whether a PSR would have been enough, or None where the log is too
+    short to tell. choice: the plan to follow and its alternatives, where one was asked for.
     """
 
     name: str
-    estimator: Any
+    estimator: Estimator
     model: LinearModel
-    log: Trajectories
+    episodes: int
+    steps: int
     heldout: Diagnosis
+    overlap: Overlap
     psr_enough: Enough | None
+    choice: Choice | None
     seconds: float
 
     def document(self) -> dict[str, Any]:
@@ -52,14 +57,14 @@ class Learned:
         core = getattr(found, "core_", None)
         return {
             "estimator": self.name,
-            "episodes": self.log.episodes,
-            "steps": self.log.steps,
+            "episodes": self.episodes,
+            "steps": self.steps,
             "discount": self.model.discount,
             "rank": found.rank_,
-            "singular_values": _plain(getattr(found, "singular_values_", None)),
-            "noise_level": _plain(getattr(found, "noise_level_", None)),
+            "singular_values": getattr(found, "singular_values_", None),
+            "noise_level": getattr(found, "noise_level_", None),
             "core": None if core is None else [str(member) for member in core],
-            "stability": _plain(getattr(found, "stability_", None)),
+            "stability": getattr(found, "stability_", None),
             "heldout": {
                 "loglik": self.heldout.loglik,
                 "reward_rmse": self.heldout.reward_rmse,
@@ -67,37 +72,46 @@ class Learned:
                 "steps": self.heldout.steps,
             },
             "psr_enough": _plain(self.psr_enough),
-            "overlap": _plain(getattr(found, "overlap_", None)),
+            "overlap": _plain(self.overlap),
             "negative_mass": self.heldout.negative_mass,
             "resets": self.heldout.resets,
             "candidates": [
                 {"states": each.states, "loglik": each.loglik, "behind": each.behind}
                 for each in getattr(found, "candidates_", ())
             ],
+            "choice": None
+            if self.choice is None
+            else {"rule": self.choice.rule, "options": self.choice.rows()},
             "seconds": self.seconds,
         }
+
+
+def streams(name: str) -> bool:
+    """Whether an estimator, by its name, passes through a log without holding it in memory."""
+    return _entry(name)[3]
+
+
+def _entry(name: str) -> tuple[str, str, str, bool]:
+    if name not in _ESTIMATORS:
+        raise InputError(f"no estimator is called {name!r}; there is {', '.join(ESTIMATOR_NAMES)}")
+    return _ESTIMATORS[name]
 
 
 def estimator_by_name(
     name: str,
     *,
     discount: float | None,
-    rank: int | None = None,
+    rank: int | Literal["auto"] = "auto",
     policy: BehaviourPolicy | None = None,
     seed: int | None = None,
     progress: Callable[[str], None] | None = None,
-) -> Any:
+) -> Estimator:
     """An estimator by its name; what is None, or what it has no use for, is left out.
 
     rank: the number of states for `em`, of pairs for `last-k`.
     """
-    if name not in _ESTIMATORS:
-        raise InputError(f"no estimator is called {name!r}; there is {', '.join(ESTIMATOR_NAMES)}")
-    module, attribute, rank_name = _ESTIMATORS[name]
-    try:
-        kind = getattr(import_module(module), attribute)
-    except ModuleNotFoundError:
-        raise InputError(f"estimator {name} is not part of this installation") from None
+    module, attribute, rank_name, _ = _entry(name)
+    kind = getattr(import_module(module), attribute)
     given = {
         rank_name: rank,
         "discount": discount,
@@ -111,48 +125,77 @@ def estimator_by_name(
     )
 
 
-def learn(name: str, log: Trajectories, **options: Any) -> Learned:
-    """Fit an estimator to a log and judge the result on episodes it has not seen.
+def learn(
+    name: str,
+    logs: Logs,
+    *,
+    discount: float | None,
+    rank: int | Literal["auto"] = "auto",
+    policy: BehaviourPolicy | None = None,
+    plan: bool = False,
+    ensemble: int = 0,
+    seed: int = 0,
+    progress: Callable[[str], None] | None = None,
+) -> Learned:
+    """Fit an estimator to a log, judge it, and plan with it if asked to.
 
-    options: as `estimator_by_name` takes them. An estimator that keeps no episodes out for itself
-    is fitted once more, to four of five episodes and at the rank it chose, and judged on the fifth.
+    The judgement is of the same estimator fitted to four of five episodes, on the fifth: whatever
+    an estimator keeps out for its own choices is part of the four. plan: whether to plan, on the
+    models that explain the log about equally well and on those of `ensemble` resampled logs, and
+    choose one plan by its value in all of them. The other options are as in `estimator_by_name`.
     """
-    if log.episodes == 0:
-        raise InputError("the log has no episodes")
     began = time.perf_counter()
-    estimator = estimator_by_name(name, **options).fit(log)
-    heldout = getattr(estimator, "heldout_", None)
-    if not isinstance(heldout, Diagnosis):
-        again = estimator_by_name(name, **(options | {"rank": estimator.rank_}))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the first fit has said it
-            again.fit(join(Part(log, held_out=False)))
-        unseen = join(Part(log, held_out=True))
-        if unseen.steps == 0:
-            read = f"read {log.episodes} episodes"
-            raise InputError(f"{read}, expected at least {HELD_OUT}: one in {HELD_OUT} is held out")
-        heldout = diagnose(again.model_, unseen)
+    if not streams(name):
+        logs = in_memory(logs)
+    survey = Survey.of(chunks_of(logs))
+    unseen = Part(logs, held_out=True)
+    if survey.episodes == 0:
+        raise InputError("the log has no episodes")
+    if not survey.has_rewards:
+        raise InputError("the log has no rewards, expected them for learning")
+    if sum(part.steps for part in unseen) == 0:
+        read = f"read {survey.episodes} episodes"
+        raise InputError(f"{read}, expected at least {HELD_OUT}: one in {HELD_OUT} is held out")
+
+    def recipe(prefix: str) -> Estimator:
+        tell = None if progress is None else lambda what: progress(f"{prefix}{what}")  # pyright: ignore
+        return estimator_by_name(
+            name, discount=discount, rank=rank, policy=policy, seed=seed, progress=tell
+        )
+
+    estimator = recipe("").fit(logs)
+    choice = None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the first fit has said it
+        heldout = recipe("to be judged, ").fit(Part(logs, held_out=False)).judge(unseen)
+        enough = _psr_enough(logs, policy or "estimated", seed)
+        if plan:
+            again = recipe("resampled, ")
+            models = estimator.models()
+            models += bootstrap(again, logs, repeats=ensemble, seed=seed, progress=progress)
+            choice = choose(models, logs, seed=seed, progress=progress)
     return Learned(
         name=name,
         estimator=estimator,
         model=estimator.model_,
-        log=log,
+        episodes=survey.episodes,
+        steps=survey.steps,
         heldout=heldout,
-        psr_enough=_psr_enough(log, options.get("policy"), options.get("seed")),
+        overlap=overlap(chunks_of(logs), survey),
+        psr_enough=enough,
+        choice=choice,
         seconds=time.perf_counter() - began,
     )
 
 
-def _psr_enough(log: Trajectories, policy: str | None, seed: int | None) -> Enough | None:
+def _psr_enough(logs: Logs, policy: str, seed: int) -> Enough | None:
     """The rank test on data, or None where the log is too short for it."""
-    if sum(part.episodes for _, part in pieces(log, 1)) < GROUPS:
+    if sum(part.episodes for _, part in pieces(logs, 1)) < GROUPS:
         return None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the estimator has said it
-        try:
-            return psr_enough(log, policy=policy or "estimated", seed=seed or 0)
-        except TooShort:
-            return None
+    try:
+        return psr_enough(logs, policy=policy, seed=seed)
+    except TooShort:
+        return None
 
 
 def _plain(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Learned models: made from estimated parameters, and judged on a log they have not seen."""
+"""Learned models: made from estimated parameters, and followed along a log."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from rpsr.logs import Trajectories
 from rpsr.models import DenseOperators, LinearModel, Unknown
 from rpsr.models.filter import IMPOSSIBLE, LARGEST, REPLAY
 
+Logs = Trajectories | Iterable[Trajectories]  # in memory, or in chunks
 DOUBT = 1e-3  # the share of a uniform prediction mixed in before taking a logarithm
 
 
@@ -90,48 +91,12 @@ def filtered(model: LinearModel, log: Trajectories, states: bool = False) -> Fil
     return Filtered(said[0], said[1], kept, said[2], said[3])
 
 
-@dataclass(frozen=True)
-class Assessment:
-    """How well a model foretells a log.
-
-    loglik: mean log-probability of an observation; reward_rmse: root of the mean squared error of
-    the expected reward (None without rewards); negative_mass: mean probability below zero a step;
-    resets: how often the filter had to start again; steps: of the log.
-    """
-
-    loglik: float
-    reward_rmse: float | None
-    negative_mass: float
-    resets: int
-    steps: int
-
-
-def assess(model: LinearModel, logs: Trajectories | Iterable[Trajectories]) -> Assessment:
-    """A model's predictions against a log, in memory or chunk by chunk."""
-    chance = squares = negative = 0.0
-    resets = steps = 0
-    rewarded = True
-    for log in chunks_of(logs):
-        said = filtered(model, log)
-        chance += float(log_chances(said, log).sum())
-        if log.rewards is None:
-            rewarded = False
-        else:
-            squares += float(((log.rewards - said.rewards) ** 2).sum())
-        negative += said.negative
-        resets += said.resets
-        steps += log.steps
-    many = max(steps, 1)
-    rmse = float(np.sqrt(squares / many)) if rewarded else None
-    return Assessment(chance / many, rmse, negative / many, resets, steps)
-
-
 def log_chances(said: Filtered, log: Trajectories) -> Floats:
     """The log-probability of each observation, (L,), none minus infinity: see `DOUBT`."""
     seen = said.predictions[np.arange(log.steps), log.observations]
     return np.log((1 - DOUBT) * seen + DOUBT / len(log.observation_names))
 
 
-def chunks_of(logs: Trajectories | Iterable[Trajectories]) -> Iterable[Trajectories]:
+def chunks_of(logs: Logs) -> Iterable[Trajectories]:
     """A log in memory as one chunk; a stream as it is."""
     return [logs] if isinstance(logs, Trajectories) else logs

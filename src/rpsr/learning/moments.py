@@ -102,13 +102,10 @@ class Moments:
     def overlap(self, survey: Survey) -> Overlap:
         """How well the logged actions cover what one may want to know."""
         actions = self.stats[0, :, 0]  # after nothing, whatever came before
-        weights = actions[:, WEIGHT].sum() / UNIT
-        squares = actions[:, WEIGHT2].sum() / SQUARE_UNIT
-        seen = survey.tables[1, : self.plan.n_pairs]
-        common = seen.sum(axis=1) >= 10 * len(self.plan.action_names)
-        unseen = float((seen[common] == 0).any(axis=1).mean()) if common.any() else 0.0
-        effective = weights**2 / (squares * self.windows) if squares > 0 else 0.0
-        return Overlap(self.smallest, float(effective), unseen)
+        weights = float(actions[:, WEIGHT].sum() / UNIT)
+        squares = float(actions[:, WEIGHT2].sum() / SQUARE_UNIT)
+        follows = survey.tables[1, : self.plan.n_pairs]
+        return Overlap.of(self.smallest, (weights, squares, self.windows), follows)
 
     def __add__(self, other: Moments) -> Moments:
         """The moments of both logs together."""

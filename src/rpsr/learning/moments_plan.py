@@ -17,7 +17,7 @@ import numpy as np
 from rpsr.errors import InputError
 from rpsr.io.records import Floats, Ints
 from rpsr.learning.moments_kernels import count_contexts
-from rpsr.learning.propensities import propensities, shrunk_policy
+from rpsr.learning.propensities import Overlap, propensities, shrunk_policy
 from rpsr.logs import Trajectories
 
 Word = tuple[int, ...]  # pairs a * O + o
@@ -75,6 +75,11 @@ class Survey:
         """How many steps were counted."""
         return int(self.tables[0].sum())
 
+    @property
+    def policy(self) -> tuple[Floats, ...]:
+        """How likely each action is after contexts of 0, 1, ... pairs: see `shrunk_policy`."""
+        return shrunk_policy(self.tables, len(self.action_names) * len(self.observation_names))
+
     def counts(self, length: int) -> Ints:
         """How often each word of so many pairs was followed by an action, (contexts,)."""
         n_pairs = len(self.action_names) * len(self.observation_names)
@@ -118,6 +123,28 @@ def _closed(words: list[Word], most: int, shorter: slice) -> tuple[Word, ...]:
             break
         chosen |= dict.fromkeys(reversed(parts))
     return tuple(sorted(chosen, key=lambda word: (len(word), word)))
+
+
+def behaviour(log: Trajectories, survey: Survey | None = None) -> Floats:
+    """The propensity of every logged action, (L,): as logged, else as counted by a survey."""
+    if log.propensities is not None:
+        return log.propensities
+    return propensities(log, "estimated", (survey or Survey.of([log])).policy)
+
+
+def overlap(chunks: Iterable[Trajectories], survey: Survey) -> Overlap:
+    """How well the actions of a surveyed log cover those one may want to know about."""
+    smallest, total, squares, steps = 1.0, 0.0, 0.0, 0
+    n_actions = len(survey.action_names)
+    for chunk in chunks:
+        chances = behaviour(chunk, survey)
+        weights = 1.0 / (n_actions * chances)
+        smallest = min(smallest, float(chances.min(initial=1.0)))
+        total += float(weights.sum())
+        squares += float(weights @ weights)
+        steps += chunk.steps
+    follows = survey.tables[1, : n_actions * len(survey.observation_names)]
+    return Overlap.of(smallest, (total, squares, steps), follows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +208,7 @@ class WindowPlan:
             past,
             scale=float(2.0 ** np.ceil(np.log2(largest))) if largest > 0 else 1.0,
             policy=policy,
-            policies=shrunk_policy(survey.tables, n_pairs) if policy == "estimated" else None,
+            policies=survey.policy if policy == "estimated" else None,
             anchored=anchored,
         )
 

@@ -23,11 +23,10 @@ import numpy as np
 from rpsr.errors import InputError
 from rpsr.io.records import Floats
 from rpsr.learning.learned import filtered
+from rpsr.learning.moments_plan import behaviour
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.linear import LinearModel
 from rpsr.planning.policies import action_values
-
-SMOOTHING = 8.0  # counts that the frequency of an action in general adds to those after a pair
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class OffPolicyEstimate:
     """A discounted return: its estimate and a bootstrap interval of the given level.
 
     steps: as far as the log speaks for the policy; speakers: how many episodes still do at the
-    first step, and at the last of those.
+    first step, and at the last of those; episodes: in the log.
     """
 
     value: float
@@ -44,21 +43,11 @@ class OffPolicyEstimate:
     level: float
     steps: int
     speakers: tuple[int, int]
+    episodes: int
 
-
-def behaviour(log: Trajectories) -> Floats:
-    """The propensity of every logged action, (L,): as logged, else counted after the last pair."""
-    if log.propensities is not None:
-        return log.propensities
-    n_actions, n_observations = len(log.action_names), len(log.observation_names)
-    before = np.zeros(log.steps, dtype=np.int64)
-    before[1:] = 1 + log.actions[:-1] * n_observations + log.observations[:-1]
-    before[log.offsets[:-1][log.lengths > 0]] = 0
-    counts = np.zeros((1 + n_actions * n_observations, n_actions))
-    np.add.at(counts, (before, log.actions), 1.0)
-    overall = counts.sum(axis=0) / counts.sum()
-    counts += SMOOTHING * overall
-    return (counts / counts.sum(axis=1, keepdims=True))[before, log.actions]
+    def __str__(self) -> str:
+        """As people read it, with how far the log speaks for the policy."""
+        return f"{self.value:.3g} ({self.low:.3g} to {self.high:.3g}), {self.steps} steps"
 
 
 def off_policy_value(
@@ -70,7 +59,10 @@ def off_policy_value(
     level: float = 0.9,
     seed: int = 0,
 ) -> OffPolicyEstimate:
-    """The return of the policy that is greedy for vectors (K, n) on a model's filtered state."""
+    """The return of the policy that is greedy for vectors (K, n) on a model's filtered state.
+
+    A policy planned on a model of the same log looks a little better than it is.
+    """
     if log.rewards is None:
         raise InputError("these episodes have no rewards, expected them for an estimate")
     said = filtered(model, log, states=True)
@@ -92,7 +84,7 @@ def off_policy_value(
     speakers = (weights > 0).sum(axis=0)
     steps = int((speakers > 0).sum())
     ends = (int(speakers[0]), int(speakers[steps - 1])) if steps else (0, 0)
-    return OffPolicyEstimate(float(value), float(low), float(high), level, steps, ends)
+    return OffPolicyEstimate(float(value), float(low), float(high), level, steps, ends, episodes)
 
 
 def _weighted(draws: Floats, weights: Floats, rewards: Floats) -> Floats:

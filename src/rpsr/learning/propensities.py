@@ -21,6 +21,7 @@ from rpsr.io.records import Floats, Ints
 from rpsr.logs import Trajectories
 
 SHRINKAGE = 8.0  # how many counts the shorter context is worth
+COMMON = 10  # a context is common if it came so many times for every action
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,20 @@ class Overlap:
     smallest: float
     effective: float
     unseen: float
+
+    @staticmethod
+    def of(smallest: float, weights: tuple[float, float, int], follows: Ints) -> Overlap:
+        """From sums over steps: of the weights 1 / (A pi), of their squares, and of 1.
+
+        follows (A * O, A): how often each action followed each pair.
+        """
+        total, squares, steps = weights
+        common = follows[follows.sum(axis=1) >= COMMON * follows.shape[1]]
+        return Overlap(
+            smallest,
+            total**2 / (squares * steps) if squares > 0 else 0.0,
+            float((common == 0).any(axis=1).mean()) if len(common) else 0.0,
+        )
 
 
 def code_words(pairs: Ints, offsets: Ints, lengths: int, n_pairs: int) -> Ints:

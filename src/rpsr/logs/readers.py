@@ -8,8 +8,10 @@ import numpy as np
 
 from rpsr.errors import InputError
 from rpsr.logs.episodes import Columns
-from rpsr.logs.stream import Paths, stream_logs
+from rpsr.logs.stream import LogStream, Paths, stream_logs
 from rpsr.logs.trajectories import Trajectories
+
+SMALL = 2**26  # bytes of files, a few million steps
 
 
 def read_logs(
@@ -31,6 +33,12 @@ def read_logs(
         columns=columns,
     )
     return join(log)
+
+
+def open_logs(paths: Paths) -> Trajectories | LogStream:
+    """The episodes of some files or folders: in memory if small, as a stream if they are large."""
+    log = stream_logs(paths)
+    return join(log) if sum(file.stat().st_size for file in log.files) <= SMALL else log
 
 
 def join(logs: Iterable[Trajectories]) -> Trajectories:

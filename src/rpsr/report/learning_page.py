@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure as Drawing
 
+from rpsr.learning.choice import Choice
 from rpsr.learning.learn import Learned
 from rpsr.report.page import Block, Figure, Page, Section, Text
 from rpsr.report.style import COLOURS, COLUMN, MARKERS, new_figure, styled
@@ -42,8 +43,8 @@ def learning_page(learned: Learned, source: str) -> Page:
             "Held-out episodes",
             (
                 Text(
-                    "Judged on episodes that took no part in learning, filtered on actions and "
-                    "observations alone."
+                    "The same method was applied to four of five episodes and judged on the fifth, "
+                    "filtered on actions and observations alone."
                 ),
                 Table("", ("what", "value"), tuple(judged)),
                 Figure(
@@ -68,15 +69,14 @@ def learning_page(learned: Learned, source: str) -> Page:
         )
         rows = tuple(zip(document["core"], document["stability"], strict=True))
         sections.append(Section("Core intents", (text, Table("", ("intent", "stability"), rows))))
-    if document["overlap"] is not None:
-        overlap = document["overlap"]
-        text = Text("What a log can say of an action depends on how often it was taken.")
-        rows = (
-            ("smallest propensity of a logged action", overlap["smallest"]),
-            ("effective share of the steps, after weighting", overlap["effective"]),
-            ("contexts after which some action was never taken", overlap["unseen"]),
-        )
-        sections.append(Section("Overlap", (text, Table("", ("what", "value"), rows))))
+    overlap = learned.overlap
+    text = Text("What a log can say of an action depends on how often it was taken.")
+    rows = (
+        ("smallest propensity of a logged action", overlap.smallest),
+        ("effective share of the steps, after weighting", overlap.effective),
+        ("contexts after which some action was never taken", overlap.unseen),
+    )
+    sections.append(Section("Overlap", (text, Table("", ("what", "value"), rows))))
     if document["candidates"]:
         rows = tuple(tuple(each.values()) for each in document["candidates"])
         columns = ("states", "held-out log-likelihood of an episode", "behind the best by")
@@ -85,6 +85,8 @@ def learning_page(learned: Learned, source: str) -> Page:
             "smallest is chosen."
         )
         sections.append(Section("Candidates", (text, Table("", columns, rows))))
+    if learned.choice is not None:
+        sections.append(Section("What to do", _choice(learned.choice)))
     if learned.psr_enough is not None:
         sections.append(Section("Is a PSR enough?", _enough(learned.psr_enough)))
     return Page(
@@ -94,12 +96,29 @@ def learning_page(learned: Learned, source: str) -> Page:
     )
 
 
+def _choice(choice: Choice) -> tuple[Block, ...]:
+    text = Text(
+        "Each model that explains the log was planned on, and each plan tried in every model: a "
+        f"plan that owes its value to a whim of one loses it in the others. Chosen: {choice.rule}. "
+        "What the log itself says, from episodes that happened to do the same, stands beside and "
+        "decides nothing: it ends where nobody did the same any more."
+    )
+    figure = Figure(
+        plot_choice(choice),
+        alt="Values of each plan in every model, and what the log says of it",
+        caption="Circles: the value of a plan in each model; bar: the mean, by which the plan is "
+        "chosen; square: the estimate from the log, with its interval, of the steps it speaks of.",
+    )
+    return text, Table("", choice.COLUMNS, tuple(choice.summary())), figure
+
+
 def _enough(found: Any) -> tuple[Block, ...]:
     low, high = found.interval
     return (
         Text(
             f"Verdict: **{found.verdict}**. A PSR's state forgets a share of {found.statistic:.3g} "
-            f"of what histories say about rewards (between {low:.3g} and {high:.3g})."
+            f"of what histories say about rewards (between {low:.3g} and {high:.3g}); its expected "
+            f"rewards would be off by {found.reward_error:.3g} (root mean square)."
         ),
     )
 
@@ -124,6 +143,32 @@ def plot_calibration(calibration: np.ndarray) -> Drawing:
     )
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="predicted probability", ylabel="observed frequency")
     axes.legend()
+    return figure
+
+
+@styled
+def plot_choice(choice: Choice) -> Drawing:
+    """Values of plans, one row each: in all models, their mean, and off policy."""
+    figure = new_figure(COLUMN, 1.3 + 0.28 * len(choice.options))
+    axes = figure.add_subplot()
+    for row, option in enumerate(choice.options):
+        colour = COLOURS[1] if option is choice.chosen else COLOURS[0]
+        heights = np.full(len(option.values), row + 0.12)
+        axes.plot(option.values, heights, "o", color=colour, markersize=3, alpha=0.6)
+        axes.plot([option.mean], [row + 0.12], "|", color=colour, markersize=12, markeredgewidth=2)
+        told = option.off_policy
+        if told is not None:
+            spread = [[max(told.value - told.low, 0)], [max(told.high - told.value, 0)]]
+            axes.errorbar(
+                [told.value], [row - 0.18], xerr=spread, fmt="s", color=COLOURS[6], markersize=3
+            )
+    labels = [
+        f"plan {number}{', chosen' if option is choice.chosen else ''}"
+        for number, option in enumerate(choice.options, 1)
+    ]
+    axes.set_yticks(range(len(labels)), labels)
+    axes.set_ylim(len(labels) - 0.5, -0.5)
+    axes.set_xlabel("discounted return")
     return figure
 
 

@@ -17,24 +17,24 @@ from rpsr.predictive.futures import ZETA, Intent, Interaction, Test
 
 
 @dataclass(frozen=True)
-class Choice:
+class CoreIndices:
     """Core intents (rows) and core histories (columns) of a matrix, by index."""
 
     intents: tuple[int, ...]
     histories: tuple[int, ...]
 
 
-def pivoted_choice(data: Hankel, scale: Scales, rank: int | None = None) -> Choice:
+def pivoted_core(data: Hankel, scale: Scales, rank: int | None = None) -> CoreIndices:
     """Core rows and columns of the matrix cut to a rank, by column-pivoted QR."""
     scaled = scale.rows[:, None] * data.values[0] * scale.columns
     u, s, v = np.linalg.svd(scaled, full_matrices=False)
     if rank is None:
         rank = rank_cut(s, noise_level(data, scale))
     rank = max(1, min(rank, int((s > s[0] * 1e-12).sum())))
-    return Choice(_pivots((u[:, :rank] * s[:rank]).T), _pivots(s[:rank, None] * v[:rank]))
+    return CoreIndices(_pivots((u[:, :rank] * s[:rank]).T), _pivots(s[:rank, None] * v[:rank]))
 
 
-def grown_choice(data: Hankel, scale: Scales) -> Choice:
+def grown_core(data: Hankel, scale: Scales) -> CoreIndices:
     """Core rows and columns grown from the shortest ones, a step at a time."""
     plan = data.plan
     lengths = np.array([len(intent_word(plan, row)[0]) for row in range(data.values.shape[1])])
@@ -53,7 +53,7 @@ def grown_choice(data: Hankel, scale: Scales) -> Choice:
         core_rows = rows[list(_pivots((u[:, :found] * s[:found]).T))]
         core_columns = columns[list(_pivots(s[:found, None] * v[:found]))]
         if found == rank:
-            return Choice(tuple(core_rows.tolist()), tuple(core_columns.tolist()))
+            return CoreIndices(tuple(core_rows.tolist()), tuple(core_columns.tolist()))
         rank = found
         rows = _longer(core_rows, [intent_word(plan, row) for row in range(len(lengths))])
         columns = _longer(core_columns, [(word, k == 1) for k, word in enumerate(words)])

@@ -1,0 +1,88 @@
+"""From a fitted POMDP to models: cautious where the log says little, and without its states."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from rpsr.errors import ModelError
+from rpsr.io.records import Floats
+from rpsr.learning.em_steps import FittedPOMDP
+from rpsr.logs.trajectories import Trajectories
+from rpsr.models.domain import Simplex
+from rpsr.models.linear import LinearModel
+from rpsr.models.operators import DenseOperators
+from rpsr.models.pomdp import POMDP
+from rpsr.predictive import rpsr
+
+
+def as_pomdp(
+    parameters: FittedPOMDP,
+    trajectories: Trajectories,
+    discount: float | None,
+    enough: float = 0.0,
+) -> POMDP:
+    """The fitted POMDP, with the names of the log; what was not visited enough earns the worst."""
+    states = [f"state-{s}" for s in range(parameters.states)]
+    if parameters.end >= 0:
+        states[parameters.end] = "end"
+    return POMDP.from_arrays(
+        parameters.moves,
+        np.swapaxes(parameters.sights, 1, 2),
+        cautious(parameters, trajectories, discount, enough).T,
+        parameters.start,
+        discount,
+        {
+            "name": "learned",
+            "states": states,
+            "actions": trajectories.action_names,
+            "observations": trajectories.observation_names,
+        },
+    )
+
+
+def cautious(
+    parameters: FittedPOMDP, trajectories: Trajectories, discount: float | None, enough: float
+) -> Floats:
+    """Expected rewards (A, S), mixed with the worst where fewer than `enough` visits are known.
+
+    The worst is the lowest reward now and then, instead of the highest for ever, again the lowest:
+    below what any policy can lose by doing something else.
+    """
+    assert trajectories.rewards is not None
+    low, high = float(trajectories.rewards.min()), float(trajectories.rewards.max())
+    beta = 1.0 if discount is None else discount
+    later = beta / (1 - beta) if beta < 1 else float(np.diff(trajectories.offsets).max())
+    known = np.minimum(parameters.visits / enough, 1.0) if enough > 0 else np.ones(1)
+    if parameters.end >= 0 and enough > 0:
+        known[:, parameters.end] = 1.0
+    return known * parameters.means + (1 - known) * (low - later * (high - low))
+
+
+def as_rpsr(pomdp: POMDP, provenance: dict[str, Any]) -> LinearModel:
+    """The R-PSR of a fitted POMDP, which forgets the states it invented.
+
+    Where the rank is that of all states, or too close to call in floats, nothing can be forgotten:
+    the identity is then the basis, beliefs are the R-PSR's states, and the simplex its domain.
+    """
+    n = len(pomdp.states)
+    try:
+        model = rpsr(pomdp)
+    except ModelError:
+        model = None
+    if model is not None and model.dimension < n:
+        return replace(model, provenance=model.provenance | provenance)
+    belief = pomdp.belief_model()
+    matrices = [
+        [belief.operators.matrix(a, o) for o in range(len(pomdp.observations))]
+        for a in range(len(pomdp.actions))
+    ]
+    return replace(
+        belief,
+        kind="rpsr",
+        operators=DenseOperators(np.array(matrices)),
+        domain=Simplex(n),
+        provenance=belief.provenance | provenance,
+    )

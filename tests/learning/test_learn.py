@@ -1,0 +1,99 @@
+"""From a log to all that is said of a model: the same for every estimator, log or stream."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.learning.worlds import simulate
+
+import rpsr
+from rpsr.cli.output import _plain
+from rpsr.errors import InputError
+from rpsr.learning import diagnose
+from rpsr.learning.learn import ESTIMATOR_NAMES, learn, streams
+from rpsr.learning.moments_plan import Survey, overlap
+from rpsr.logs import Trajectories
+
+LOG = simulate("loadunload", 60, 15, seed=0)
+FEW = {"em": 6, "last-k": 2}  # states and pairs; the others' rank is
+
+
+def chunks(log, parts):
+    return [log.select(part) for part in np.array_split(np.arange(log.episodes), parts)]
+
+
+@settings(max_examples=25, deadline=None)
+@given(parts=st.integers(1, 60), rewarded=st.booleans())
+def test_a_judgement_does_not_depend_on_how_the_log_is_cut(parts, rewarded):
+    log = LOG if rewarded else replace(LOG, rewards=None)
+    model = rpsr.load_pomdp("loadunload").belief_model()
+    whole, cut = diagnose(model, log), diagnose(model, chunks(log, parts))
+    for name in ("loglik", "reward_rmse", "reward_std", "negative_mass", "resets", "steps"):
+        assert getattr(cut, name) == pytest.approx(getattr(whole, name), abs=1e-12)
+    np.testing.assert_allclose(cut.calibration, whole.calibration, atol=1e-12)
+    assert (whole.reward_rmse is None) == (not rewarded)
+    if rewarded:
+        assert whole.reward_std == pytest.approx(LOG.rewards.std(), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ESTIMATOR_NAMES)
+def test_streams_and_logs_in_memory_say_the_same(name):
+    """And every estimator is judged on the same fifth of the episodes."""
+    rank = FEW.get(name, 5)
+    whole, cut = (
+        learn(name, log, discount=0.95, rank=rank).document() for log in (LOG, chunks(LOG, 4))
+    )
+    for key in ("heldout", "overlap"):  # sums of floats
+        assert cut[key] == pytest.approx(whole[key], rel=1e-9)
+    for key in set(whole) - {"heldout", "overlap", "negative_mass", "seconds"}:
+        assert json.dumps(_plain(cut[key])) == json.dumps(_plain(whole[key])), key
+    assert whole["heldout"]["steps"] == 12 * 15
+    held = LOG.select(np.arange(4, 60, 5))
+    assert whole["heldout"]["reward_std"] == pytest.approx(held.rewards.std(), rel=1e-12)
+    assert whole["overlap"]["effective"] > 0.8
+    assert whole["choice"] is None
+    assert streams(name) == (name not in ("em", "last-k"))
+
+
+def test_plans_of_resampled_logs_are_alternatives_that_are_reported():
+    learned = learn("last-k", LOG, discount=0.95, rank=2, plan=True, ensemble=2, seed=3)
+    options = learned.choice.options
+    assert len(options) == 3
+    assert options[0].solution.model is learned.model
+    rows = learned.document()["choice"]["options"]
+    assert sum(row["chosen"] for row in rows) == 1
+    best = max(rows, key=lambda row: row["mean_value"])
+    assert best["chosen"]
+    assert all(len(row["values"]) == 3 for row in rows)
+    assert all(row["off_policy"]["episodes"] == 60 for row in rows)
+    assert len(learned.choice.summary()[0]) == len(learned.choice.COLUMNS)
+
+
+def test_overlap_is_that_of_its_definition():
+    """An action of two taken three times of four: (mean w)^2 / mean w^2, w = 1 / (2 pi)."""
+    rng = np.random.default_rng(0)
+    actions = (rng.random(4000) < 0.25).astype(int)
+    log = Trajectories(
+        ("often", "rarely"), ("x",), actions, 0 * actions, [0, 4000], [False], rewards=0.0 * actions
+    )
+    log = replace(log, propensities=np.where(actions == 1, 0.25, 0.75))
+    found = overlap([log], Survey.of([log]))
+    w = 1 / (2 * log.propensities)
+    assert found.effective == pytest.approx(w.mean() ** 2 / (w**2).mean(), rel=1e-12)
+    assert (found.smallest, found.unseen) == (0.25, 0.0)
+    counted = overlap([replace(log, propensities=None)], Survey.of([log]))
+    assert counted.effective == pytest.approx(found.effective, abs=0.03)
+    never = replace(log, actions=0 * actions, propensities=None)
+    assert overlap([never], Survey.of([never])).unseen == 1.0
+
+
+def test_what_cannot_be_judged_is_refused():
+    with pytest.raises(InputError, match="read 4 episodes, expected at least 5"):
+        learn("last-k", LOG.select(np.arange(4)), discount=0.9)
+    with pytest.raises(InputError, match="no rewards"):
+        learn("em", replace(LOG, rewards=None), discount=0.9)
+    with pytest.raises(InputError, match="no estimator is called 'magic'"):
+        learn("magic", LOG, discount=0.9)
