@@ -42,8 +42,11 @@ def test_a_log_becomes_a_model_a_policy_and_a_value(estimator, log, tmp_path, ca
     assert set(document["psr_enough"]) >= {"statistic", "interval", "verdict"}
     assert document["heldout"]["reward_rmse"] > 0
     planner = "reachable" if estimator == "last-k" else "pbvi"
-    assert main(["solve", str(model), "--planner", planner, "-o", str(policy)]) in (0, 3)
-    capsys.readouterr()
+    words = ["solve", str(model), "--planner", planner, "-o", str(policy)]
+    assert main([*words, "--json"]) in (0, 3)
+    assert json.loads(capsys.readouterr().out)["learned"] is not None
+    assert main(words) in (0, 3)
+    assert "not of the system" in " ".join(capsys.readouterr().out.split())
     words = ["evaluate", "loadunload", "--policy", str(policy), "--episodes", "50", "--json"]
     assert main(words) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
@@ -123,6 +126,8 @@ def test_work_that_could_not_be_kept_is_not_begun(log, tmp_path, capsys):
     words = ["learn", str(log), "-o", str(tmp_path / "m.rpsr"), "--discount", "0.95"]
     assert main([*words, "--ensemble", "2"]) == 1
     assert "--plan" in capsys.readouterr().err
+    assert main([*words, "--plan", str(tmp_path / "p.alpha")]) == 1
+    assert "native policy file" in capsys.readouterr().err
     for option in ("--plan", "--report"):
         assert main([*words, option, str(tmp_path / "nowhere" / "file.json")]) == 1
         assert "no such folder" in capsys.readouterr().err

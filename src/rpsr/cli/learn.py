@@ -104,6 +104,9 @@ def learn(
         raise InputError(f"expected a name ending in {NATIVE}", place=output)
     if ensemble and plan is None:
         raise InputError("--ensemble is for choosing a plan: give --plan FILE, too")
+    if plan is not None and plan.endswith((".alpha", ".pg")):
+        expected = "expected another name: only a native policy file carries a learned filter"
+        raise InputError(expected, place=plan)
     for target in (output, plan, report):  # found out now, rather than after the work
         if target is not None and not Path(target).absolute().parent.is_dir():
             raise InputError("there is no such folder", place=str(Path(target).parent))

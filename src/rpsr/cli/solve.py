@@ -254,6 +254,7 @@ def solution_document(solution: Solution, model: str | None, seed: int | None) -
         "seconds": solution.seconds,
         "seed": seed if solution.seed is None else solution.seed,
         "compressed": solution.extras.get("compressed"),
+        "learned": solution.model.provenance.get("estimator"),
     }
 
 
@@ -270,6 +271,9 @@ def _for_people(solution: Solution, model: str | None) -> list[tuple[str, Any]]:
         "gap": "" if solution.gap is None else f"{solution.gap:.3g}",
         "status": solution.status.value,
     }
+    learned = document["learned"]
+    if learned is not None:
+        numbers["learned"] = f"by {learned}: bounds are of this model, not of the system"
     saved = solution.extras.get("compressed")
     if saved is not None:
         from rpsr.planning.compress import Saved

@@ -132,7 +132,7 @@ class EMRPSR(Estimator):
             self._candidate(iterate(fitted, log, sparse, self.refitting), trajectories, *told)
             for fitted, *told in chosen(found, self.keep)
         )
-        how = {"estimator": "em", "seed": self.seed}
+        how = {"estimator": "EMRPSR", "seed": self.seed}
         how |= {"episodes": episodes, "steps": trajectories.steps}
         self._models = [
             as_rpsr(each.cautious, how | {"states": each.states}) for each in self.candidates_

@@ -146,7 +146,7 @@ class Table:
             discount=discount,
             domain=Simplex(n),
             provenance={
-                "estimator": "last-k",
+                "estimator": "LastKTable",
                 "k": self.k,
                 "episodes": log.episodes,
                 "steps": log.steps,
