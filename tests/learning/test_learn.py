@@ -13,9 +13,11 @@ import rpsr
 from rpsr.cli.output import _plain
 from rpsr.errors import InputError
 from rpsr.learning import diagnose
+from rpsr.learning.base import LONG, Part, pieces
 from rpsr.learning.learn import ESTIMATOR_NAMES, learn, streams
 from rpsr.learning.moments_plan import Survey, overlap
 from rpsr.logs import Trajectories
+from rpsr.logs.readers import join
 
 LOG = simulate("loadunload", 60, 15, seed=0)
 FEW = {"em": 6, "last-k": 2}  # states and pairs; the others' rank is
@@ -97,3 +99,47 @@ def test_what_cannot_be_judged_is_refused():
         learn("em", replace(LOG, rewards=None), discount=0.9)
     with pytest.raises(InputError, match="no estimator is called 'magic'"):
         learn("magic", LOG, discount=0.9)
+
+
+@st.composite
+def logs_of_any_lengths(draw):
+    lengths = draw(st.lists(st.sampled_from([0, 1, 3, 499, 501, 1300]), min_size=1, max_size=12))
+    steps = sum(lengths)
+    ended = draw(st.lists(st.booleans(), min_size=len(lengths), max_size=len(lengths)))
+    number = np.arange(steps)  # every step can be told from every other
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    return Trajectories(("a",), ("x",), 0 * number, 0 * number, offsets, ended, rewards=number)
+
+
+@settings(max_examples=60, deadline=None)
+@given(log=logs_of_any_lengths(), parts=st.integers(1, 5))
+def test_every_step_is_either_learned_from_or_held_out(log, parts):
+    """Whatever the chunks; and no end of a task is where only the part ends."""
+    cut = chunks(log, parts)
+    sides = [join(Part(logs, held_out)) for held_out in (False, True) for logs in (log, cut)]
+    np.testing.assert_array_equal(sides[0].rewards, sides[1].rewards)
+    np.testing.assert_array_equal(sides[2].rewards, sides[3].rewards)
+    both = np.concatenate([sides[0].rewards, sides[2].rewards])
+    np.testing.assert_array_equal(np.sort(both), log.rewards)
+    for side in sides:
+        last = side.offsets[1:][side.terminated & (side.lengths > 0)] - 1
+        ends = log.rewards[log.offsets[1:][log.terminated & (log.lengths > 0)] - 1]
+        assert set(side.rewards[last]) <= set(ends)
+    if (log.lengths > LONG).any():
+        assert sides[2].steps >= LONG // 5
+
+
+@settings(max_examples=60, deadline=None)
+@given(log=logs_of_any_lengths(), parts=st.integers(1, 5), groups=st.integers(1, 4))
+def test_pieces_hold_every_step_once_and_do_not_depend_on_chunks(log, parts, groups):
+    whole, cut = (
+        [
+            np.concatenate([part.rewards for group, part in pieces(logs, groups) if group == g])
+            for g in range(groups)
+        ]
+        for logs in (log, chunks(log, parts))
+    )
+    for a, b in zip(whole, cut, strict=True):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(np.sort(np.concatenate(whole)), log.rewards)
+    assert max((part.lengths.max(initial=0) for _, part in pieces(log, 1))) <= LONG

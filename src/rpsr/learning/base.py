@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 
 from rpsr.errors import InputError
+from rpsr.io.records import Ints
 from rpsr.learning.diagnostics import Diagnosis, diagnose
 from rpsr.learning.learned import Logs, chunks_of
 from rpsr.logs import Trajectories
 from rpsr.logs.readers import join
 from rpsr.models import LinearModel
 
-HELD_OUT = 5  # every fifth episode, or the last fifth of a single one
+HELD_OUT = 5  # every fifth episode, or the last fifth of a long one
 
 
 class Estimator:
@@ -70,12 +72,15 @@ def beginning(logs: Logs, steps: int) -> Trajectories:
     return join(taken)
 
 
+LONG = 500  # steps of an episode from which on it is cut, rather than taken or left as a whole
+STRETCH = LONG // 4
+
+
 @dataclass(frozen=True)
 class Part:
     """A log without every fifth episode, or only those; it can be gone through again.
 
-    Episodes are counted from the log's beginning. Of a log of a few long episodes the last fifth of
-    each is held out instead.
+    Episodes are counted from the log's beginning. Of a long one the last fifth is held out instead.
     """
 
     logs: Logs
@@ -85,25 +90,23 @@ class Part:
         """The chunks of the log, each without what does not belong to the part."""
         count = 0
         for chunk in chunks_of(self.logs):
-            if chunk.episodes and chunk.steps / chunk.episodes > LONG:
-                yield _cut(chunk, self.held_out)
+            lengths = chunk.lengths
+            fifth = (count + np.arange(chunk.episodes)) % HELD_OUT == HELD_OUT - 1
+            long = lengths > LONG
+            held = np.where(long, lengths // HELD_OUT, np.where(fifth, lengths, 0))
+            if long.any():
+                yield _cut(chunk, lengths - held, self.held_out)
             else:
-                number = count + np.arange(chunk.episodes)
-                held = number % HELD_OUT == HELD_OUT - 1
-                yield chunk.select(np.flatnonzero(held == self.held_out))
+                yield chunk.select(np.flatnonzero(fifth == self.held_out))
             count += chunk.episodes
 
 
-LONG = 2000  # mean steps an episode from which on episodes are cut, not chosen
-
-
-def _cut(log: Trajectories, last: bool) -> Trajectories:
-    """The last fifth of every episode, or what comes before it."""
+def _cut(log: Trajectories, sizes: Ints, last: bool) -> Trajectories:
+    """The first so many steps of every episode, (N,), or what comes after them."""
     lengths = log.lengths
-    cut = lengths - lengths // HELD_OUT
     position = np.arange(log.steps) - np.repeat(log.offsets[:-1], lengths)
-    kept = (position >= np.repeat(cut, lengths)) == last
-    sizes = lengths - cut if last else cut
+    kept = (position >= np.repeat(sizes, lengths)) == last
+    whole = (sizes < lengths) if last else (sizes == lengths)
 
     def some(name: str) -> Any:
         column = getattr(log, name)
@@ -114,8 +117,8 @@ def _cut(log: Trajectories, last: bool) -> Trajectories:
         log.observation_names,
         some("actions"),
         some("observations"),
-        np.concatenate([[0], np.cumsum(sizes)]),
-        log.terminated if last else np.zeros(log.episodes, dtype=bool),
+        np.concatenate([[0], np.cumsum(lengths - sizes if last else sizes)]),
+        log.terminated & whole,
         some("rewards"),
         some("propensities"),
         some("states"),
@@ -129,16 +132,19 @@ def pieces(logs: Logs, groups: int) -> Iterator[tuple[int, Trajectories]]:
     """
     count = 0
     for chunk in chunks_of(logs):
-        log = _stretches(chunk) if chunk.episodes and chunk.steps / chunk.episodes > LONG else chunk
+        log = _stretches(chunk) if (chunk.lengths > LONG).any() else chunk
         number = (count + np.arange(log.episodes)) % groups
         for group in range(groups):
             yield group, log.select(np.flatnonzero(number == group))
         count += log.episodes
 
 
-def _stretches(log: Trajectories, steps: int = LONG // 4) -> Trajectories:
-    """The log with every episode cut into stretches of so many steps."""
-    starts = [np.arange(a, b, steps) for a, b in zip(log.offsets, log.offsets[1:], strict=False)]
+def _stretches(log: Trajectories) -> Trajectories:
+    """The log with every long episode cut into stretches."""
+    starts = [
+        np.arange(first, last, STRETCH) if last - first > LONG else np.array([first])
+        for first, last in pairwise(log.offsets.tolist())
+    ]
     offsets = np.append(np.concatenate(starts), log.steps)
     terminated = np.zeros(len(offsets) - 1, dtype=bool)
     terminated[np.cumsum([len(part) for part in starts]) - 1] = log.terminated
