@@ -278,3 +278,10 @@ def test_a_log_without_rewards_or_episodes_is_refused():
         EMRPSR().fit(blind)
     with pytest.raises(InputError, match="at least 2"):
         EMRPSR().fit(log.select(np.array([0])))
+
+
+def test_one_long_recording_is_learned_from_in_stretches():
+    pomdp, log = uniform_log("tiger", 1, 3000, 0)
+    learned = EMRPSR(discount=0.95, sizes=(4,), starts=2, memories=0).fit(log)
+    known = diagnose(pomdp.belief_model(), log)
+    assert learned.judge(log).loglik > known.loglik - 0.01

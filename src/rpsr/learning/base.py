@@ -21,6 +21,7 @@ from rpsr.logs import Trajectories
 from rpsr.logs.readers import join
 from rpsr.models import LinearModel
 
+FEW = 20  # episodes that say enough about how they start
 HELD_OUT = 5  # every fifth episode, or the last fifth of a long one
 
 
@@ -60,6 +61,16 @@ class Estimator:
 def in_memory(logs: Logs) -> Trajectories:
     """A log as a whole; a stream is read once."""
     return logs if isinstance(logs, Trajectories) else join(logs)
+
+
+def as_episodes(logs: Logs) -> Trajectories:
+    """A log in memory for methods that need episodes: a few long recordings are cut into stretches.
+
+    A stretch begins anywhere, so what is learned about the start is what holds in general.
+    """
+    log = in_memory(logs)
+    few = log.episodes < FEW and (log.lengths > LONG).any()
+    return _stretches(log) if few else log
 
 
 def beginning(logs: Logs, steps: int) -> Trajectories:

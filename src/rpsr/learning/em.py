@@ -24,7 +24,7 @@ import numpy as np
 
 from rpsr.errors import InputError
 from rpsr.io.records import Floats
-from rpsr.learning.base import Estimator, in_memory
+from rpsr.learning.base import Estimator, as_episodes
 from rpsr.learning.diagnostics import Diagnosis, diagnose
 from rpsr.learning.em_merge import descend
 from rpsr.learning.em_models import as_pomdp, as_rpsr
@@ -111,8 +111,8 @@ class EMRPSR(Estimator):
     _models: list[LinearModel] = field(init=False, repr=False)
 
     def fit(self, trajectories: Logs) -> EMRPSR:
-        """Learn from episodes with rewards; a stream is read into memory."""
-        trajectories = in_memory(trajectories)
+        """Learn from episodes with rewards; a stream is read into memory, a long recording cut."""
+        trajectories = as_episodes(trajectories)
         log = Encoded.of(trajectories, self.rewards)
         episodes = trajectories.episodes
         if episodes < 2 or trajectories.steps == 0:

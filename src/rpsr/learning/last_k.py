@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 from rpsr.errors import InputError
 from rpsr.io.records import Floats
-from rpsr.learning.base import Estimator, in_memory
+from rpsr.learning.base import Estimator, as_episodes
 from rpsr.learning.diagnostics import Diagnosis, judged
 from rpsr.learning.learned import Filtered, Logs, chunks_of
 from rpsr.logs.trajectories import Trajectories
@@ -54,7 +54,7 @@ class LastKTable(Estimator):
 
     def fit(self, trajectories: Logs) -> LastKTable:
         """Count contexts; needs rewards. A stream is read into memory."""
-        log = in_memory(trajectories)
+        log = as_episodes(trajectories)
         if log.rewards is None or log.steps == 0:
             raise InputError("these episodes have no rewards, expected them for learning")
         self.k_ = self._best(log) if self.k == "auto" else self.k
