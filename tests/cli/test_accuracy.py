@@ -62,6 +62,25 @@ def test_one_source_is_told_with_its_costly_merges(say):
     assert "look alike" not in say("accuracy", "loadunload", "tiger")[1]
 
 
+@pytest.mark.parametrize(
+    ("domain", "answer"),
+    [
+        ("tiger", "A PSR is enough for tiger: its state gives the rewards back."),
+        ("paint", "A PSR is not enough for paint: its state does not give the rewards back."),
+        ("reach.pomdp", "A PSR is enough for reach, but only at beliefs that can be reached."),
+    ],
+)
+def test_the_question_is_answered_in_words(say, domain, answer):
+    # States b and c look alike but pay differently, and neither is ever reached.
+    Path("reach.pomdp").write_text(
+        "discount: 0.9\nvalues: reward\nstates: a b c\nactions: go\nobservations: seen\n"
+        "start: a\nT: * identity\nO: * uniform\nR: * : c : * : * 1\n"
+    )
+    out = say("accuracy", domain)[1]
+    assert answer in out
+    assert "Exact arithmetic" in out
+
+
 def test_a_folder_stands_for_its_files(say):
     Path("models").mkdir()
     for name in ("tiger", "paint"):
