@@ -56,6 +56,13 @@ def test_people_read_a_table_and_errors_below_it(say):
     assert out.splitlines()[-1].startswith("bad.pomdp:1:1: ")
 
 
+def test_a_narrow_terminal_cuts_no_digits_off(say, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    lines = [line.split() for line in say("accuracy", "paint", "tiger")[1].splitlines()]
+    assert ["paint", "4", "4", "2", "2", "4", "no", "no", "1.333", "1.333", "1.333"] in lines
+    assert ["tiger", "2", "3", "2", "2", "2", "yes", "yes", "0", "0", "0"] in lines
+
+
 def test_one_source_is_told_with_its_costly_merges(say):
     out = say("accuracy", "loadunload")[1]
     assert "states loaded-0 and empty-0 look alike to every test, but actions right and left" in out

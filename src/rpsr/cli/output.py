@@ -42,7 +42,11 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: 
     for row in cells:
         table.add_row(*(show(cell) for cell in row))
     console = _console()
-    console.print(table)
+    width = console.width
+    unlimited = console.options.update(width=10_000)
+    console.width = max(width, console.measure(table, options=unlimited).minimum)
+    console.print(table)  # too narrow a terminal folds it; digits are never cut off
+    console.width = width
     if caption:
         console.print(caption, width=min(console.width, PROSE_WIDTH))
 
