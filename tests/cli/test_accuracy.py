@@ -56,10 +56,36 @@ def test_people_read_a_table_and_errors_below_it(say):
     assert out.splitlines()[-1].startswith("bad.pomdp:1:1: ")
 
 
+def test_a_narrow_terminal_cuts_no_digits_off(say, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    lines = [line.split() for line in say("accuracy", "paint", "tiger")[1].splitlines()]
+    assert ["paint", "4", "4", "2", "2", "4", "no", "no", "1.333", "1.333", "1.333"] in lines
+    assert ["tiger", "2", "3", "2", "2", "2", "yes", "yes", "0", "0", "0"] in lines
+
+
 def test_one_source_is_told_with_its_costly_merges(say):
     out = say("accuracy", "loadunload")[1]
     assert "states loaded-0 and empty-0 look alike to every test, but actions right and left" in out
     assert "look alike" not in say("accuracy", "loadunload", "tiger")[1]
+
+
+@pytest.mark.parametrize(
+    ("domain", "answer"),
+    [
+        ("tiger", "A PSR is enough for tiger: its state gives the rewards back."),
+        ("paint", "A PSR is not enough for paint: its state does not give the rewards back."),
+        ("reach.pomdp", "A PSR is enough for reach, but only at beliefs that can be reached."),
+    ],
+)
+def test_the_question_is_answered_in_words(say, domain, answer):
+    # States b and c look alike but pay differently, and neither is ever reached.
+    Path("reach.pomdp").write_text(
+        "discount: 0.9\nvalues: reward\nstates: a b c\nactions: go\nobservations: seen\n"
+        "start: a\nT: * identity\nO: * uniform\nR: * : c : * : * 1\n"
+    )
+    out = say("accuracy", domain)[1]
+    assert answer in out
+    assert "Exact arithmetic" in out
 
 
 def test_a_folder_stands_for_its_files(say):

@@ -9,11 +9,6 @@ from rpsr.cli.output import print_json, show
 from rpsr.domains import build
 
 
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
 @pytest.fixture
 def fails(capsys):
     """Run a command that must fail; its exit code and its one line on standard error."""

@@ -180,6 +180,16 @@ def test_policies_in_every_form(succeed):
     assert values["p.pg"] == pytest.approx(values["p.json"], abs=1e-9)
 
 
+def test_policies_stand_side_by_side(succeed):
+    for model in ("psr", "rpsr"):
+        succeed("solve", "loadunload", "--model", model, "-o", f"{model}.json")
+    both = ("--policy", "psr.json", "--policy", "rpsr.json")
+    words = ("evaluate", "loadunload", "--episodes", "20", "--json")
+    rows = document(succeed(*words, *both)[0])["rows"]
+    alone = [document(succeed(*words, *both[i : i + 2])[0])["rows"] for i in (0, 2)]
+    assert rows == [*alone[0], *alone[1]]
+
+
 def test_one_episode_has_no_spread(succeed):
     out, _ = succeed("evaluate", "tiger", "--episodes", "1", "--json")
     assert {row["std"] for row in document(out)["rows"]} == {None}

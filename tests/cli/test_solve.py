@@ -76,6 +76,17 @@ def test_anytime_planners_close_the_gap(say, planner):
     assert (code, found["status"], found["iterations"]) == (3, "iterations", 3)
 
 
+def test_help_names_every_planner(say):
+    words = " ".join(say("solve", "--help")[1].replace("│", " ").split())
+    assert f"How to plan: {', '.join(PLANNER_NAMES[:-1])} or {PLANNER_NAMES[-1]}." in words
+
+
+def test_an_exact_planner_that_runs_out_of_time_names_an_anytime_one(say):
+    words = ("solve", "hallway", "--time-limit", "0.1")
+    assert "--planner sarsop" in say(*words)[2]
+    assert say(*words, "--planner", "vi")[2] == "", "it was asked for"
+
+
 def test_people_see_a_table(say):
     code, out, err = say("solve", "parr", "--planner", "reachable")
     assert (code, err) == (0, "")
@@ -92,6 +103,15 @@ def test_discount_one_needs_a_horizon(say):
     assert code == 0
     oracle = solve(build("parr").with_discount(1), Enumeration(horizon=4))
     assert json.loads(out)["value"] == pytest.approx(oracle.value, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "planner", [name for name in PLANNER_NAMES if "horizon" not in planner_options(name)]
+)
+def test_planners_without_a_horizon_do_not_ask_for_one(say, planner):
+    code, out, err = say("solve", "parr", "--planner", planner, "--discount", "1")
+    assert (code, out) == (1, "")
+    assert "give a discount below 1; over a horizon, plan with vi or reachable" in err
 
 
 def test_a_native_model_is_planned_on_as_it_is(say):

@@ -2,165 +2,19 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 import os
-import socket
 import sys
-import tarfile
 import threading
-from collections.abc import Callable, Iterator
-from hashlib import sha256
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from tests.io.mirror import TABLE, TEXTS, Handler, contents
 
-import rpsr.io.fetch as module
 from rpsr.errors import InputError
 from rpsr.io import download
-from rpsr.io.checksums import unpack
 from rpsr.io.fetch import CLASSICS, NOT_CHECKED, PUBLIC, Classic, cache_folder, fetch
 
-TEXTS = {
-    "one": b"discount: 0.5\n" * 40,
-    "two.95": b"values: reward\n" * 4000,
-    "packed": b"states: 3\n" * 9000,
-    "set-1": b"T: * identity\n",
-    "set-2": b"O: * uniform\n" * 7,
-}
-PACKED = {"packed": "packed.POMDP.gz", "set-1": "set.tar.gz", "set-2": "set.tar.gz"}
-
-
-def entry(name: str, text: bytes) -> Classic:
-    digest = sha256(text).hexdigest()
-    return Classic(name, f"{name}.POMDP", digest, len(text), PACKED.get(name))
-
-
-TABLE = tuple(entry(name, text) for name, text in TEXTS.items())
-
-
-def tar_of(members: dict[str, bytes]) -> bytes:
-    stream = io.BytesIO()
-    with tarfile.open(fileobj=stream, mode="w:gz") as archive:
-        for name, text in members.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(text)
-            archive.addfile(member, io.BytesIO(text))
-    return stream.getvalue()
-
-
-def site() -> dict[str, bytes]:
-    """What the public server holds: two plain files, a gzipped one, an archive of two."""
-    return {
-        "one.POMDP": TEXTS["one"],
-        "two.95.POMDP": TEXTS["two.95"],
-        "packed.POMDP.gz": gzip.compress(TEXTS["packed"]),
-        "set.tar.gz": tar_of(
-            {
-                "README": b"?",
-                "ejs/set-1.POMDP": TEXTS["set-1"],
-                "../../set-2.POMDP": TEXTS["set-2"],
-            }
-        ),
-    }
-
-
-class Server(ThreadingHTTPServer):
-    """Serves `files`; `cuts` says after how many bytes the next answers break off."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        self.files = site()
-        self.ranges = True
-        self.cuts: list[int] = []
-        self.stall: threading.Event | None = None  # a cut answer waits for it before it closes
-        self.status: int | None = None
-        self.headers: dict[str, str] = {}
-        self.asked: list[tuple[str, str | None]] = []
-        super().__init__(("127.0.0.1", 0), Handler)
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/examples"
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Server
-
-    def do_GET(self) -> None:
-        server = self.server
-        name = self.path.removeprefix("/examples/")
-        asked = self.headers["Range"]
-        server.asked.append((name, asked))
-        body = server.files.get(name)
-        if server.status or body is None:
-            self.send_response(server.status or 404)
-            self.send_header("Content-Length", "0")
-            for key, value in server.headers.items():
-                self.send_header(key, value)
-            self.end_headers()
-            return
-        start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked else 0
-        if asked and server.ranges and start >= len(body):
-            self.send_error(416)
-            return
-        if asked and server.ranges:
-            self.send_response(206)
-            self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
-            body = body[start:]
-        else:
-            self.send_response(200)
-        headers = {"Content-Length": str(len(body)), **server.headers}
-        for key, value in headers.items():
-            if value:
-                self.send_header(key, value)
-        self.end_headers()
-        cut = server.cuts.pop(0) if server.cuts else len(body)
-        self.wfile.write(body[:cut])
-        if server.stall and cut < len(body):
-            self.wfile.flush()
-            server.stall.wait(5)
-
-    def log_message(self, *args: object) -> None:
-        """Silent."""
-
-
-@pytest.fixture(autouse=True)
-def _own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No proxy, mirror or cache of whoever runs the tests; the public server is never asked."""
-    monkeypatch.setenv("no_proxy", "*")
-    monkeypatch.delenv("RPSR_MIRROR", raising=False)
-    monkeypatch.setenv("RPSR_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(module, "PUBLIC", "http://127.0.0.1:1/")
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as running:
-        thread = threading.Thread(target=running.serve_forever, args=(0.01,))
-        thread.start()
-        yield running
-        running.shutdown()
-        thread.join()
-
-
-@pytest.fixture
-def get(server: Server, tmp_path: Path) -> Callable[..., list[Path]]:
-    """`fetch` from the loopback server into a folder of the test."""
-
-    def call(*names: str, **options: object) -> list[Path]:
-        given = {"mirror": server.address, "folder": tmp_path / "in", "table": TABLE, **options}
-        return fetch(names or None, **given)  # pyright: ignore[reportArgumentType]
-
-    return call
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+pytestmark = pytest.mark.usefixtures("own_settings")
 
 
 def test_downloads_everything_whatever_it_is_packed_in(server, get, tmp_path):
@@ -286,27 +140,6 @@ def test_the_announced_length_is_only_a_hint(server, get, length):
     assert get("one")[0].read_bytes() == TEXTS["one"]
 
 
-def test_a_wrong_checksum_names_file_and_digests_and_keeps_nothing(server, get, tmp_path):
-    wrong = TEXTS["one"].replace(b"\n", b"\r\n")
-    server.files["one.POMDP"] = wrong
-    with pytest.raises(InputError) as info:
-        get("one")
-    message = str(info.value)
-    assert message == (
-        f"{server.address}/one.POMDP: one.POMDP has SHA-256 {sha256(wrong).hexdigest()}, "
-        f"expected {sha256(TEXTS['one']).hexdigest()}"
-    )
-    assert contents(tmp_path / "in") == {}
-
-
-def test_a_file_at_fault_does_not_keep_the_others_away(server, get, tmp_path):
-    server.files["one.POMDP"] = b"other"
-    server.files["set.tar.gz"] = tar_of({"set-1.POMDP": b"other", "set-2.POMDP": TEXTS["set-2"]})
-    with pytest.raises(InputError, match=r"one\.POMDP has SHA-256 .* \(and 1 more files are at"):
-        get()
-    assert set(contents(tmp_path / "in")) == {"two.95.POMDP", "packed.POMDP", "set-2.POMDP"}
-
-
 def test_report_keeps_the_file_and_warns(server, get):
     server.files["one.POMDP"] = TEXTS["one"].replace(b"\n", b"\r\n")
     told: list[str] = []
@@ -319,18 +152,6 @@ def test_report_keeps_the_file_and_warns(server, get):
         get("one", checksums="report")
     with pytest.raises(InputError, match="expected"):
         get("one")
-
-
-def test_what_is_not_there_is_named(server, get):
-    del server.files["one.POMDP"]
-    with pytest.raises(InputError, match=r"/examples/one\.POMDP: the server answers HTTP 404$"):
-        get("one")
-    del server.files["set.tar.gz"]
-    with pytest.raises(InputError, match=r"set\.tar\.gz: the server answers HTTP 404 \(and 1 more"):
-        get("set-1", "set-2")
-    server.files["set.tar.gz"] = tar_of({"other.POMDP": b""})
-    with pytest.raises(InputError, match=r"set\.tar\.gz: holds no set-1\.POMDP"):
-        get("set-1")
 
 
 def test_plain_files_stand_in_for_packed_ones(server, get, tmp_path):
@@ -346,80 +167,6 @@ def test_the_cache_of_another_is_a_mirror(get, tmp_path):
     (source / "one.POMDP").unlink()
     with pytest.raises(InputError, match=r"one\.POMDP: cannot be reached"):
         fetch(["one"], mirror=source.as_uri(), folder=tmp_path / "third", table=TABLE)
-
-
-@pytest.mark.parametrize("status", [500, 503, 302, 301, 401])
-def test_a_server_at_fault_ends_the_run(server, get, status):
-    server.status = status
-    with pytest.raises(InputError, match=f"HTTP {status}$"):
-        get()
-    assert len(server.asked) == 1
-
-
-@pytest.mark.parametrize("target", ["ftp://127.0.0.1/x", "file:///etc/hostname", "data:,x"])
-def test_a_redirection_stays_on_the_web(server, get, target):
-    server.status = 302
-    server.headers = {"Location": target}
-    with pytest.raises(InputError):
-        get("one")
-
-
-def test_nobody_listens(tmp_path):
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        port = closed.getsockname()[1]
-    with pytest.raises(InputError, match=r"one\.POMDP: cannot be reached: .*refused") as info:
-        fetch(mirror=f"http://127.0.0.1:{port}/", folder=tmp_path, table=TABLE)
-    assert "\n" not in str(info.value)
-    assert contents(tmp_path) == {}
-
-
-@pytest.mark.parametrize("answer", [b"", b"\x1b[2J nonsense\r\n\r\n"], ids=["silence", "noise"])
-def test_nobody_answers_properly(monkeypatch, tmp_path, answer):
-    monkeypatch.setattr(download, "TIMEOUT", 0.1)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        mirror = f"http://127.0.0.1:{listener.getsockname()[1]}"
-
-        def reply() -> None:
-            with listener.accept()[0] as connection:
-                connection.sendall(answer)
-                connection.recv(4096)
-                done.wait(5)
-
-        done = threading.Event()
-        thread = threading.Thread(target=reply)
-        thread.start()
-        try:
-            with pytest.raises(InputError, match=r"no answer for 0\.1 s|not a sound") as info:
-                fetch(mirror=mirror, folder=tmp_path, table=TABLE)
-        finally:
-            done.set()
-            thread.join()
-    assert str(info.value).isprintable()
-
-
-@pytest.mark.parametrize(
-    "mirror",
-    [
-        "ftp://127.0.0.1/",
-        "some/folder",
-        "http://a\nb/",
-        "http://a b/",
-        "http://[::1/",
-        "http://127.0.0.1:x/",
-        "http://127.0.0.1:99999/",
-        "http://",
-        "http:///x",
-        "file://elsewhere.invalid/x",
-        "file:///\u00e9/x",
-        "http://127.0.0.1:1/\u00e9",
-        "http://" + "a" * 99 + ".invalid",
-    ],
-)
-def test_an_impossible_mirror_is_refused_in_one_line(tmp_path, mirror):
-    with pytest.raises(InputError) as info:
-        fetch(["one"], mirror=mirror, folder=tmp_path, table=TABLE)
-    assert str(info.value).isprintable()
 
 
 def test_mirror_and_cache_by_variable(server, monkeypatch, tmp_path):
@@ -454,19 +201,6 @@ def test_where_the_cache_is(monkeypatch, tmp_path):
         cache_folder()
 
 
-def test_an_unknown_name_lists_near_ones(get):
-    with pytest.raises(InputError, match=r"is called 'two'; did you mean two\.95$"):
-        get("one", "two")
-    with pytest.raises(InputError, match=r"'SET-1.pomdp'; did you mean set-1, set-2$"):
-        get("SET-1.pomdp")
-    with pytest.raises(InputError, match=r"'zzz'; expected one of one, two\.95, packed"):
-        get("zzz")
-    with pytest.raises(InputError, match=r"'tiger'; did you mean .*tiger\.95"):
-        fetch(["tiger"])
-    with pytest.raises(InputError, match=r"no classic problem is called '\.\./one'"):
-        get("../one")
-
-
 def test_an_interrupted_download_leaves_only_a_part(get, tmp_path):
     def interrupt(classic: Classic, received: int) -> None:
         raise KeyboardInterrupt
@@ -487,48 +221,6 @@ def test_an_interrupted_write_leaves_only_a_part(get, monkeypatch, tmp_path):
             get("packed")
     assert list(contents(tmp_path / "in")) == ["packed.POMDP.gz.part"]
     assert get("packed")[0].read_bytes() == TEXTS["packed"]
-
-
-def test_a_folder_that_cannot_be(get, tmp_path):
-    (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(InputError, match="cannot be written"):
-        get("one", folder=tmp_path / "file" / "under")
-    (tmp_path / "in" / "one.POMDP.part").mkdir(parents=True)
-    with pytest.raises(InputError, match="cannot be written"):
-        get("one")
-
-
-@pytest.mark.parametrize(
-    ("file", "body", "message"),
-    [
-        ("one.POMDP", b"x" * 99_999, "larger than"),
-        ("packed.POMDP.gz", gzip.compress(b"x" * 9_999_999), "unpacks to more"),
-        ("packed.POMDP.gz", gzip.compress(TEXTS["packed"])[:-9], "cannot be unpacked"),
-        ("packed.POMDP.gz", gzip.compress(b"", mtime=0)[:10] + b"nonsense", "cannot be unpacked"),
-        ("set.tar.gz", gzip.compress(b"no archive", mtime=0), "cannot be unpacked"),
-        ("set.tar.gz", tar_of({"set-1.POMDP": b"x" * 20_000}), r"holds no set-1\.POMDP"),
-    ],
-)
-@pytest.mark.parametrize("length", ["announced", "silent"])
-def test_what_cannot_be_the_file_is_refused(server, get, tmp_path, file, body, message, length):
-    server.files[file] = body
-    server.headers = {} if length == "announced" else {"Content-Length": ""}
-    name = next(classic.name for classic in TABLE if classic.address == file)
-    with pytest.raises(InputError, match=message):
-        get(name, checksums="report")
-    assert contents(tmp_path / "in") == {}
-
-
-@given(st.binary(max_size=1500), st.integers(0, 1536), st.booleans())
-def test_no_archive_makes_it_stumble(noise, position, packed):
-    whole = bytearray(gzip.decompress(tar_of({"set-1.POMDP": b"abc"})))
-    whole[position : position + len(noise)] = noise
-    wire = gzip.compress(bytes(whole)) if packed else bytes(whole)
-    try:
-        texts = unpack(wire, "set.tar.gz", TABLE, 2**15)
-    except InputError:
-        return
-    assert set(texts) <= {classic.file for classic in TABLE}
 
 
 def test_the_table_is_sound():

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.models.builders import Sizes, random_exact, rotated
+from tests.planning.plans import ignore
 
 from rpsr import POMDP, InputError, ModelError
 from rpsr.domains import build
@@ -43,10 +44,6 @@ from rpsr.sources import load_pomdp
 from rpsr.testing import check_planner
 
 PLANNERS = [HSVI, SARSOP]
-
-
-def ignore(row):
-    pass
 
 
 def searched(model, trials, *, selective=True, epsilon=1e-3):

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.models.builders import Sizes, random_exact, rotated
+from tests.planning.plans import ignore
 
 from rpsr import POMDP, ModelError
 from rpsr.domains import build
@@ -23,10 +24,6 @@ from rpsr.planning.bounds import (
 from rpsr.planning.exact import ValueIteration
 from rpsr.planning.process import corner_process
 from rpsr.predictive.constructors import psr, rpsr
-
-
-def ignore(row):
-    pass
 
 
 def bounds_at_start(model):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from tests.models.builders import Sizes, pomdps, random_exact, rotated
+from tests.planning.plans import ignore
 
 from rpsr import POMDP, InputError, ModelError
 from rpsr.domains import build
@@ -14,10 +15,6 @@ from rpsr.planning.enumeration import Enumeration
 from rpsr.planning.exact import ValueIteration
 from rpsr.planning.solution import Status
 from rpsr.planning.trees import PolicyTree
-
-
-def ignore(row):
-    pass
 
 
 def one_state(discount):

@@ -4,15 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.planning.plans import ignore
 
 from rpsr.planning import pruning
 from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.lp import careful_gain
 from rpsr.planning.pruning import Effort, filtered
-
-
-def ignore(row):
-    pass
 
 
 def random_set(seed, kind):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.predictive.rationals import LiteralSearch, outcome, pomdps, random_pomdp, rank
+from tests.predictive.small_models import fair_bets, fuse
 
 from rpsr.domains.corridors import load_unload
 from rpsr.domains.rules import tabulate
@@ -233,41 +234,13 @@ def test_rare_observations_count_like_any_other():
 
 
 def test_long_rare_tests_do_not_underflow():
-    n, rare = 40, Fraction(1, 10**12)
-
-    def seen(_a: str, t: int) -> dict[str, Fraction]:
-        return {"on": rare, "off": 1 - rare} if t < n else {"off": Fraction(1)}
-
-    pomdp = tabulate(
-        name="fuse",
-        states=range(n + 1),
-        actions=["wait"],
-        observations=["on", "off"],
-        start={0: 1},
-        transition=lambda s, _a: {min(s + 1, n): 1},
-        emission=seen,
-        reward=lambda *_: 0,
-        discount=None,
-    )
-    assert certified_core(pomdp, rewards=False).rank == n
-    assert float_core(pomdp, rewards=False).rank == n
+    pomdp = fuse(40)
+    assert certified_core(pomdp, rewards=False).rank == 40
+    assert float_core(pomdp, rewards=False).rank == 40
 
 
 def test_a_reward_that_cancels_is_no_direction():
-    tenth = Fraction(1, 10)
-    chances = {"x": tenth, "y": 2 * tenth, "z": 7 * tenth}
-    pays = {"x": Fraction(3), "y": Fraction(2), "z": Fraction(-1)}  # 0 on average, not in floats
-    pomdp = tabulate(
-        name="fair",
-        states=[0, 1],
-        actions=["bet", "pass"],
-        observations=["x", "y", "z"],
-        start={0: 1},
-        transition=lambda s, _a: {s: 1},
-        emission=lambda _a, _t: chances,
-        reward=lambda s, a, _t, o: pays[o] * (s + 1) if a == "bet" else 0,
-        discount=None,
-    )
+    pomdp = fair_bets()
     assert pomdp.R[:, 0].any()
     assert certified_core(pomdp, rewards=True).rank == 1
     assert float_core(pomdp, rewards=True).rank == 1

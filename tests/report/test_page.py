@@ -32,11 +32,6 @@ from rpsr.report.model_page import model_page
 from rpsr.report.style import COLOURS
 
 
-@pytest.fixture(scope="module")
-def loadunload():
-    return rpsr.load_pomdp("loadunload")
-
-
 def page_of(pomdp):
     drawing = plot_reconstruction(pomdp, rpsr.accuracy(pomdp))
     return Page(

@@ -31,11 +31,6 @@ from rpsr.report.value_plots import envelope, region
 
 
 @pytest.fixture(scope="module")
-def loadunload():
-    return rpsr.load_pomdp("loadunload")
-
-
-@pytest.fixture(scope="module")
 def found(loadunload):
     return rpsr.accuracy(loadunload)
 

@@ -87,19 +87,19 @@ def _show(rows: list[Row]) -> None:
         print_table(
             list(_COLUMNS),
             table,
-            caption="PSR, R-PSR: ranks. accurate: the PSR's state gives every belief's rewards;\n"
-            "reach: those of every belief that can be reached. d_inf: largest error of the\n"
-            "rewards that the PSR stands for; rel: over the largest reward; reach.: fitted\n"
+            caption="PSR, R-PSR: ranks. accurate: the PSR's state gives every belief's rewards; "
+            "reach: those of every belief that can be reached. d_inf: largest error of the "
+            "rewards that the PSR stands for; rel: over the largest reward; reach.: fitted "
             "anew to the states that can be reached. --json has more.",
         )
-        wrong = sum(not row["accurate"] for row in good)
-        print_lines([f"{wrong} of {len(good)} models are not accurate as PSRs. {_sureness(good)}"])
+        print_lines([f"{_verdict(good)} {_sureness(good)}"])
     for row in good:
         for warning in row["warnings"] or []:
             note(f"{row['source']}: {warning}")
     if len(good) == 1:
         merges = good[0]["merges"] or []
-        print_lines([f"{good[0]['merged_states']} states look like another to every test."])
+        if good[0]["merged_states"]:
+            print_lines([f"{good[0]['merged_states']} states look like another to every test."])
         print_lines(merges[:_MOST_MERGES])
         if len(merges) > _MOST_MERGES:
             print_lines([f"... and {len(merges) - _MOST_MERGES} more such sentences (--json)"])
@@ -109,9 +109,23 @@ def _show(rows: list[Row]) -> None:
             print_lines([row["error"] if named else f"{row['domain']}: {row['error']}"])
 
 
+def _verdict(rows: list[Row]) -> str:
+    if len(rows) > 1:
+        wrong = sum(not row["accurate"] for row in rows)
+        return f"{wrong} of {len(rows)} models are not accurate as PSRs."
+    (row,) = rows
+    if row["accurate"]:
+        return f"A PSR is enough for {row['domain']}: its state gives the rewards back."
+    if row["accurate_reachable"]:
+        return f"A PSR is enough for {row['domain']}, but only at beliefs that can be reached."
+    return f"A PSR is not enough for {row['domain']}: its state does not give the rewards back."
+
+
 def _sureness(rows: list[Row]) -> str:
     odds = [row["error_probability"] for row in rows]
     known = [p for p in odds if p is not None]
     if len(known) < len(odds):
         return "Decided in floats."
+    if max(known) == 0:
+        return "Exact arithmetic, certain."
     return f"Exact arithmetic: each wrong with probability at most {max(known):.1g}."

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
+from inspect import getdoc
 from io import TextIOWrapper
 
 from cyclopts import App, CycloptsError
@@ -36,9 +38,16 @@ app = App(
     help_format="plaintext",
     suppress_keyboard_interrupt=False,
 )
+
+
+def _flowing(verb: Callable[..., object]) -> str:
+    """A verb's docstring with one line a paragraph: help folds it to the terminal's width."""
+    return "\n\n".join(" ".join(part.split()) for part in (getdoc(verb) or "").split("\n\n"))
+
+
 _VERBS = (reproduce, report, info, core, accuracy, solve, simulate, evaluate, learn, convert)
 for _place, _verb in enumerate(_VERBS):
-    app.command(_verb, sort_key=_place)  # help shows them in this order
+    app.command(_verb, sort_key=_place, help=_flowing(_verb))  # help shows them in this order
 app.command(domains.app)
 app.register_install_completion_command()
 

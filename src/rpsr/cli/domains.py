@@ -48,7 +48,7 @@ def list_domains(*, json: Json = False) -> None:
             ]
             for name, pomdp in models.items()
         ],
-        caption="S, A, O: numbers of states, actions and observations. `rpsr domains export NAME`\n"
+        caption="S, A, O: numbers of states, actions and observations. `rpsr domains export NAME` "
         "writes one to a file; `rpsr info NAME` says more.",
     )
 

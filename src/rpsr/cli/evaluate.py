@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter, validators
 
-from rpsr.cli.options import Discount, Json, Normalize, Source
+from rpsr.cli.options import Discount, Json, Normalize, Source, standard_streams
 from rpsr.cli.output import print_json, print_lines, print_table
 from rpsr.cli.progress import measured_progress
-from rpsr.cli.simulate import PolicyFile, Seed, Steps, Workers, load_system, policy_of
+from rpsr.cli.simulate import Seed, Steps, Workers, load_system, policy_of
 
 if TYPE_CHECKING:
     from rpsr.evaluation import Estimate
@@ -22,7 +22,15 @@ def evaluate(
     source: Source,
     /,
     *,
-    policy: PolicyFile = None,
+    policy: Annotated[
+        list[str] | None,
+        Parameter(
+            converter=standard_streams,
+            help="The policy to follow, as `rpsr solve -o` writes it, or an .alpha or .pg file of "
+            "the classic solver; several times, to compare; without one, every action is equally "
+            "likely.",
+        ),
+    ] = None,
     episodes: Annotated[
         int,
         Parameter(validator=validators.Number(gte=1), help="How many episodes to simulate."),
@@ -34,7 +42,7 @@ def evaluate(
     discount: Discount = None,
     json: Json = False,
 ) -> None:
-    """Say what a policy earns on a model, discounted, in so many steps.
+    """Say what policies earn on a model, discounted, in so many steps.
 
     Every episode is valued by the rewards that the POMDP, its PSR and its R-PSR expect along it; a
     native file holds one model, and that one values. Beside the estimate stands the exact value,
@@ -43,18 +51,24 @@ def evaluate(
     from rpsr.evaluation import evaluate as estimate
 
     system = load_system(source, normalize, discount)
+    policies = {path: policy_of(path, system) for path in policy or [None]}
+    models = _models(system)
     with measured_progress("simulating episodes") as progress:
-        rows = estimate(
-            system,
-            policy_of(policy, system),
-            models=_models(system),
-            episodes=episodes,
-            steps=steps,
-            seed=seed,
-            workers=workers,
-            name=policy or "uniform",
-            progress=progress,
-        )
+        rows = [
+            row
+            for path, followed in policies.items()
+            for row in estimate(
+                system,
+                followed,
+                models=models,
+                episodes=episodes,
+                steps=steps,
+                seed=seed,
+                workers=workers,
+                name=path or "uniform",
+                progress=progress,
+            )
+        ]
     if json:
         head = {"name": system.name, "discount": system.discount, "seed": seed}
         print_json("evaluate", source, head | {"rows": [_row(row) for row in rows]})

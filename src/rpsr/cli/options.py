@@ -12,7 +12,12 @@ STANDARD_STREAM = "<->"  # stands for "-", which the parser would take for an op
 
 def standard_stream(_type: Any, tokens: Sequence[Token]) -> str:
     """A path as the user wrote it: `-` is standard input or output."""
-    return "-" if tokens[0].value == STANDARD_STREAM else tokens[0].value
+    return standard_streams(_type, tokens)[0]
+
+
+def standard_streams(_type: Any, tokens: Sequence[Token]) -> list[str]:
+    """The same, for an option that may be given several times."""
+    return ["-" if token.value == STANDARD_STREAM else token.value for token in tokens]
 
 
 Source = Annotated[

@@ -14,7 +14,7 @@ from rpsr._version import __version__
 if TYPE_CHECKING:
     from rich.console import Console
 
-PIPE_WIDTH = 200
+PIPE_WIDTH, PROSE_WIDTH = 200, 100
 
 
 def print_json(schema: str, source: Any, document: dict[str, Any]) -> None:
@@ -25,18 +25,15 @@ def print_json(schema: str, source: Any, document: dict[str, Any]) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "") -> None:
-    """A table; numbers are right-aligned, what does not exist is left blank."""
+    """A table; numbers are right-aligned, what does not exist is left blank.
+
+    caption: sentences below it, which may be wider than the table.
+    """
     from rich import box
     from rich.table import Table
 
     cells = [list(row) for row in rows]
-    table = Table(
-        caption=caption,
-        caption_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-    )
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for i, column in enumerate(columns):
         numeric = all(isinstance(row[i], int | float | None) for row in cells)
         # A number folded over two lines is no number; text may fold.
@@ -44,7 +41,14 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: 
         table.add_column(column, justify=justify, overflow="fold", no_wrap=numeric)
     for row in cells:
         table.add_row(*(show(cell) for cell in row))
-    _console().print(table)
+    console = _console()
+    width = console.width
+    unlimited = console.options.update(width=10_000)
+    console.width = max(width, console.measure(table, options=unlimited).minimum)
+    console.print(table)  # too narrow a terminal folds it; digits are never cut off
+    console.width = width
+    if caption:
+        console.print(caption, width=min(console.width, PROSE_WIDTH))
 
 
 def print_facts(facts: Iterable[tuple[str, Any]]) -> None:

@@ -29,10 +29,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from rpsr.errors import InputError
 from rpsr.io.records import Ints
 from rpsr.models.linear import LinearModel
 from rpsr.planning.anytime_kernels import (
@@ -46,7 +46,7 @@ from rpsr.planning.anytime_kernels import (
 from rpsr.planning.anytime_state import SearchState
 from rpsr.planning.belief_graph import COLUMNS, LIVE, OPS, POINTS, ROUND, VECTOR, VECTORS, Knobs
 from rpsr.planning.bounds import blind_values, fast_informed_values, upper_at_start
-from rpsr.planning.finite import planning_discount
+from rpsr.planning.finite import check_epsilon, infinite_discount
 from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.lower_vectors import collect, family_of, prune
 from rpsr.planning.point_policies import improve_policy
@@ -69,51 +69,85 @@ ROW_EVERY, ROW_SECONDS = 0.995, 1.0  # a row of progress: the gap shrunk so, or 
 
 
 @dataclass(frozen=True)
-class HSVI:
+class AnytimePlanner:
+    """Close the gap at the start, with bounds that hold at any moment.
+
+    epsilon: the gap at the start to reach. time_limit in seconds; memory_limit in bytes.
+    max_trials: how many trials at most; with it, the same seed gives the same result.
+    """
+
+    epsilon: float = 1e-3
+    time_limit: float | None = None
+    memory_limit: int | None = None
+    max_trials: int | None = None
+    seed: int = 0
+    _selective: ClassVar[bool]  # whether it works only on points that optimal policies may reach
+
+    @property
+    def name(self) -> str:
+        """The planner's name on the command line."""
+        raise NotImplementedError
+
+    def solve(self, model: LinearModel, progress: Progress) -> Solution:
+        """Plan; a `ModelError` where the domain is unknown or the discount is 1."""
+        infinite_discount(model)
+        check_epsilon(self.epsilon)
+        clock = Clock(progress, self.time_limit, self.memory_limit)
+        process = corner_process(model)
+        search = _Search(process, clock, self.epsilon, self._selective, self.seed)
+        status, shown = Status.SOLVED, np.inf
+        try:
+            while True:
+                lower, upper = search.bounds
+                due = not clock.rows or clock.seconds - clock.rows[-1].seconds >= ROW_SECONDS
+                if due or upper - lower <= max(ROW_EVERY * shown, 0.0):
+                    shown = upper - lower
+                    clock.report(_row(search))
+                if upper - lower <= self.epsilon:
+                    break
+                if search.at_rounding:
+                    status = Status.SETTLED
+                    break
+                if self.max_trials is not None and search.trials >= self.max_trials:
+                    raise LimitReached(Status.ITERATIONS)
+                search.step()
+        except LimitReached as limit:
+            status = limit.status
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        return _solution(self, model, search, status)
+
+
+@dataclass(frozen=True)
+class HSVI(AnytimePlanner):
     """Heuristic search value iteration: trials end where the gap is narrow enough.
 
     epsilon: the gap at the start to reach. time_limit in seconds; memory_limit in bytes.
     max_trials: how many trials at most; with it, the same seed gives the same result.
     """
 
-    epsilon: float = 1e-3
-    time_limit: float | None = None
-    memory_limit: int | None = None
-    max_trials: int | None = None
-    seed: int = 0
+    _selective = False
 
     @property
     def name(self) -> str:
         """The planner's name on the command line."""
         return "hsvi"
 
-    def solve(self, model: LinearModel, progress: Progress) -> Solution:
-        """Plan; a `ModelError` where the domain is unknown or the discount is 1."""
-        return _solve(self, model, progress, selective=False)
-
 
 @dataclass(frozen=True)
-class SARSOP:
+class SARSOP(AnytimePlanner):
     """Successive approximation of the space reachable under optimal policies.
 
     epsilon: the gap at the start to reach. time_limit in seconds; memory_limit in bytes.
     max_trials: how many trials at most; with it, the same seed gives the same result.
     """
 
-    epsilon: float = 1e-3
-    time_limit: float | None = None
-    memory_limit: int | None = None
-    max_trials: int | None = None
-    seed: int = 0
+    _selective = True
 
     @property
     def name(self) -> str:
         """The planner's name on the command line."""
         return "sarsop"
-
-    def solve(self, model: LinearModel, progress: Progress) -> Solution:
-        """Plan; a `ModelError` where the domain is unknown or the discount is 1."""
-        return _solve(self, model, progress, selective=True)
 
 
 class _Search:
@@ -248,38 +282,6 @@ class _Search:
         return done
 
 
-def _solve(
-    planner: HSVI | SARSOP, model: LinearModel, progress: Progress, selective: bool
-) -> Solution:
-    planning_discount(model, None)
-    if not planner.epsilon > 0:
-        raise InputError(f"epsilon: read {planner.epsilon}, expected a number above 0")
-    clock = Clock(progress, planner.time_limit, planner.memory_limit)
-    process = corner_process(model)
-    search = _Search(process, clock, planner.epsilon, selective, planner.seed)
-    status, shown = Status.SOLVED, np.inf
-    try:
-        while True:
-            lower, upper = search.bounds
-            due = not clock.rows or clock.seconds - clock.rows[-1].seconds >= ROW_SECONDS
-            if due or upper - lower <= max(ROW_EVERY * shown, 0.0):
-                shown = upper - lower
-                clock.report(_row(search))
-            if upper - lower <= planner.epsilon:
-                break
-            if search.at_rounding:
-                status = Status.SETTLED
-                break
-            if planner.max_trials is not None and search.trials >= planner.max_trials:
-                raise LimitReached(Status.ITERATIONS)
-            search.step()
-    except LimitReached as limit:
-        status = limit.status
-    except KeyboardInterrupt:
-        status = Status.INTERRUPTED
-    return _solution(planner, model, search, status)
-
-
 def _row(search: _Search) -> ProgressRow:
     lower, upper = search.bounds
     counts = search.state.graph.counts
@@ -295,7 +297,7 @@ def _row(search: _Search) -> ProgressRow:
 
 
 def _solution(
-    planner: HSVI | SARSOP, model: LinearModel, search: _Search, status: Status
+    planner: AnytimePlanner, model: LinearModel, search: _Search, status: Status
 ) -> Solution:
     """The vectors in use and, as far as they were kept, those they go on with."""
     state, process = search.state, search.process

@@ -36,7 +36,7 @@ from rpsr.planning.bounds import (
     qmdp_values,
     upper_at_start,
 )
-from rpsr.planning.finite import ROUNDING, planning_discount
+from rpsr.planning.finite import ROUNDING, check_epsilon, infinite_discount
 from rpsr.planning.graph import explore
 from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.policies import action_values
@@ -49,124 +49,131 @@ _ULP = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
-class QMDP:
+class BoundPlanner:
+    """Act by an upper bound, and find out what that is worth.
+
+    epsilon: the gap at the start that is good enough. states: how many to follow the policy
+    through. time_limit in seconds; memory_limit in bytes.
+    """
+
+    epsilon: float = 1e-3
+    states: int = 1000
+    time_limit: float | None = None
+    memory_limit: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The planner's name on the command line."""
+        raise NotImplementedError
+
+    def bound(self, process: CornerProcess) -> Floats:
+        """Values above the optimal ones of each action at the corners, (A, k)."""
+        raise NotImplementedError
+
+    def solve(self, model: LinearModel, progress: Progress) -> Solution:
+        """Plan; a `ModelError` where the domain is unknown or the discount is 1."""
+        infinite_discount(model)
+        if isinstance(model.domain, Unknown):
+            raise ModelError(
+                f"{model.name}: planner {self.name} bounds values from above at the corners of the "
+                f"model's domain, and the domain of this {model.kind} model is unknown: use pbvi"
+            )
+        if self.states < 1:
+            raise InputError(f"states: read {self.states}, expected at least 1")
+        check_epsilon(self.epsilon)
+        clock = Clock(progress, self.time_limit, self.memory_limit)
+        process = corner_process(model)
+        clock.hold_model(process.nbytes)
+        bound = self.bound(process)
+        vectors = _above(process, bound)
+        blind, _ = blind_vectors(model)
+        upper = upper_at_start(process, bound)
+        lower, met = float((blind @ model.start).max()), 0
+
+        def choose(states: Floats) -> Ints:
+            values = action_values(model, states, vectors)
+            best = values.max(axis=1, keepdims=True)
+            near = 4 * ROUNDING * np.abs(values).max(axis=1, keepdims=True)
+            return (values >= best - near).argmax(axis=1)
+
+        def report() -> None:
+            gap = max(upper - lower, 0.0)
+            clock.report(
+                ProgressRow(clock.seconds, 1, lower, upper, gap, vectors=len(bound), points=met)
+            )
+
+        status, limit = Status.SETTLED, min(FIRST, self.states)
+        try:
+            while True:
+                worth, met, stopped = _followed(model, choose, blind, limit, clock)
+                lower = max(lower, worth)
+                report()
+                if upper - lower <= self.epsilon:
+                    status = Status.SOLVED
+                    break
+                if stopped not in (None, Status.SIZE):
+                    raise LimitReached(stopped)
+                if stopped is None or limit >= self.states:
+                    break
+                clock.check()
+                limit = min(2 * limit, self.states)
+        except LimitReached as reached:
+            status = reached.status
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        return Solution(
+            planner=self.name,
+            model=model,
+            status=status,
+            value=lower,
+            lower=lower,
+            upper=max(upper, lower),
+            residual=None,
+            epsilon=None,
+            vectors=vectors,
+            actions=np.arange(len(vectors)),
+            successors=np.full((len(vectors), len(model.observations)), -1, dtype=np.int64),
+            iterations=1,
+            seconds=clock.seconds,
+            trace=tuple(clock.rows),
+            extras={"states": met},
+        )
+
+
+@dataclass(frozen=True)
+class QMDP(BoundPlanner):
     """Plan as if the state were seen after one step.
 
     epsilon: the gap at the start that is good enough. states: how many to follow the policy
     through. time_limit in seconds; memory_limit in bytes.
     """
 
-    epsilon: float = 1e-3
-    states: int = 1000
-    time_limit: float | None = None
-    memory_limit: int | None = None
-
     @property
     def name(self) -> str:
         """The planner's name on the command line."""
         return "qmdp"
 
-    def solve(self, model: LinearModel, progress: Progress) -> Solution:
-        """Plan; a `ModelError` where the domain is unknown or the discount is 1."""
-        return _solve(self, model, progress, qmdp_values)
+    def bound(self, process: CornerProcess) -> Floats:
+        """As if the state were seen from the next step on, (A, k)."""
+        return qmdp_values(process)
 
 
 @dataclass(frozen=True)
-class FastInformedBound:
+class FastInformedBound(BoundPlanner):
     """Plan as if the state were seen after every step but the first observation counted.
 
     epsilon: the gap at the start that is good enough. states: how many to follow the policy
     through. time_limit in seconds; memory_limit in bytes.
     """
 
-    epsilon: float = 1e-3
-    states: int = 1000
-    time_limit: float | None = None
-    memory_limit: int | None = None
-
     @property
     def name(self) -> str:
         """The planner's name on the command line."""
         return "fib"
 
-    def solve(self, model: LinearModel, progress: Progress) -> Solution:
-        """Plan; a `ModelError` where the domain is unknown or the discount is 1."""
-        return _solve(self, model, progress, fast_informed_values)
-
-
-def _solve(
-    planner: QMDP | FastInformedBound,
-    model: LinearModel,
-    progress: Progress,
-    bound_of: Callable[[CornerProcess], Floats],
-) -> Solution:
-    planning_discount(model, None)
-    if isinstance(model.domain, Unknown):
-        raise ModelError(
-            f"{model.name}: planner {planner.name} bounds values from above at the corners of the "
-            f"model's domain, and the domain of this {model.kind} model is unknown: use pbvi"
-        )
-    if planner.states < 1:
-        raise InputError(f"states: read {planner.states}, expected at least 1")
-    if not planner.epsilon > 0:
-        raise InputError(f"epsilon: read {planner.epsilon}, expected a number above 0")
-    clock = Clock(progress, planner.time_limit, planner.memory_limit)
-    process = corner_process(model)
-    clock.hold_model(process.nbytes)
-    bound = bound_of(process)
-    vectors = _above(process, bound)
-    blind, _ = blind_vectors(model)
-    upper = upper_at_start(process, bound)
-    lower, met = float((blind @ model.start).max()), 0
-
-    def choose(states: Floats) -> Ints:
-        values = action_values(model, states, vectors)
-        best = values.max(axis=1, keepdims=True)
-        near = 4 * ROUNDING * np.abs(values).max(axis=1, keepdims=True)
-        return (values >= best - near).argmax(axis=1)
-
-    def report() -> None:
-        gap = max(upper - lower, 0.0)
-        clock.report(
-            ProgressRow(clock.seconds, 1, lower, upper, gap, vectors=len(bound), points=met)
-        )
-
-    status, limit = Status.SETTLED, min(FIRST, planner.states)
-    try:
-        while True:
-            worth, met, stopped = _followed(model, choose, blind, limit, clock)
-            lower = max(lower, worth)
-            report()
-            if upper - lower <= planner.epsilon:
-                status = Status.SOLVED
-                break
-            if stopped not in (None, Status.SIZE):
-                raise LimitReached(stopped)
-            if stopped is None or limit >= planner.states:
-                break
-            clock.check()
-            limit = min(2 * limit, planner.states)
-    except LimitReached as reached:
-        status = reached.status
-    except KeyboardInterrupt:
-        status = Status.INTERRUPTED
-    return Solution(
-        planner=planner.name,
-        model=model,
-        status=status,
-        value=lower,
-        lower=lower,
-        upper=max(upper, lower),
-        residual=None,
-        epsilon=None,
-        vectors=vectors,
-        actions=np.arange(len(vectors)),
-        successors=np.full((len(vectors), len(model.observations)), -1, dtype=np.int64),
-        iterations=1,
-        seconds=clock.seconds,
-        trace=tuple(clock.rows),
-        extras={"states": met},
-    )
+    def bound(self, process: CornerProcess) -> Floats:
+        """As if it were seen one step later than that, (A, k)."""
+        return fast_informed_values(process)
 
 
 def _above(process: CornerProcess, bound: Floats) -> Floats:

@@ -30,7 +30,7 @@ from rpsr.io.records import Floats, Ints
 from rpsr.models.domain import Unknown
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import Sparse
-from rpsr.planning.finite import FiniteProblem, planning_discount
+from rpsr.planning.finite import FiniteProblem, infinite_discount
 from rpsr.planning.process import CornerProcess, corner_process, summed
 
 SETTLED = 1e-10  # of the scale of values: policy iteration that changes less has ended
@@ -44,7 +44,7 @@ def blind_vectors(model: LinearModel) -> tuple[Floats, Ints]:
     rounding included. On an unknown domain an action whose sums of rewards would not converge in
     the model's own numbers is left out.
     """
-    planning_discount(model, None)
+    infinite_discount(model)
     if not isinstance(model.domain, Unknown):
         process = corner_process(model)
         return process.lift(blind_values(process)), np.arange(len(model.actions))

@@ -24,7 +24,7 @@ from rpsr.models.labels import Label, index_of
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import SparseOperators
 from rpsr.planning.coordinates import to_beliefs
-from rpsr.planning.finite import planning_discount
+from rpsr.planning.finite import infinite_discount
 from rpsr.planning.solution import Solution
 
 _DIRECT = 2**21  # numbers in the linear system: beyond, it is never formed
@@ -74,7 +74,7 @@ class FiniteStateController:
     def vectors(self, model: LinearModel) -> Floats:
         """The value of every node in every state of a model, (K, n), exactly but for rounding."""
         self.check(model)
-        discount = planning_discount(model, None)
+        discount = infinite_discount(model)
         successors = np.where(self.successors < 0, self.first, self.successors)
         equations = _Equations(model, self.actions, successors, discount)
         return equations.solve()
@@ -88,7 +88,7 @@ class FiniteStateController:
         if isinstance(model.domain, Unknown):
             return None
         successors = np.where(self.successors < 0, self.first, self.successors)
-        equations = _Equations(model, self.actions, successors, planning_discount(model, None))
+        equations = _Equations(model, self.actions, successors, infinite_discount(model))
         over = to_beliefs(model, vectors - equations.rewards - equations.following(vectors))
         sizes = np.abs(np.vstack([vectors, model.rewards.T]))
         if isinstance(model.domain, Corners):

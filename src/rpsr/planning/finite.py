@@ -29,20 +29,32 @@ def planning_discount(model: LinearModel, horizon: int | None) -> float:
 
     A model without a discount is planned undiscounted, over a horizon only.
     """
+    if horizon is None:
+        return _converging(model, "give a horizon or a {}")
+    if horizon < 1:
+        raise ModelError(f"horizon: read {horizon}, expected at least 1")
+    return 1.0 if model.discount is None else model.discount
+
+
+def infinite_discount(model: LinearModel) -> float:
+    """The model's discount, for what cannot be given a horizon; a `ModelError` where it is 1."""
+    return _converging(model, "give a {}; over a horizon, plan with vi or reachable")
+
+
+def _converging(model: LinearModel, advice: str) -> float:
+    """The discount, if sums for ever converge; advice: what else to do, a discount left blank."""
     discount = 1.0 if model.discount is None else model.discount
-    if horizon is None and discount >= 1:
+    if discount >= 1:
         has = "no discount" if model.discount is None else "discount 1"
         raise ModelError(
             f"{model.name} has {has}: its infinite sum of rewards need not converge; "
-            "give a horizon or a discount below 1"
+            + advice.format("discount below 1")
         )
-    if horizon is None and discount > 1 - _NEAR_ONE:
+    if discount > 1 - _NEAR_ONE:
         raise ModelError(
             f"{model.name}: floats can hardly tell discount {discount!r} from 1; "
-            "give a horizon or a smaller discount"
+            + advice.format("smaller discount")
         )
-    if horizon is not None and horizon < 1:
-        raise ModelError(f"horizon: read {horizon}, expected at least 1")
     return discount
 
 

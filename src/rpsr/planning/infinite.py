@@ -78,8 +78,7 @@ def plan_infinite(
             upper = min(upper, value + off + rho * ahead)
             if upper == np.inf:
                 upper = _seeing_everything(process)
-            delta = max(search.excess, 0.0) + process.rounding(search.scale)
-            lower = value - off - delta * ahead
+            lower, delta = search.from_below()
             clock.report(
                 ProgressRow(
                     seconds=clock.seconds,
@@ -102,34 +101,11 @@ def plan_infinite(
         status = limit.status
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
-    solved = status is Status.SOLVED
-    if not solved:
+    if status is not Status.SOLVED:
         upper = min(upper, _seeing_everything(process))
         if not search.whole:
             search.look_ahead()
-    value, off = process.value_at_start(search.values)
-    delta = max(search.excess, 0.0) + process.rounding(search.scale)
-    return Solution(
-        planner=name,
-        model=model,
-        status=status,
-        value=value,
-        lower=value - off - delta * ahead,
-        upper=upper,
-        residual=proven if solved else None,
-        epsilon=proven * ahead if solved else None,
-        vectors=process.lift(search.values),
-        actions=search.choices[:, 0].copy(),
-        successors=search.choices[:, 1:].copy(),
-        iterations=passes,
-        seconds=clock.seconds,
-        trace=tuple(clock.rows),
-        extras={
-            "programs": search.effort.programs,
-            "undecided": search.effort.undecided,
-            "faces": None if search.whole else [face.tolist() for face in search.faces],
-        },
-    )
+    return search.solution(name, status, proven, upper, passes)
 
 
 def _seeing_everything(process: CornerProcess) -> float:

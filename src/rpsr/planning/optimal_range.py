@@ -21,7 +21,7 @@ import numpy as np
 from rpsr.errors import ModelError
 from rpsr.io.records import Bools, Floats
 from rpsr.models.linear import LinearModel
-from rpsr.planning.finite import ROUNDING, FiniteProblem, planning_discount
+from rpsr.planning.finite import ROUNDING, FiniteProblem, infinite_discount
 from rpsr.planning.graph import LIMIT, TOLERANCE, ReachableGraph, explore
 from rpsr.planning.policies import action_values
 from rpsr.planning.reachable import hidden, value_bounds
@@ -71,7 +71,7 @@ def optimal_range(
     within the limit, or a `ModelError` says that they do not. extremes: certified solutions of
     `others` and of `others` with negated rewards, which tighten what does not close.
     """
-    discount = planning_discount(model, None)
+    discount = infinite_discount(model)
     pair = direct_sum(model, others)
     if solution is None:
         graph = explore(pair, limit=limit, time_limit=time_limit, tolerance=tolerance)

@@ -19,7 +19,7 @@ from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.domain import Unknown
 from rpsr.models.linear import LinearModel
 from rpsr.planning.bounds import fast_informed_values, upper_at_start
-from rpsr.planning.finite import planning_discount
+from rpsr.planning.finite import check_epsilon, infinite_discount
 from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.points import (
     Followers,
@@ -62,7 +62,7 @@ class PointSearch:
     ) -> None:
         self.model, self.clock, self.rng = model, clock, np.random.default_rng(seed)
         self.epsilon, self.max_rounds = epsilon, max_rounds
-        self.discount = planning_discount(model, None)
+        self.discount = infinite_discount(model)
         self.settled = epsilon * (1 - self.discount)
         self.points = model.start[None]
         self.upper = self._upper()
@@ -262,8 +262,7 @@ class PointPlanner:
         """Plan; without a discount below 1, a `ModelError`."""
         if self.points < 1:
             raise InputError(f"points: read {self.points}, expected at least 1")
-        if not self.epsilon > 0:
-            raise InputError(f"epsilon: read {self.epsilon}, expected a number above 0")
+        check_epsilon(self.epsilon)
         search = PointSearch(
             model,
             Clock(progress, self.time_limit, self.memory_limit),

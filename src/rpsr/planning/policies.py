@@ -20,7 +20,7 @@ from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Floats
 from rpsr.models.labels import Label, index_of
 from rpsr.models.linear import LinearModel
-from rpsr.planning.finite import ROUNDING, planning_discount
+from rpsr.planning.finite import ROUNDING, infinite_discount
 from rpsr.planning.solution import Solution
 
 
@@ -182,7 +182,7 @@ class UniformPolicy:
     def vector(self) -> Floats:
         """The expected discounted return from every state, exactly, (n,)."""
         model, n = self.model, self.model.dimension
-        discount = planning_discount(model, None)
+        discount = infinite_discount(model)
         moves = sum(
             model.operators.matrix(a, o)
             for a in range(len(model.actions))

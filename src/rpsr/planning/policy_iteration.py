@@ -23,15 +23,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Floats, Ints
 from rpsr.models.linear import LinearModel
 from rpsr.planning import warm
 from rpsr.planning.bounds import fast_informed_values, upper_at_start
 from rpsr.planning.controllers import FiniteStateController
-from rpsr.planning.finite import planning_discount
+from rpsr.planning.finite import check_epsilon, infinite_discount
 from rpsr.planning.limits import Clock, LimitReached
-from rpsr.planning.process import CornerProcess, corner_process
+from rpsr.planning.process import CornerProcess, cannot_prove, corner_process
 from rpsr.planning.pruning import filtered
 from rpsr.planning.search import THIN, Search, begin
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
@@ -59,9 +58,8 @@ class PolicyIteration:
 
     def solve(self, model: LinearModel, progress: Progress) -> Solution:
         """Plan; a `ModelError` where the domain is unknown or the discount is 1."""
-        planning_discount(model, None)
-        if not self.epsilon > 0:
-            raise InputError(f"epsilon: read {self.epsilon}, expected a number above 0")
+        infinite_discount(model)
+        check_epsilon(self.epsilon)
         clock = Clock(progress, self.time_limit, self.memory_limit)
         process = corner_process(model)
         clock.hold_model(process.nbytes)
@@ -76,11 +74,7 @@ class PolicyIteration:
                 rounding = process.rounding(search.scale)
                 target = (self.epsilon / ahead - 2 * rounding) / (1 + 2 * THIN)
                 if target <= 0:
-                    least = 4 * rounding * ahead
-                    raise ModelError(
-                        f"epsilon: read {self.epsilon}, but floats can prove no less than "
-                        f"{least:.2g} on {model.name}"
-                    )
+                    raise cannot_prove(model, self.epsilon, 4 * rounding * ahead)
                 if self.max_iterations is not None and rounds >= self.max_iterations:
                     raise LimitReached(Status.ITERATIONS)
                 cutoff = max(cutoff, target)
@@ -91,9 +85,7 @@ class PolicyIteration:
                 if added:
                     search.controller = _evaluated(process, _replaced(search, SLACK * cutoff))
                 best, rounds = search.controller, rounds + 1
-                value, off = process.value_at_start(search.values)
-                delta = max(search.excess, 0.0) + process.rounding(search.scale)
-                lower = value - off - delta * ahead
+                lower, delta = search.from_below()
                 clock.report(
                     ProgressRow(
                         seconds=clock.seconds,
@@ -116,7 +108,7 @@ class PolicyIteration:
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         search.controller = best
-        return _solution(self.name, search, status, proven, upper, rounds)
+        return search.solution(self.name, status, proven, upper, rounds)
 
 
 def _replaced(search: Search, slack: float) -> Ints:
@@ -140,31 +132,3 @@ def _evaluated(process: CornerProcess, choices: Ints) -> tuple[Floats, Ints]:
     actions, successors = choices[:, 0].copy(), choices[:, 1:].copy()
     controller = FiniteStateController(model.actions, model.observations, actions, successors)
     return process.lower(controller.vectors(model)), choices
-
-
-def _solution(
-    name: str, search: Search, status: Status, proven: float, upper: float, rounds: int
-) -> Solution:
-    process, clock = search.process, search.clock
-    ahead = 1 / (1 - process.discount)
-    value, off = process.value_at_start(search.values)
-    delta = max(search.excess, 0.0) + process.rounding(search.scale)
-    lower = value - off - delta * ahead
-    solved = status is Status.SOLVED
-    return Solution(
-        planner=name,
-        model=process.model,
-        status=status,
-        value=value,
-        lower=lower,
-        upper=max(upper, lower),
-        residual=proven if solved else None,
-        epsilon=proven * ahead if solved else None,
-        vectors=process.lift(search.values),
-        actions=search.choices[:, 0].copy(),
-        successors=search.choices[:, 1:].copy(),
-        iterations=rounds,
-        seconds=clock.seconds,
-        trace=tuple(clock.rows),
-        extras={"programs": search.effort.programs, "undecided": search.effort.undecided},
-    )

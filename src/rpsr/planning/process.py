@@ -79,7 +79,7 @@ class CornerProcess:
         if self.discount >= 1:  # rows may sum to a little more than one
             raise ModelError(
                 f"{self.model.name}: floats can hardly tell discount {self.model.discount!r} "
-                "from 1; give a horizon or a smaller discount"
+                "from 1; give a smaller discount; over a horizon, plan with vi or reachable"
             )
         return 1 / (1 - self.discount)
 

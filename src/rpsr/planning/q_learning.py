@@ -35,7 +35,7 @@ from rpsr.models.domain import Unknown
 from rpsr.models.linear import LinearModel
 from rpsr.planning.bounds import fast_informed_values, upper_at_start
 from rpsr.planning.controllers import FiniteStateController
-from rpsr.planning.finite import planning_discount
+from rpsr.planning.finite import infinite_discount
 from rpsr.planning.graph import explore
 from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.points import Plans, first_plans, lower_at_start, step
@@ -77,7 +77,7 @@ class QLearning:
 
     def solve(self, model: LinearModel, progress: Progress) -> Solution:
         """Plan; without a discount below 1, a `ModelError`."""
-        discount = planning_discount(model, None)
+        discount = infinite_discount(model)
         self._check()
         clock = Clock(progress, self.time_limit, self.memory_limit)
         rng = np.random.default_rng(self.seed)

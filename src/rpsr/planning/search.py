@@ -16,6 +16,7 @@ from rpsr.planning.limits import Clock
 from rpsr.planning.lp import careful_gain, gain
 from rpsr.planning.process import UNIT, CornerProcess
 from rpsr.planning.pruning import Effort, program_operations
+from rpsr.planning.solution import Solution, Status
 
 REACHABLE = 30  # states reachable from the start, among the first witness points
 APART = 1e-3  # in some coordinate: closer points are not worth having both
@@ -132,6 +133,15 @@ class Search:
         """The largest by which a vector exceeds its own backup, at any corner."""
         return warm.excess(self.moves, self.choices, self.values)
 
+    def from_below(self) -> tuple[float, float]:
+        """The lower bound at the start that the vectors prove, and delta.
+
+        By at most delta does any of them exceed its own backup, rounding included.
+        """
+        delta = max(self.excess, 0.0) + self.process.rounding(self.scale)
+        value, off = self.process.value_at_start(self.values)
+        return value - off - delta * self.process.ahead, delta
+
     def run(self, cutoff: float) -> tuple[int, float]:
         """One pass of branch and bound: (vectors added, residual proven, inf if abandoned)."""
         before, proven = len(self.values), -np.inf
@@ -212,6 +222,34 @@ class Search:
             successors = source[tuples[count:size]].max(axis=1)  # each from the group that has it
             self._adopt(face, action, successors, points[count:size])
         return bound + THIN * cutoff + hidden
+
+    def solution(
+        self, planner: str, status: Status, proven: float, upper: float, iterations: int
+    ) -> Solution:
+        """The vectors with what is proven of them: where solved, a Bellman residual."""
+        process, solved = self.process, status is Status.SOLVED
+        lower, _ = self.from_below()
+        return Solution(
+            planner=planner,
+            model=process.model,
+            status=status,
+            value=process.value_at_start(self.values)[0],
+            lower=lower,
+            upper=max(upper, lower),
+            residual=proven if solved else None,
+            epsilon=proven * process.ahead if solved else None,
+            vectors=process.lift(self.values),
+            actions=self.choices[:, 0].copy(),
+            successors=self.choices[:, 1:].copy(),
+            iterations=iterations,
+            seconds=self.clock.seconds,
+            trace=tuple(self.clock.rows),
+            extras={
+                "programs": self.effort.programs,
+                "undecided": self.effort.undecided,
+                "faces": None if self.whole else [face.tolist() for face in self.faces],
+            },
+        )
 
     def look_ahead(self) -> None:
         """Add the backup at the start, which may lie on no face."""
