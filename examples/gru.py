@@ -164,7 +164,8 @@ def fit_q(
     """Fitted Q: each round regresses what follows on the best value after it, of the round before.
 
     After a step that ended the task nothing follows; after one where only the recording ended, what
-    the state there is worth.
+    the state there is worth. No value lies beyond the least or the largest reward for ever, which
+    keeps a network that is asked about states unlike those of the log from running away.
     """
     torch.manual_seed(seed)
     episodes = Episodes.of(log)
@@ -175,12 +176,13 @@ def fit_q(
     actions, goes_on = episodes.actions[taken], ~episodes.last[taken]
     unit = float(episodes.means[episodes.levels[taken]].std()) or 1.0
     q = Values(model, discount, unit)
+    least, most = (float(end) / unit / (1 - discount) for end in episodes.means.aminmax())
     size = min(512, max(16, len(actions) // 40))  # of a batch
     optimiser = torch.optim.Adam(q.following.parameters(), lr=1e-3)
     slower = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, rounds)
     for _ in range(rounds):
         with torch.no_grad():
-            target = q(after).max(dim=1).values * goes_on
+            target = q(after).max(dim=1).values.clamp(least, most) * goes_on
         for batch in torch.randperm(len(actions)).split(size):
             said = q.following(before[batch])[torch.arange(len(batch)), actions[batch]]
             optimiser.zero_grad()
