@@ -8,18 +8,26 @@ used while the recipes were made; a report counts from 10,000.
 
     python benchmarks/control.py --jobs 16 --out rows.json          # goes on where it stopped
     python benchmarks/control.py --domains tiger --episodes 1000 --repeats 4 --first-seed 0
+    python benchmarks/control.py --rivals gru                       # examples/gru.py; needs torch
+    python benchmarks/control.py --rivals em --noise 0.5            # Gaussian noise on the rewards
 
-A row for every domain, number of episodes, seed and rival goes to the file as it is done, and a
-table at the end says how many repeats reached the target.
+A row for every domain, number of episodes, seed and rival goes to the file as it is done. A table
+at the end says how many repeats reached the target. A second one compares `em` with the best rival,
+seed by seed, so that a log that is hard for one is hard for both. The error of their difference
+counts the logs (how differences vary over seeds) and the test (all seeds share its episodes, so its
+error does not shrink with their number); beyond two errors a difference is called above or below.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
@@ -43,6 +51,8 @@ TARGETS = {  # the episodes of a log, and the fraction of the optimum to reach
     "heavenhell": (1000, 0.90),
 }
 RIVALS = ("em", "last-1", "last-2", "last-3", "em-blind", "psr")
+EXTRA = ("gru",)  # not part of rpsr, so only by name
+GRU = Path(__file__).parents[1] / "examples" / "gru.py"
 STEPS, STUBBORN_STEPS, KEEPS = 20, 200, 0.7
 TEST_STEPS, TEST_EPISODES, TEST_SEED = 100, 4000, 977
 
@@ -60,7 +70,7 @@ def stubborn(pomdp, keeps):
     )
 
 
-def log_of(domain, episodes, seed):
+def log_of(domain, episodes, seed, noise=0.0):
     pomdp = rpsr.load_pomdp(domain).with_discount(DISCOUNT)
     keeps, steps = (KEEPS, STUBBORN_STEPS) if domain == "heavenhell" else (0.0, STEPS)
     log = simulate(
@@ -72,12 +82,26 @@ def log_of(domain, episodes, seed):
         rewards=True,
         propensities=True,
     )
+    if noise:
+        drawn = np.random.default_rng([seed, 1]).standard_normal(log.steps)
+        log = replace(log, rewards=log.rewards + noise * log.rewards.std() * drawn)
     return pomdp, log
 
 
+@cache
+def gru():
+    """The example, as a module."""
+    spec = importlib.util.spec_from_file_location("gru", GRU)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def learned(rival, log, seed):
-    """The model that a rival learns."""
+    """The model that a rival learns, or the policy of one that has no model."""
     discount = float(DISCOUNT)
+    if rival == "gru":
+        return gru().learn(log, discount, seed)
     if rival == "em":
         return EMRPSR(discount=discount, seed=seed).fit(log).model_
     if rival == "em-blind":
@@ -111,10 +135,13 @@ def _context_values(model):
     return values
 
 
-def earned(pomdp, policy, episodes=TEST_EPISODES):
+def earned(pomdp, policy):
     """Mean expected return of 100 steps and its standard error."""
-    log = simulate(pomdp, policy, episodes=episodes, steps=TEST_STEPS, seed=TEST_SEED, ends=False)
-    values = returns(log, pomdp.belief_model())
+    run = {"episodes": TEST_EPISODES, "steps": TEST_STEPS, "seed": TEST_SEED}
+    if hasattr(policy, "act_all"):  # all episodes at once
+        values = gru().earned(pomdp, policy, **run)
+    else:
+        values = returns(simulate(pomdp, policy, ends=False, **run), pomdp.belief_model())
     return float(values.mean()), float(values.std() / np.sqrt(len(values)))
 
 
@@ -125,22 +152,25 @@ def optimum(domain):
     return earned(pomdp, AlphaPolicy(solution.model, solution.vectors))[0]
 
 
-def trial(domain, episodes, seed, rival):
+def trial(domain, episodes, seed, rival, noise=0.0):
     began = time.process_time()
-    pomdp, log = log_of(domain, episodes, seed)
+    pomdp, log = log_of(domain, episodes, seed, noise)
     row = {"domain": domain, "episodes": episodes, "seed": seed, "rival": rival}
+    if noise:
+        row["noise"] = noise
     try:
-        model = learned(rival, log, seed)
+        found = learned(rival, log, seed)
         row["learning_seconds"] = round(time.process_time() - began, 2)
-        mean, stderr = earned(pomdp, plan(model))
-        row |= {"dimension": model.dimension, "return": mean, "stderr": stderr}
+        mean, stderr = earned(pomdp, found if rival in EXTRA else plan(found))
+        row |= {"return": mean, "stderr": stderr}
+        row["dimension"] = len(found.memory) if rival in EXTRA else found.dimension
     except Exception as error:  # a rival that fails is a result, not the end of the table
         row |= {"dimension": None, "return": None, "error": f"{type(error).__name__}: {error}"}
     return row | {"seconds": round(time.process_time() - began, 2)}
 
 
 def key(row):
-    return row["domain"], row["episodes"], row["seed"], row["rival"]
+    return row["domain"], row["episodes"], row["seed"], row["rival"], row.get("noise", 0.0)
 
 
 def run(arguments):
@@ -149,12 +179,12 @@ def run(arguments):
     state = json.loads(out.read_text()) if out.exists() else {"optimum": {}, "rows": []}
     done = {key(row) for row in state["rows"]}
     wanted = [
-        (domain, episodes, seed, rival)
+        (domain, episodes, seed, rival, arguments.noise)
         for seed in range(arguments.first_seed, arguments.first_seed + arguments.repeats)
         for domain in domains
         for episodes in arguments.episodes or [TARGETS[domain][0]]
         for rival in arguments.rivals
-        if (domain, episodes, seed, rival) not in done
+        if (domain, episodes, seed, rival, arguments.noise) not in done
     ]
 
     def keep():
@@ -168,28 +198,75 @@ def run(arguments):
             row = future.result()
             state["rows"].append(row)
             keep()
-            best = state["optimum"][row["domain"]]
-            share = "failed" if row["return"] is None else f"{row['return'] / best:.3f}"
-            print(f"{number}/{len(trials)}", *key(row), share, row["seconds"], flush=True)
+            part = f"{share(row, state['optimum'][row['domain']]):.3f}"
+            print(f"{number}/{len(trials)}", *key(row), part, row["seconds"], flush=True)
     keep()
     show(state, domains)
 
 
 def show(state, domains):
-    print(f"\n{'domain':12} {'episodes':>8} {'rival':9} {'reached':>8} {'least':>7} {'median':>7}")
-    groups = {}
+    tasks = {}  # (domain, episodes, noise) -> rival -> seed -> row
     for row in state["rows"]:
-        groups.setdefault((row["domain"], row["episodes"], row["rival"]), []).append(row)
-    for (domain, episodes, rival), rows in sorted(groups.items()):
-        if domain not in domains:
-            continue
-        best, target = state["optimum"][domain], TARGETS[domain][1]
-        shares = [-np.inf if r["return"] is None else r["return"] / best for r in rows]
-        reached = f"{sum(s >= target for s in shares)}/{len(shares)}"
-        print(
-            f"{domain:12} {episodes:8} {rival:9} {reached:>8} {min(shares):7.3f} "
-            f"{float(np.median(shares)):7.3f}   target {target}"
+        domain, episodes, seed, rival, noise = key(row)
+        if domain in domains:
+            rivals = tasks.setdefault((domain, episodes, noise), {})
+            rivals.setdefault(rival, {})[seed] = row
+    print(
+        f"\n{'domain':12} {'episodes':>8} {'noise':>5} {'rival':9} {'reached':>8} {'least':>7} "
+        f"{'median':>7}"
+    )
+    for (domain, episodes, noise), rivals in sorted(tasks.items()):
+        target = TARGETS[domain][1]
+        for rival, rows in sorted(rivals.items()):
+            shares = [share(row, state["optimum"][domain]) for row in rows.values()]
+            reached = f"{sum(s >= target for s in shares)}/{len(shares)}"
+            print(
+                f"{domain:12} {episodes:8} {noise:5} {rival:9} {reached:>8} {min(shares):7.3f} "
+                f"{float(np.median(shares)):7.3f}   target {target}"
+            )
+    heads = f"{'seeds':>5} {'em':>7} {'mean':>7} {'best':>9} {'median':>7} {'mean':>7}"
+    print(f"\n{'domain':12} {'episodes':>8} {'noise':>5} {heads} difference")
+    for (domain, episodes, noise), rivals in sorted(tasks.items()):
+        ours = rivals.pop("em", {})
+        pairs = [Pair(name, ours, rows, state["optimum"][domain]) for name, rows in rivals.items()]
+        pairs = [pair for pair in pairs if len(pair.shares)]
+        if pairs:
+            print(f"{domain:12} {episodes:8} {noise:5} {max(pairs, key=lambda p: p.means[1])}")
+
+
+class Pair:
+    """`em` beside a rival, on the seeds that both have. shares (n, 2): fractions of the optimum."""
+
+    def __init__(self, rival, ours, theirs, optimum):
+        both = [(ours[seed], theirs[seed]) for seed in sorted(ours.keys() & theirs.keys())]
+        self.rival = rival
+        self.shares = np.array([[share(row, optimum) for row in rows] for rows in both])
+        tests = [[row.get("stderr", 0.0) / optimum for row in rows] for rows in both]
+        self.test_variance = np.square(tests).sum() / max(len(both), 1)
+
+    @property
+    def means(self):
+        return self.shares.mean(axis=0)
+
+    def __str__(self):
+        n, medians, means = len(self.shares), np.median(self.shares, axis=0), self.means
+        difference = means[0] - means[1]
+        error = np.inf  # of one seed nothing follows, nor of failures
+        if n > 1 and np.isfinite(self.shares).all():
+            spread = np.var(self.shares[:, 0] - self.shares[:, 1], ddof=1)
+            error = np.sqrt(spread / n + self.test_variance)
+        verdict = (
+            "level" if abs(difference) <= 2 * error else "above" if difference > 0 else "below"
         )
+        return (
+            f"{n:5} {medians[0]:7.3f} {means[0]:7.3f} {self.rival:>9} {medians[1]:7.3f} "
+            f"{means[1]:7.3f} {difference:+.3f} +- {error:.3f} {verdict}"
+        )
+
+
+def share(row, optimum):
+    """The return as a fraction of the optimum; a rival that failed is below everything."""
+    return -np.inf if row["return"] is None else row["return"] / optimum
 
 
 def main():
@@ -198,10 +275,16 @@ def main():
     parser.add_argument("--episodes", nargs="+", type=int, help="by default each domain's own")
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--first-seed", type=int, default=10_000)
-    parser.add_argument("--rivals", nargs="+", default=list(RIVALS), choices=RIVALS)
+    parser.add_argument("--rivals", nargs="+", default=list(RIVALS), choices=(*RIVALS, *EXTRA))
+    parser.add_argument(
+        "--noise", type=float, default=0.0, help="on rewards, in their standard deviations"
+    )
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", default="control.json")
-    run(parser.parse_args())
+    given = parser.parse_args()
+    if "gru" in given.rivals and importlib.util.find_spec("torch") is None:
+        parser.error("the rival gru is examples/gru.py, which needs torch: pip install torch")
+    run(given)
 
 
 if __name__ == "__main__":

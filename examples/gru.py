@@ -2,8 +2,11 @@
 
 A GRU reads (action, observation) pairs and learns to predict the next observation and reward given
 the action; rewards are targets while training and never inputs, so the network runs without them.
-Its hidden state then serves as the state of a Q function, fitted to the log by
-regression on bootstrapped targets. Needs torch, which rpsr itself does not.
+Rewards are predicted as one of up to 20 bins, whose means then give the expected reward, so that a
+rare reward of -100 does not drown the rest. Then Q on the hidden state: the predicted reward, and
+what follows it, fitted to the log by regression on the values of the round before. Episodes may
+differ in length: padding counts nowhere, and nothing follows a step that ended the task. Needs
+torch, which rpsr itself does not.
 
     python examples/gru.py loadunload --episodes 1000 --seed 0
 """
@@ -11,6 +14,8 @@ regression on bootstrapped targets. Needs torch, which rpsr itself does not.
 from __future__ import annotations
 
 import argparse
+import copy
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -18,25 +23,74 @@ from torch import nn
 
 import rpsr
 from rpsr.evaluation import StochasticController, returns, simulate
+from rpsr.evaluation.systems import sampler
+from rpsr.logs import Trajectories, from_arrays
+
+BINS = 20  # of rewards: each distinct value has its own where they are few
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """A log as tables (N, T). levels: the bin of each reward. taken: where a step is no padding.
+
+    last: the step after which the task was over. means (K,): the mean reward of each bin.
+    """
+
+    actions: torch.Tensor
+    observations: torch.Tensor
+    levels: torch.Tensor
+    taken: torch.Tensor
+    last: torch.Tensor
+    means: torch.Tensor
+
+    @staticmethod
+    def of(log: Trajectories) -> Episodes:
+        """The tables of a log, which must have rewards."""
+        rewards = log.padded("rewards", np.inf)
+        steps = np.arange(rewards.shape[1])
+        taken = steps < log.lengths[:, None]
+        edges = np.unique(rewards[taken])
+        if len(edges) > BINS:
+            edges = np.unique(np.quantile(rewards[taken], np.arange(BINS) / BINS))
+        levels = np.searchsorted(edges, rewards, side="right") - 1
+        means = [rewards[taken & (levels == k)].mean() for k in range(len(edges))]
+        return Episodes(
+            torch.tensor(log.padded("actions", 0)),
+            torch.tensor(log.padded("observations", 0)),
+            torch.tensor(levels),
+            torch.tensor(taken),
+            torch.tensor((steps == log.lengths[:, None] - 1) & log.terminated[:, None]),
+            torch.tensor(np.array(means), dtype=torch.float32),
+        )
+
+    def __len__(self) -> int:
+        return len(self.actions)
+
+    def __getitem__(self, rows: torch.Tensor) -> Episodes:
+        *tables, means = vars(self).values()
+        return Episodes(*(table[rows] for table in tables), means)
 
 
 class Predictor(nn.Module):
     """Hidden state before each step, and what an action there would show and earn."""
 
-    def __init__(self, n_actions: int, n_observations: int, width: int = 64) -> None:
+    def __init__(
+        self, n_actions: int, n_observations: int, means: torch.Tensor, width: int = 64
+    ) -> None:
         super().__init__()
-        self.n_actions, self.n_observations = n_actions, n_observations
+        self.shape = (n_actions, n_observations)
         self.cell = nn.GRU(n_actions + n_observations, width, batch_first=True)
         self.start = nn.Parameter(torch.zeros(width))
         self.sights = nn.Linear(width, n_actions * n_observations)
-        self.rewards = nn.Linear(width, n_actions)
+        self.levels = nn.Linear(width, n_actions * len(means))
+        self.register_buffer("means", means)
 
     def pairs(self, actions: torch.Tensor, observations: torch.Tensor) -> torch.Tensor:
         """One-hot pairs, (N, T) and (N, T) -> (N, T, A + O)."""
         return torch.cat(
             [
-                nn.functional.one_hot(actions, self.n_actions),
-                nn.functional.one_hot(observations, self.n_observations),
+                nn.functional.one_hot(labels, size)
+                for labels, size in zip((actions, observations), self.shape, strict=True)
             ],
             dim=-1,
         ).float()
@@ -47,85 +101,166 @@ class Predictor(nn.Module):
         after, _ = self.cell(self.pairs(actions, observations), first)
         return torch.cat([first[0][:, None], after], dim=1)
 
+    def rewards(self, states: torch.Tensor) -> torch.Tensor:
+        """The expected reward of each action, (B, width) -> (B, A)."""
+        return self.levels(states).unflatten(-1, (self.shape[0], -1)).softmax(-1) @ self.means
 
-def train(log: rpsr.logs.Trajectories, epochs: int, seed: int) -> Predictor:
-    """Fit the predictor; episodes must all have the same length."""
+    def loss(self, log: Episodes) -> torch.Tensor:
+        """Nats a step of observation and reward."""
+        states = self.states(log.actions, log.observations)[:, :-1][log.taken]
+        each, a = torch.arange(len(states)), log.actions[log.taken]
+        return sum(
+            nn.functional.cross_entropy(
+                head(states).unflatten(-1, (self.shape[0], -1))[each, a], seen[log.taken]
+            )
+            for head, seen in ((self.sights, log.observations), (self.levels, log.levels))
+        )
+
+
+def train(log: Trajectories, *, epochs: int = 200, patience: int = 20, seed: int = 0) -> Predictor:
+    """Fit the predictor until a tenth of the episodes, held out, is predicted no better."""
     torch.manual_seed(seed)
-    actions = torch.tensor(log.padded("actions", 0))
-    observations = torch.tensor(log.padded("observations", 0))
-    rewards = torch.tensor(log.padded("rewards", 0.0), dtype=torch.float32)
-    scale = rewards.std().clamp(min=1e-6)
-    model = Predictor(len(log.action_names), len(log.observation_names))
-    optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
+    episodes = Episodes.of(log)
+    held_out, rest = torch.randperm(len(episodes)).tensor_split([max(1, len(episodes) // 10)])
+    size = min(64, max(4, len(rest) // 15))  # of a batch: a small log gives as many updates
+    model = Predictor(len(log.action_names), len(log.observation_names), episodes.means)
+    optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
+    best, least, waited = copy.deepcopy(model.state_dict()), np.inf, 0
     for _ in range(epochs):
-        for batch in torch.randperm(len(actions)).split(64):
-            a, o, r = actions[batch], observations[batch], rewards[batch]
-            states = model.states(a, o)[:, :-1]
-            logits = model.sights(states).unflatten(-1, (model.n_actions, -1))
-            logits = torch.take_along_dim(logits, a[..., None, None], dim=2)[:, :, 0]
-            earned = torch.take_along_dim(model.rewards(states), a[..., None], dim=2)[..., 0]
-            loss = nn.functional.cross_entropy(logits.flatten(0, 1), o.flatten())
-            loss = loss + nn.functional.mse_loss(earned, r / scale)
+        for batch in rest[torch.randperm(len(rest))].split(size):
             optimiser.zero_grad()
-            loss.backward()
+            model.loss(episodes[batch]).backward()
             optimiser.step()
+        with torch.no_grad():
+            loss = float(model.loss(episodes[held_out]))
+        waited += 1
+        if loss < least:
+            best, least, waited = copy.deepcopy(model.state_dict()), loss, 0
+        elif waited >= patience:
+            break
+    model.load_state_dict(best)
     return model
 
 
-def fit_q(model: Predictor, log: rpsr.logs.Trajectories, discount: float, rounds: int) -> nn.Module:
-    """Q on the hidden state: regression on one-step targets of the round before."""
-    actions = torch.tensor(log.padded("actions", 0))
-    observations = torch.tensor(log.padded("observations", 0))
-    rewards = torch.tensor(log.padded("rewards", 0.0), dtype=torch.float32)
+class Values(nn.Module):
+    """Q on the hidden state: the reward that the network predicts, and a fit of what follows."""
+
+    def __init__(self, model: Predictor, discount: float, unit: float, hidden: int = 64) -> None:
+        super().__init__()
+        width, n_actions = model.start.shape[0], model.shape[0]
+        self.model, self.discount, self.unit = model, discount, unit
+        self.following = nn.Sequential(
+            nn.Linear(width, hidden), nn.ReLU(), nn.Linear(hidden, n_actions)
+        )
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        """Values in units of reward, (B, width) -> (B, A)."""
+        return self.model.rewards(states) / self.unit + self.discount * self.following(states)
+
+
+def fit_q(
+    model: Predictor, log: Trajectories, discount: float, *, rounds: int = 100, seed: int = 0
+) -> Values:
+    """Fitted Q: each round regresses what follows on the best value after it, of the round before.
+
+    After a step that ended the task nothing follows; after one where only the recording ended, what
+    the state there is worth. No value lies beyond the least or the largest reward for ever, which
+    keeps a network that is asked about states unlike those of the log from running away.
+    """
+    torch.manual_seed(seed)
+    episodes = Episodes.of(log)
+    taken = episodes.taken
     with torch.no_grad():
-        states = model.states(actions, observations)
-    before, after = states[:, :-1].flatten(0, 1), states[:, 1:].flatten(0, 1)
-    a, r = actions.flatten(), rewards.flatten()
-    scale = r.abs().max().clamp(min=1e-6)
-    width = before.shape[1]
-    q = nn.Sequential(nn.Linear(width, 64), nn.ReLU(), nn.Linear(64, model.n_actions))
-    optimiser = torch.optim.Adam(q.parameters(), lr=1e-3)
+        states = model.states(episodes.actions, episodes.observations)
+    before, after = states[:, :-1][taken], states[:, 1:][taken]
+    actions, goes_on = episodes.actions[taken], ~episodes.last[taken]
+    unit = float(episodes.means[episodes.levels[taken]].std()) or 1.0
+    q = Values(model, discount, unit)
+    least, most = (float(end) / unit / (1 - discount) for end in episodes.means.aminmax())
+    size = min(512, max(16, len(actions) // 40))  # of a batch
+    optimiser = torch.optim.Adam(q.following.parameters(), lr=1e-3)
+    slower = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, rounds)
     for _ in range(rounds):
         with torch.no_grad():
-            target = r / scale + discount * q(after).max(dim=1).values
-        for batch in torch.randperm(len(a)).split(1024):
-            value = torch.take_along_dim(q(before[batch]), a[batch, None], dim=1)[:, 0]
-            loss = nn.functional.mse_loss(value, target[batch])
+            target = q(after).max(dim=1).values.clamp(least, most) * goes_on
+        for batch in torch.randperm(len(actions)).split(size):
+            said = q.following(before[batch])[torch.arange(len(batch)), actions[batch]]
             optimiser.zero_grad()
-            loss.backward()
+            nn.functional.mse_loss(said, target[batch]).backward()
             optimiser.step()
+        slower.step()
     return q
 
 
 class RecurrentPolicy:
-    """Greedy for Q on the network's state; told of actions and observations only."""
+    """Greedy for Q on the network's state; told of actions and observations only.
 
-    def __init__(self, model: Predictor, q: nn.Module, names: tuple[tuple[str, ...], ...]) -> None:
-        self.model, self.q = model, q
+    It follows one episode, as every policy does, or with `start(B)`, `act_all` and `update_all` as
+    many side by side.
+    """
+
+    def __init__(self, q: Values, names: tuple[tuple[str, ...], tuple[str, ...]]) -> None:
+        self.q, self.model = q, q.model
         self.actions, self.observations = names
         self.start()
 
     @property
     def memory(self) -> np.ndarray:
-        """The hidden state."""
-        return self._state.numpy().astype(np.float64)
+        """The hidden state, of the first episode."""
+        return self._states[0].numpy().astype(np.float64)
 
-    def start(self) -> None:
+    def start(self, batch: int = 1) -> None:
         """Forget the history."""
-        self._state = self.model.start.detach().clone()
+        self._states = self.model.start.detach().repeat(batch, 1)
 
     def act(self) -> int:
         """The action of the highest value."""
+        return int(self.act_all()[0])
+
+    def act_all(self) -> np.ndarray:
+        """The action of the highest value in each episode, (B,)."""
         with torch.no_grad():
-            return int(self.q(self._state).argmax())
+            return self.q(self._states).argmax(dim=1).numpy()
 
     def update(self, action: int | str, observation: int | str) -> None:
         """Read one pair."""
-        a = self.actions.index(action) if isinstance(action, str) else int(action)
+        a = self.actions.index(action) if isinstance(action, str) else action
         o = self.observations.index(observation) if isinstance(observation, str) else observation
+        self.update_all(np.array([a]), np.array([o]))
+
+    def update_all(self, actions: np.ndarray, observations: np.ndarray) -> None:
+        """Read one pair in each episode, (B,) and (B,)."""
         with torch.no_grad():
-            pair = self.model.pairs(torch.tensor([[a]]), torch.tensor([[int(o)]]))
-            self._state = self.model.cell(pair, self._state[None, None])[1][0, 0]
+            pairs = self.model.pairs(torch.tensor(actions), torch.tensor(observations))
+            self._states = self.model.cell(pairs[:, None], self._states[None])[1][0]
+
+
+def learn(log: Trajectories, discount: float, seed: int = 0) -> RecurrentPolicy:
+    """A policy from a log."""
+    q = fit_q(train(log, seed=seed), log, discount, seed=seed)
+    return RecurrentPolicy(q, (log.action_names, log.observation_names))
+
+
+def earned(
+    pomdp: rpsr.POMDP, policy: RecurrentPolicy, episodes: int, steps: int, seed: int
+) -> np.ndarray:
+    """Expected returns of the policy along simulated histories, (episodes,).
+
+    `rpsr.evaluation.simulate` would ask a policy of one's own step by step; here all episodes are
+    followed at once.
+    """
+    rng, system = np.random.default_rng(seed), sampler(pomdp)
+    actions, observations = np.zeros((2, episodes, steps), dtype=np.int64)
+    policy.start(episodes)
+    at = system.begin(rng, episodes)
+    for step in range(steps):
+        actions[:, step] = policy.act_all()
+        at, observations[:, step], _ = system.step(rng, at, actions[:, step])
+        policy.update_all(actions[:, step], observations[:, step])
+    log = from_arrays(
+        actions, observations, action_names=pomdp.actions, observation_names=pomdp.observations
+    )
+    return returns(log, pomdp.belief_model())
 
 
 def main() -> None:
@@ -133,27 +268,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("domain")
     parser.add_argument("--episodes", type=int, default=1000)
-    parser.add_argument("--epochs", type=int, default=40)
-    parser.add_argument("--rounds", type=int, default=150)
-    parser.add_argument("--trials", type=int, default=200)
+    parser.add_argument("--trials", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     pomdp = rpsr.load_pomdp(given.domain).with_discount("0.95")
-    anything = StochasticController.stationary(pomdp)
     log = simulate(
         pomdp,
-        anything,
+        StochasticController.stationary(pomdp),
         episodes=given.episodes,
         steps=20,
         seed=given.seed,
         rewards=True,
-        ends=False,
     )
-    model = train(log, given.epochs, given.seed)
-    q = fit_q(model, log, 0.95, given.rounds)
-    policy = RecurrentPolicy(model, q, (pomdp.actions, pomdp.observations))
-    tested = simulate(pomdp, policy, episodes=given.trials, steps=100, seed=1, ends=False)
-    values = returns(tested, pomdp.belief_model())
+    values = earned(pomdp, learn(log, 0.95, given.seed), given.trials, steps=100, seed=1)
     error = values.std() / np.sqrt(len(values))
     print(f"{given.domain}: {values.mean():.3f} +- {error:.3f} in 100 steps")
 

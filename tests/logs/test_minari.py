@@ -1,7 +1,8 @@
-"""Minari datasets, through stand-ins with the attributes that the format documents."""
+"""Minari datasets: stand-ins with the attributes of the real ones, and a real one where it is."""
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from rpsr.errors import InputError
@@ -9,21 +10,29 @@ from rpsr.logs import read_minari
 from rpsr.logs.minari import BEGIN
 
 
-def dataset(first=(0, 0)):
+def dataset(first=(0, 0), start=0):
     episodes = [
         SimpleNamespace(
             actions=[1, 0],
             observations=[first[0], 1, 2],
             rewards=[0.0, 1.0],
             terminations=[False, True],
+            truncations=[False, False],
         ),
         SimpleNamespace(
-            actions=[0], observations=[first[1], 1], rewards=[2.0], terminations=[False]
+            actions=[0],
+            observations=[first[1], 1],
+            rewards=[2.0],
+            terminations=[False],
+            truncations=[True],
         ),
     ]
+    for episode in episodes:
+        columns = {name: np.array(column) for name, column in vars(episode).items()}
+        vars(episode).update(columns, observations=columns["observations"] + start)
     return SimpleNamespace(
         action_space=SimpleNamespace(n=2, start=0),
-        observation_space=SimpleNamespace(n=3, start=0),
+        observation_space=SimpleNamespace(n=np.int64(3), start=np.int64(start)),
         iterate_episodes=lambda: iter(episodes),
     )
 
@@ -47,9 +56,15 @@ def test_first_observations_that_differ_are_not_dropped_silently():
     assert kept.rewards.tolist() == [0, 0, 1, 0, 2]
 
 
+def test_a_space_that_counts_from_one():
+    log = read_minari(dataset(start=1))
+    assert log.observation_names == ("1", "2", "3")
+    assert log.observations.tolist() == [1, 2, 1]
+
+
 def test_spaces_that_are_not_discrete():
     wrong = dataset()
-    wrong.action_space = "Box(2,)"
+    wrong.action_space = "Box(2,)"  # it has neither n nor start
     with pytest.raises(InputError, match=r"action_space: read Box\(2,\), expected a discrete"):
         read_minari(wrong)
 
@@ -58,3 +73,42 @@ def test_without_the_package(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "minari", None)
     with pytest.raises(InputError, match=r"needs minari: pip install 'rpsr\[data\]'"):
         read_minari("some/dataset-v0")
+
+
+@pytest.mark.filterwarnings("ignore")  # other packages' own
+def test_a_real_dataset(tmp_path, monkeypatch):
+    minari = pytest.importorskip("minari")
+    pytest.importorskip("h5py")
+    gymnasium = pytest.importorskip("gymnasium")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+
+    class Ring(gymnasium.Env):
+        """Three places in a ring; the third ends the task and pays 1."""
+
+        observation_space = gymnasium.spaces.Discrete(3)
+        action_space = gymnasium.spaces.Discrete(2)
+
+        def reset(self, *, seed=None, options=None):
+            self.at = 0
+            return self.at, {}
+
+        def step(self, action):
+            self.at = (self.at + 2 * int(action) - 1) % 3
+            return self.at, float(self.at == 2), self.at == 2, False, {}
+
+    recorder = minari.DataCollector(gymnasium.wrappers.TimeLimit(Ring(), 4))
+    for actions in ([1, 0, 1, 1], [0], [1, 0, 1, 0]):
+        recorder.reset()
+        for action in actions:
+            recorder.step(action)
+    made = recorder.create_dataset(dataset_id="ring/test-v0", algorithm_name="by hand")
+    for given in (made, "ring/test-v0"):
+        log = read_minari(given)
+        assert log.lengths.tolist() == [4, 1, 4]
+        assert log.actions.tolist() == [1, 0, 1, 1, 0, 1, 0, 1, 0]
+        assert log.observations.tolist() == [1, 0, 1, 2, 2, 1, 0, 1, 0]
+        assert log.rewards is not None
+        assert log.rewards.tolist() == [0, 0, 0, 1, 1, 0, 0, 0, 0]
+        assert log.terminated.tolist() == [True, True, False]
+    with pytest.raises(InputError, match="Minari has no such dataset here"):
+        read_minari("ring/other-v0")

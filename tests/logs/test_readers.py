@@ -49,6 +49,14 @@ def test_names_are_sorted_and_columns_kept(tmp_path):
     assert log.terminated.tolist() == [True, False]  # a recording that says nothing was cut off
 
 
+def test_truncated_is_the_opposite_of_terminated(tmp_path):
+    cut = {"actions": ["go"], "observations": ["x"], "truncated": True}
+    both = cut | {"terminated": True}  # the last step allowed was also the end of the task
+    log = read_logs(write(tmp_path / "a.jsonl", cut, both))
+    assert log.terminated.tolist() == [False, True]
+    assert log.truncated.tolist() == [True, False]
+
+
 def test_indices_count_up_to_the_largest_of_all_files(tmp_path):
     write(tmp_path / "a.jsonl", {"actions": [0], "observations": [2]})
     write(tmp_path / "b.jsonl", {"actions": [1], "observations": [0]})
@@ -117,8 +125,12 @@ def test_gzip(tmp_path):
         ({"rewards": [float("nan"), 0]}, "step 0: rewards: read nan"),
         ({"propensities": [0, 1]}, "step 0: propensities: read 0, expected a probability above 0"),
         ({"propensities": [1, 1.5]}, "step 1: propensities: read 1.5"),
-        ({"propensities": None}, "read no propensities; the first episode has"),
+        ({"propensities": None}, "read no propensities; the first episode has them"),
+        ({"propensities": [None, 1]}, "read None, expected a probability above 0"),
+        ({"rewards": None}, "episode 1: read no rewards; the first episode has them"),
         ({"terminated": 1}, "terminated: read 1, expected true or false"),
+        ({"truncated": [False]}, "truncated: read [false], expected true or false"),
+        ({"observations": ["dark"] * 3}, "one an action (none before the first action)"),
         ({"reward": [0, 0]}, "read a key 'reward', expected actions"),
         ({"states": [0, 0]}, "read states; the first episode has none"),
     ],
@@ -139,7 +151,7 @@ def test_a_name_that_does_not_exist(tmp_path):
 
 def test_lines_that_are_no_episodes(tmp_path):
     (tmp_path / "d.jsonl").write_text("{]\n")
-    with pytest.raises(InputError, match=r"d\.jsonl:1:2: not JSON"):
+    with pytest.raises(InputError, match=r"d\.jsonl:1:2: not JSON: .*; expected one episode a"):
         read_logs(tmp_path / "d.jsonl")
     (tmp_path / "d.jsonl").write_text("[1]\n")
     with pytest.raises(InputError, match=r"d\.jsonl:1: read \[1\], expected an object"):
@@ -149,6 +161,9 @@ def test_lines_that_are_no_episodes(tmp_path):
 def test_places_that_hold_no_log(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         read_logs(tmp_path / "nothing")
+    with pytest.raises(InputError, match="read no file"):
+        read_logs([])
+    (tmp_path / ".hidden.jsonl").write_text("what some systems leave beside a file")
     with pytest.raises(InputError, match="holds no log"):
         read_logs(tmp_path)
     empty = tmp_path / "a.jsonl"
@@ -191,7 +206,10 @@ def test_parquet_and_json_lines_say_the_same(tmp_path):
     ("changes", "message"),
     [
         ({"step": [0, 2, 0]}, ":1: episode 0: row 2: step: read 2, expected 1"),
-        ({"step": [3, 4, 0]}, ":1: episode 0: step: read 3, expected 0 or 1"),
+        ({"step": [3, 4, 0]}, ":1: episode 0: step: read 3, expected 0 or 1 in its first row"),
+        ({"step": [1, 2, 0]}, ":3: episode 1: step: read 0, expected 1 in its first row"),
+        ({"episode": [7, 8, 7]}, ":2: episode 1: step: read 1, expected 0 in its first row"),
+        ({"episode": [7, 7, None]}, ":3: episode 1: read nothing, expected a name or number"),
         ({"terminated": [True, True, False]}, ":1: episode 0, step 1: terminated: read true"),
         ({"reward": [0.0, None, 1.0]}, ":1: episode 0, step 1: rewards: read None"),
         ({"action": None}, "has no column 'action' for the action; its columns are episode"),
@@ -203,6 +221,13 @@ def test_what_is_wrong_with_a_table(tmp_path, changes, message):
         read_logs(file)
     assert str(caught.value).startswith(str(file))
     assert message in str(caught.value)
+
+
+def test_a_column_that_was_asked_for_by_name_must_be_there(tmp_path):
+    file = parquet(tmp_path / "a.parquet", reward=None)
+    assert read_logs(file).rewards is None
+    with pytest.raises(InputError, match="has no column 'gain' for the reward; its columns are"):
+        read_logs(file, columns=Columns(reward="gain"))
 
 
 def test_a_damaged_table(tmp_path):
@@ -228,7 +253,16 @@ def test_tables_and_lists_of_arrays():
     [
         (([[0]], [[0], [1]]), "observations: read 2 episodes, expected 1"),
         (([[0]], [[0, 1]]), "episode 0: observations: read 2 of them, expected 1"),
-        (([[0.5]], [[0]]), "actions: expected indices"),
+        (([[0.5]], [[0]]), "episode 0, step 0: actions: read 0.5, expected an index from 0"),
+        (([[0], [0, np.nan]], [[0], [0, 0]]), "episode 1, step 1: actions: read nan"),
+        (([["go"]], [[0]]), "episode 0, step 0: actions: read 'go', expected an index"),
+        (([[10**12]], [[0]]), "episode 0, step 0: actions: read 1000000000000"),
+        (([[0, [1]]], [[0, 0]]), "actions: expected a table"),
+        ((3, [[0]]), "actions: read 3, expected a table"),
+        (([[0]], [[0]], [["1"]]), "episode 0, step 0: rewards: read '1', expected a finite"),
+        (([[0]], [[0]], [[None]]), "episode 0, step 0: rewards: read None"),
+        (([[0]], [[0]], [[1j]]), "episode 0, step 0: rewards: read 1j"),
+        (([[0]], [[0]], [[np.nan]]), "episode 0, step 0: rewards: read nan"),
         (([0], [[0]]), "actions: expected a table"),
         (([[-1]], [[0]]), "episode 0, step 0: actions: read -1"),
     ],
@@ -236,6 +270,22 @@ def test_tables_and_lists_of_arrays():
 def test_arrays_that_do_not_fit(columns, message):
     with pytest.raises(InputError, match=message):
         from_arrays(*columns)
+
+
+@pytest.mark.parametrize(
+    ("others", "message"),
+    [
+        ({"terminated": ["no"]}, "terminated: expected true or false"),
+        ({"terminated": [2]}, "terminated: expected true or false"),
+        ({"lengths": [0.5]}, "lengths: expected 1 whole numbers"),
+        ({"lengths": [2]}, "episode 0: lengths: read 2, expected 0 to 1"),
+        ({"action_names": ["go", "go"]}, "action_names: read 'go' twice"),
+        ({"observation_names": [1]}, "observation_names: read 1, expected names"),
+    ],
+)
+def test_what_comes_beside_arrays(others, message):
+    with pytest.raises(InputError, match=message):
+        from_arrays([[0]], [[0]], **others)
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from rpsr.errors import InputError
+from rpsr.logs.episodes import MOST
 from rpsr.logs.trajectories import Trajectories
 
 
@@ -44,33 +46,68 @@ def from_arrays(
                     f"episode {episode}: {name}: read {len(row)} of them, expected {size}"
                 )
         columns[name] = np.concatenate([*found, np.zeros(0)])
-    for name in ("actions", "observations"):
-        whole = columns[name].astype(np.int64)
-        if not np.array_equal(whole, columns[name]):
-            raise InputError(f"{name}: expected indices, whole numbers from 0")
-        columns[name] = whole
     return Trajectories(
         action_names=_names(action_names, columns["actions"]),
         observation_names=_names(observation_names, columns["observations"]),
         offsets=np.cumsum([0, *sizes]),
-        terminated=np.zeros(len(rows), dtype=bool) if terminated is None else terminated,
+        terminated=_flags(np.zeros(len(rows), dtype=bool) if terminated is None else terminated),
         **columns,
     )
 
 
 def _rows(table: Any, lengths: Any, name: str) -> list[np.ndarray]:
-    rows = [np.asarray(row) for row in table]
+    if not np.iterable(table):
+        raise InputError(f"{name}: read {table!r}, {_TABLE}")
+    try:
+        rows = [np.asarray(row) for row in table]
+    except ValueError:  # rows within a row
+        raise InputError(f"{name}: {_TABLE}") from None
     if any(row.ndim != 1 for row in rows):
-        raise InputError(f"{name}: expected a table (N, T) or N arrays, one an episode")
-    if lengths is None:
-        return rows
-    sizes = [int(size) for size in lengths]
-    if len(sizes) != len(rows):
-        raise InputError(f"lengths: read {len(sizes)} of them, expected {len(rows)}")
-    for episode, (row, size) in enumerate(zip(rows, sizes, strict=True)):
-        if not 0 <= size <= len(row):
-            raise InputError(f"episode {episode}: lengths: read {size}, expected 0 to {len(row)}")
-    return [row[:size] for row, size in zip(rows, sizes, strict=True)]
+        raise InputError(f"{name}: {_TABLE}")
+    if lengths is not None:
+        sizes = np.asarray(lengths)
+        if sizes.shape != (len(rows),) or sizes.dtype.kind not in "iu":
+            raise InputError(f"lengths: expected {len(rows)} whole numbers, one an episode")
+        for episode, (row, size) in enumerate(zip(rows, sizes.tolist(), strict=True)):
+            if not 0 <= size <= len(row):
+                expected = f"0 to {len(row)}"
+                raise InputError(f"episode {episode}: lengths: read {size}, expected {expected}")
+        rows = [row[:size] for row, size in zip(rows, sizes.tolist(), strict=True)]
+    return [_numeric(row, name, episode) for episode, row in enumerate(rows)]
+
+
+_TABLE = "expected a table (N, T) or N arrays, one an episode"
+
+
+def _numeric(row: np.ndarray, name: str, episode: int) -> np.ndarray:
+    """A row as numbers; those of actions and observations are indices."""
+    index = name in ("actions", "observations")
+    if row.dtype.kind == "O":  # numpy's way with anything mixed
+        good = np.array([isinstance(value, _NUMBER) and abs(value) <= _LARGEST for value in row])
+    else:
+        good = np.full(row.shape, row.dtype.kind in "biuf" or len(row) == 0)
+    if good.all():
+        numbers = row.astype(np.float64)
+        if index:
+            good = (numbers >= 0) & (numbers < MOST) & (numbers == np.floor(numbers))
+        if good.all():
+            return numbers.astype(np.int64) if index else numbers
+    step = int(np.argmin(good))
+    expected = f"an index from 0, below {MOST}" if index else "a finite number"
+    read = row.tolist()[step]
+    raise InputError(f"episode {episode}, step {step}: {name}: read {read!r}, expected {expected}")
+
+
+_NUMBER = (int, float, np.integer, np.floating)
+_LARGEST = sys.float_info.max
+
+
+def _flags(terminated: Any) -> np.ndarray:
+    flags = np.asarray(terminated)
+    numeric = flags.dtype.kind in "biu" or not flags.size
+    if not numeric or not np.isin(flags, (0, 1)).all():
+        raise InputError("terminated: expected true or false, one an episode")
+    return flags.astype(np.bool_)
 
 
 def _names(given: Sequence[str] | None, column: np.ndarray) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ MOST = 2**16  # labels by index: a larger index is a slip, and counting up to it
 class Columns:
     """What a table with one row a step calls its columns.
 
-    reward, propensity and terminated may be missing from the table.
+    A table may lack reward, propensity and terminated, unless they were given a name of their own.
     """
 
     episode: str = "episode"
@@ -140,7 +140,9 @@ def chunks(
         first = first or episode
         for name in _COLUMNS:
             if (getattr(episode, name) is None) is not (getattr(first, name) is None):
-                has, had = ("no ", "has") if getattr(episode, name) is None else ("", "has none")
+                has, had = (
+                    ("no ", "has them") if getattr(episode, name) is None else ("", "has none")
+                )
                 raise episode.error(f"read {has}{name}; the first episode {had}")
         held.append(episode)
         size += len(episode.actions)
@@ -175,15 +177,21 @@ def _join(held: list[Episode], actions: Alphabet, observations: Alphabet) -> Tra
     )
 
 
+_EXPECTED = {
+    "rewards": "a finite number",
+    "propensities": "a probability above 0",
+    "states": "the index of a state",
+}
+
+
 def _number(episode: Episode, name: str, step: int, value: Any) -> float | int:
     good = isinstance(value, int | float) and not isinstance(value, bool)
-    expected = "a finite number"
     if good and name == "propensities":
-        good, expected = 0 < value <= 1, "a probability above 0"
+        good = 0 < value <= 1
     elif good and name == "states":
-        good, expected = isinstance(value, int) and value >= 0, "the index of a state"
+        good = isinstance(value, int) and value >= 0
     elif good:
         good = abs(value) <= sys.float_info.max  # also says no to NaN, and to integers too large
     if not good:
-        raise episode.error(f"{name}: read {value!r}, expected {expected}", step)
+        raise episode.error(f"{name}: read {value!r}, expected {_EXPECTED[name]}", step)
     return value

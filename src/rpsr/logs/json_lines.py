@@ -3,8 +3,9 @@
     {"actions": ["left", "left"], "observations": ["travel", "loading"], "rewards": [0, 1]}
 
 Optional beside these: "propensities" (the probability with which each action was taken),
-"terminated" (whether the task ended there; false where missing) and "states" (of a simulation).
-"rewards" may be missing too.
+"terminated" (whether the task ended there; false where missing), "truncated" (whether only the
+recording did, which is what an episode that did not terminate means anyway) and "states" (of a
+simulation). "rewards" may be missing too.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from rpsr.io.files import GZIP_MAGIC
 from rpsr.logs.episodes import Episode
 
 _LISTS = ("actions", "observations", "rewards", "propensities", "states")
-_KEYS = (*_LISTS, "terminated")
+_FLAGS = ("terminated", "truncated")
+_KEYS = (*_LISTS, *_FLAGS)
 
 
 def json_episodes(path: Path) -> Iterator[Episode]:
@@ -52,7 +54,10 @@ def _episode(text: bytes, place: str, line: int, number: int) -> Episode:
         read: Any = json.loads(text)
     except json.JSONDecodeError as error:
         raise InputError(
-            f"not JSON: {error.msg}", place=place, line=line, column=error.colno
+            f"not JSON: {error.msg}; expected one episode a line",
+            place=place,
+            line=line,
+            column=error.colno,
         ) from None
     except (UnicodeDecodeError, RecursionError):
         raise InputError("not JSON: expected one episode a line", place=place, line=line) from None
@@ -70,14 +75,16 @@ def _episode(text: bytes, place: str, line: int, number: int) -> Episode:
             raise episode.error(f"{name}: read {_short(values)}, expected a list")
         expected = len(lists["actions"] or ())
         if len(values) != expected:
+            first = name == "observations" and len(values) == expected + 1
+            hint = " (none before the first action)" if first else ""
             raise episode.error(
-                f"{name}: read {len(values)} of them, expected {expected}, one an action"
+                f"{name}: read {len(values)} of them, expected {expected}, one an action{hint}"
             )
         setattr(episode, name, values)
-    terminated = read.get("terminated", False)
-    if not isinstance(terminated, bool):
-        raise episode.error(f"terminated: read {_short(terminated)}, expected true or false")
-    episode.terminated = terminated
+    for name in _FLAGS:
+        if not isinstance(flag := read.get(name, False), bool):
+            raise episode.error(f"{name}: read {_short(flag)}, expected true or false")
+    episode.terminated = read.get("terminated", False)
     return episode
 
 

@@ -30,13 +30,13 @@ def read_minari(
     """The episodes of a Minari dataset, given as such or by its name (loaded, not downloaded)."""
     if isinstance(dataset, str):
         dataset = _load(dataset)
-    n_actions = _size(dataset, "action_space")
-    n_observations = _size(dataset, "observation_space")
+    possible_actions = _labels(dataset, "action_space")
+    possible_observations = _labels(dataset, "observation_space")
     episodes = list(dataset.iterate_episodes())
-    seen = [_indices(episode.observations) for episode in episodes]
-    actions = [_indices(episode.actions) for episode in episodes]
+    seen = [_indices(e.observations, possible_observations) for e in episodes]
+    actions = [_indices(e.actions, possible_actions) for e in episodes]
     rewards = [np.asarray(episode.rewards, dtype=np.float64) for episode in episodes]
-    names = list(action_names or map(str, range(n_actions)))
+    names = list(action_names or map(str, possible_actions))
     if len({int(row[0]) for row in seen if len(row)}) > 1 and initial is None:
         raise InputError(
             "the observations before the first action differ: say initial='drop' to forget them "
@@ -56,7 +56,7 @@ def read_minari(
             [bool(len(e.terminations) and e.terminations[-1]) for e in episodes], dtype=bool
         ),
         action_names=names,
-        observation_names=observation_names or tuple(map(str, range(n_observations))),
+        observation_names=observation_names or tuple(map(str, possible_observations)),
     )
 
 
@@ -69,17 +69,24 @@ def _load(name: str) -> Any:
         ) from None
     try:
         return minari.load_dataset(name)
-    except (FileNotFoundError, ValueError) as error:
+    except FileNotFoundError:
+        known = ", ".join(sorted(minari.list_local_datasets())) or "none"
+        raise InputError(
+            f"Minari has no such dataset here (it has {known}); `minari download` fetches one",
+            place=name,
+        ) from None
+    except (ImportError, ValueError) as error:  # the first where the file's own reader is missing
         raise InputError(f"Minari cannot load it: {error}", place=name) from None
 
 
-def _size(dataset: Any, which: str) -> int:
+def _labels(dataset: Any, which: str) -> range:
+    """The numbers that a discrete space counts through."""
     space = getattr(dataset, which)
-    size, start = getattr(space, "n", None), getattr(space, "start", 0)
-    if size is None or int(start) != 0:
-        raise InputError(f"{which}: read {space}, expected a discrete space counted from 0")
-    return int(size)
+    size, start = getattr(space, "n", None), getattr(space, "start", None)
+    if size is None or start is None:
+        raise InputError(f"{which}: read {space}, expected a discrete space")
+    return range(int(start), int(start) + int(size))
 
 
-def _indices(column: Any) -> np.ndarray:
-    return np.asarray(column).reshape(len(column)).astype(np.int64)
+def _indices(column: Any, labels: range) -> np.ndarray:
+    return np.asarray(column).reshape(len(column)).astype(np.int64) - labels.start

@@ -1,6 +1,7 @@
 """Episodes from Parquet, one row a step, read in batches; needs pyarrow (the extra `data`).
 
-Rows of an episode stand together and in order: `step` counts up by one, from 0 or from 1.
+Rows of an episode stand together and in order: `step` counts up by one, from 0 in every episode of
+a file or from 1 in every one, so that an episode torn in two is seen.
 `terminated` may only be true in the last row of an episode.
 """
 
@@ -21,6 +22,7 @@ def parquet_episodes(path: Path, columns: Columns) -> Iterator[Episode]:
     """The episodes of one file."""
     current: Episode | None = None
     name: Any = None
+    firsts = (0, 1)
     previous = 0
     number = 0
     for line, row in _rows(path, columns):
@@ -29,9 +31,14 @@ def parquet_episodes(path: Path, columns: Columns) -> Iterator[Episode]:
                 yield current
                 number += 1
             current = _begin(path, line, number, row)
-            if row["step"] not in (0, 1):
-                raise current.error(f"step: read {row['step']!r}, expected 0 or 1: its first row")
-            name, previous = row["episode"], row["step"] - 1
+            if row["episode"] is None:
+                raise current.error("read nothing, expected a name or number of the episode")
+            if row["step"] not in firsts:
+                expected = " or ".join(map(str, firsts))
+                raise current.error(
+                    f"step: read {row['step']!r}, expected {expected} in its first row"
+                )
+            name, previous, firsts = row["episode"], row["step"] - 1, (row["step"],)
         if row["step"] != previous + 1:
             raise current.error(f"row {line}: step: read {row['step']!r}, expected {previous + 1}")
         if current.terminated:
@@ -55,8 +62,10 @@ def _rows(path: Path, columns: Columns) -> Iterator[tuple[int, dict[str, Any]]]:
         with pq.ParquetFile(path) as file:
             names: dict[str, str] = vars(columns)
             present = set(file.schema_arrow.names)
-            for ours in _NEEDED:
-                if names[ours] not in present:
+            usual: dict[str, str] = vars(Columns())
+            for ours in names:
+                needed = ours in _NEEDED or names[ours] != usual[ours]
+                if needed and names[ours] not in present:
                     some = ", ".join(sorted(present)) or "none"
                     raise InputError(
                         f"has no column {names[ours]!r} for the {ours}; its columns are {some}",

@@ -79,9 +79,11 @@ def stream_logs(
     """A log as a stream of chunks: a file, a folder of files, or several of these.
 
     Files are JSON lines (`.jsonl`, `.ndjson`, also `.gz`) or Parquet (`.parquet`); a file of any
-    other name is read as JSON lines, and left out of a folder.
+    other name is read as JSON lines, and left out of a folder, as are hidden ones.
     """
     named = [paths] if isinstance(paths, str | Path) else list(paths)
+    if not named:
+        raise InputError("read no file, expected a file or a folder, or several")
     files = tuple(file for path in named for file in _files(Path(path)))
     return LogStream(
         files,
@@ -97,7 +99,11 @@ def _files(path: Path) -> list[Path]:
         raise InputError("there is no such file or folder", place=str(path))
     if not path.is_dir():
         return [path]
-    files = sorted(f for f in path.iterdir() if f.name.lower().endswith((*_JSON, *_PARQUET)))
+    files = sorted(
+        file
+        for file in path.iterdir()
+        if file.name.lower().endswith((*_JSON, *_PARQUET)) and not file.name.startswith(".")
+    )
     if not files:
         expected = ", ".join((*_JSON, *_PARQUET))
         raise InputError(f"holds no log; expected files named {expected}", place=str(path))

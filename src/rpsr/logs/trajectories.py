@@ -7,7 +7,7 @@ of them stand one after another and `offsets` says where each begins: episode i 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +39,8 @@ class Trajectories:
     states: Ints | None = None
 
     def __post_init__(self) -> None:
+        for kind in ("action_names", "observation_names"):
+            object.__setattr__(self, kind, _each_once(getattr(self, kind), kind))
         for name, kind in _KINDS.items():
             given = getattr(self, name)
             if given is not None:
@@ -146,6 +148,17 @@ class Trajectories:
         table = np.full((self.episodes, int(self.lengths.max(initial=0))), fill, dtype=column.dtype)
         table[np.arange(table.shape[1]) < self.lengths[:, None]] = column
         return table
+
+
+def _each_once(names: Iterable[str], kind: str) -> tuple[str, ...]:
+    known: dict[str, None] = {}
+    for name in names:
+        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InputError(f"{kind}: read {name!r}, expected names")
+        if name in known:
+            raise InputError(f"{kind}: read {name!r} twice, expected each name once")
+        known[name] = None
+    return tuple(known)
 
 
 _KINDS: dict[str, Any] = {
