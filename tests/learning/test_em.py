@@ -19,6 +19,7 @@ from rpsr.learning.em_steps import (
     Encoded,
     Prior,
     counts_of,
+    gaussians,
     improve,
     iterate,
     likelihoods,
@@ -132,16 +133,37 @@ def test_an_iteration_never_lowers_the_penalised_likelihood(seed, ends, states):
         before, parameters = now, following
 
 
-@settings(max_examples=20)
-@given(st.integers(0, 10**6))
-def test_without_a_prior_gaussian_rewards_never_lower_the_likelihood(seed):
-    log = Encoded.of(small_log(seed, gaussian=True), "gaussian")
-    parameters = random_start(log, 2, np.random.default_rng(seed))
-    before = -np.inf
-    for _ in range(5):
-        parameters, likelihood = improve(parameters, log, Prior(1e-12))
-        assert likelihood >= before - 1e-6
-        before = likelihood
+@settings(max_examples=40)
+@given(st.integers(0, 10**6), st.booleans(), st.integers(2, 4), st.sampled_from([1e-9, 0.02, 3.0]))
+def test_nor_with_gaussian_rewards(seed, ends, states, count):
+    log = Encoded.of(small_log(seed, ends=ends, gaussian=True), "gaussian")
+    times = np.bincount(log.steps[:, 2], minlength=len(log.pair_actions))
+    total = log.by_action @ times
+    centre = (log.by_action * log.pair_rewards) @ times / np.maximum(total, 1)
+    parameters = random_start(log, states, np.random.default_rng(seed))
+    before, variance = -np.inf, None
+    for _ in range(12):
+        following, likelihood = improve(parameters, log, Prior(count))
+        if variance is not None:  # the start's is not known
+            now = penalised(parameters, log, likelihood, count)
+            free = np.arange(parameters.states) != parameters.end
+            apart = ((parameters.means - centre[:, None]) ** 2)[:, free].sum(axis=1)
+            now -= (count * apart / (2 * variance)).sum()
+            assert now >= before - 1e-7 * abs(now)
+            before = now
+        counts, _ = counts_of(parameters, log)
+        _, variance = gaussians(log, counts[3], count)
+        parameters = following
+
+
+def test_gaussian_means_are_those_of_the_log():
+    """One state: the prior is worth a fixed number of rewards, however many differ."""
+    log = small_log(2, ends=False, gaussian=True)
+    encoded = Encoded.of(log, "gaussian")
+    fitted = iterate(random_start(encoded, 1, np.random.default_rng(0)), encoded, PLAIN, 2)
+    for action in range(2):
+        mean = log.rewards[log.actions == action].mean()
+        assert fitted.means[action, 0] == pytest.approx(mean, rel=1e-9)
 
 
 @settings(max_examples=30)

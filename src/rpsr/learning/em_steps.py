@@ -7,7 +7,8 @@ expected counts from `em_kernels.expect`, then the parameters that maximise
 
 a Dirichlet prior whose mode is taken; each iteration raises that or leaves it (`penalised`).
 Rewards are categorical, over the values that an action was seen to earn, or Gaussian, with a mean
-for every (a, s) and one variance for every action, kept above a floor.
+for every (a, s) and one variance v for every action, kept above a floor. The prior of such a mean m
+is worth `prior` rewards at the action's mean, -prior (m - mean)^2 / 2v.
 
 Reference: Bengio and Frasconi, "An input output HMM architecture", NIPS 1995.
 """
@@ -15,6 +16,7 @@ Reference: Bengio and Frasconi, "An input output HMM architecture", NIPS 1995.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -72,6 +74,11 @@ class Encoded:
             family=family,
             scale=max(float(rewards.var()), TINY_SCALE),
         )
+
+    @cached_property
+    def by_action(self) -> Floats:
+        """Whether each pair is one of each action, (A, J)."""
+        return (np.arange(self.sizes[0])[:, None] == self.pair_actions).astype(np.float64)
 
     @property
     def ends(self) -> bool:
@@ -195,30 +202,39 @@ def maximise(log: Encoded, counts: list[Floats], prior: Prior, end: int) -> Fitt
 
 def _rewards(log: Encoded, counts: Floats, prior: Prior, end: int) -> tuple[Floats, Floats, Floats]:
     """The table of reward likelihoods (J, S), its logarithmic scale (J,), the means (A, S)."""
-    n_actions, n = log.sizes[0], counts.shape[1]
-    weights = np.empty_like(counts)
-    for action in range(n_actions):
-        mine = log.pair_actions == action
-        weights[mine] = prior.add(counts[mine], 0, sparse=log.family == "categorical")
-    by_action = np.zeros((n_actions, len(counts)))
-    by_action[log.pair_actions, np.arange(len(counts))] = 1.0
-    totals = np.maximum(by_action @ weights, TINY_SCALE)  # (A, S)
-    means = (by_action * log.pair_rewards) @ weights / totals
     log_scale = np.zeros(len(counts))
     if log.family == "gaussian":
+        means, variance = gaussians(log, counts, prior.count)
         residuals = log.pair_rewards[:, None] - means[log.pair_actions]
-        variance = (by_action @ (weights * residuals**2)).sum(axis=1) / totals.sum(axis=1)
-        variance = np.maximum(variance, VARIANCE_FLOOR * log.scale)[log.pair_actions]
-        logs = -0.5 * residuals**2 / variance[:, None] - 0.5 * np.log(2 * np.pi * variance)[:, None]
+        variance = variance[log.pair_actions, None]
+        logs = -0.5 * residuals**2 / variance - 0.5 * np.log(2 * np.pi * variance)
         log_scale = logs.max(axis=1)
         pairs = np.exp(logs - log_scale[:, None])
-    elif log.family == "categorical":
-        pairs = weights / totals[log.pair_actions]
     else:
-        pairs = np.ones((len(counts), n))
+        weights = np.empty_like(counts)
+        for action in range(log.sizes[0]):
+            mine = log.pair_actions == action
+            weights[mine] = prior.add(counts[mine], 0, sparse=log.family == "categorical")
+        totals = np.maximum(log.by_action @ weights, TINY_SCALE)  # (A, S)
+        means = (log.by_action * log.pair_rewards) @ weights / totals
+        pairs = np.ones_like(counts)
+        if log.family == "categorical":
+            pairs = weights / totals[log.pair_actions]
     if end >= 0:
         means[:, end] = 0.0
     return pairs, log_scale, means
+
+
+def gaussians(log: Encoded, counts: Floats, prior: float) -> tuple[Floats, Floats]:
+    """The means (A, S) and variances (A,) of rewards, from counts of pairs (J, S)."""
+    visits = log.by_action @ counts  # (A, S)
+    total = np.maximum(visits.sum(axis=1), TINY_SCALE)  # (A,)
+    centre = (log.by_action * log.pair_rewards) @ counts.sum(axis=1) / total
+    sums = (log.by_action * log.pair_rewards) @ counts
+    means = (sums + prior * centre[:, None]) / np.maximum(visits + prior, TINY_SCALE)
+    squares = (counts * (log.pair_rewards[:, None] - means[log.pair_actions]) ** 2).sum(axis=1)
+    variance = log.by_action @ squares + prior * ((means - centre[:, None]) ** 2).sum(axis=1)
+    return means, np.maximum(variance / total, VARIANCE_FLOOR * log.scale)
 
 
 def likelihoods(parameters: FittedPOMDP, log: Encoded) -> Floats:
