@@ -72,7 +72,7 @@ def test_discovery_on_exact_moments(name, algorithm):
     pomdp = domains.build(name)
     data = exact(name, anchored=algorithm == "reset")
     rank = rpsr(pomdp).dimension if algorithm == "pivoted" else None
-    data = type(data)(data.plan, data.values, data.variances * 1e-18, data.samples)  # no noise
+    data = replace(data, variances=data.variances * 1e-18)  # no noise
     found = DiscoveredRPSR(algorithm=algorithm).fit_hankel(data, rank)
     assert len(found.core_) == found.rank_ == len(found.core_histories_)
     if algorithm == "reset" and name == "loadunload":
