@@ -33,6 +33,7 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 from numba import njit
 
 from rpsr import POMDP
@@ -183,6 +184,9 @@ def plot_consistency(steps: list[int], curves: dict[str, list[float]]) -> Figure
     axes.plot(steps, guide, color=INK, linewidth=0.8, label="steps to the power \u2212\u00bd")
     axes.set_xscale("log")
     axes.set_yscale("log")
+    for axis, form in ((axes.xaxis, ",.0f"), (axes.yaxis, "g")):
+        axis.set_major_formatter(lambda value, _, form=form: format(value, form))
+        axis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("steps of log")
     axes.set_ylabel("error of one-step predictions")
     axes.legend()

@@ -179,7 +179,7 @@ def test_variances_by_a_model_are_those_of_counting():
     n = np.repeat(data.counts[0], 3, axis=0)
     known = (n > 1000) & (chance > 0.05) & (chance < 0.95)
     assert known.sum() > 20
-    expected = data.features**2 * chance * (1 - chance) / n
+    expected = data.features**2 * chance * (1 - chance) / np.maximum(n, 1)
     np.testing.assert_allclose(found.variances[1:, 0][known], expected[known], rtol=0.02)
     kept = reweighted(data, (part[:1] for part in data.values), rows & (np.arange(len(rows)) == 0))
     assert np.array_equal(kept.variances[:, 1:], data.variances[:, 1:])
