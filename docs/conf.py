@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from pathlib import Path
 
 from docutils.nodes import SkipNode
@@ -11,6 +12,9 @@ from rpsr import __version__
 from rpsr.planning import ProgressRow
 from rpsr.report import plot_bounds
 from rpsr.report.svg import inline_svg
+
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+from learning import plot_consistency
 
 project = "rpsr"
 author = "the rpsr contributors"
@@ -88,6 +92,19 @@ def setup(app):
         drawn = f"<div class=drawn>{svg}</div><style>{style}</style>"
         source[0] = source[0].replace(mark, f"```{{raw}} html\n{drawn}\n```")
 
+    def with_consistency(app, page, source):
+        """In place of its mark, the measured errors of `learning.json`, drawn."""
+        mark = "<!-- error by length of log -->"
+        if mark not in source[0]:
+            return
+        measured = json.loads((Path(__file__).parent / "explanation" / "learning.json").read_text())
+        alt = "Errors of predictions on three domains; each falls as the root of the log's length"
+        figure = plot_consistency(measured["steps"], measured["curves"])
+        svg = inline_svg(figure, alt=alt, prefix="consistency")
+        style = "body { --paper: var(--color-background-primary) } .drawn { overflow-x: auto }"
+        drawn = f"<div class=drawn>{svg}</div><style>{style}</style>"
+        source[0] = source[0].replace(mark, f"```{{raw}} html\n{drawn}\n```")
+
     def as_mathml(display):
         def visit(writer, node):
             writer.body.append(convert(node.astext(), display=display))
@@ -100,3 +117,4 @@ def setup(app):
     app.connect("autodoc-process-docstring", as_written, priority=400)
     app.connect("source-read", with_figures)
     app.connect("source-read", with_bounds)
+    app.connect("source-read", with_consistency)

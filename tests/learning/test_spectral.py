@@ -1,5 +1,6 @@
 """Spectral estimators: exact on exact moments, sensible on data, honest about what they lack."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from rpsr.learning import (
     psr_enough,
 )
 from rpsr.learning.moments_exact import exact_hankel
+from rpsr.learning.moments_hankel import reweighted
 from rpsr.logs import from_arrays
 from rpsr.models import RobustFilter, Unknown
 from rpsr.planning import AlphaPolicy
@@ -72,7 +74,7 @@ def test_discovery_on_exact_moments(name, algorithm):
     pomdp = domains.build(name)
     data = exact(name, anchored=algorithm == "reset")
     rank = rpsr(pomdp).dimension if algorithm == "pivoted" else None
-    data = type(data)(data.plan, data.values, data.variances * 1e-18, data.samples)  # no noise
+    data = replace(data, variances=data.variances * 1e-18)  # no noise
     found = DiscoveredRPSR(algorithm=algorithm).fit_hankel(data, rank)
     assert len(found.core_) == found.rank_ == len(found.core_histories_)
     if algorithm == "reset" and name == "loadunload":
@@ -126,22 +128,61 @@ def test_streams_and_logs_in_memory_give_the_same_bits():
 
 
 def test_a_policy_that_looks_at_the_history_is_corrected():
+    """As good as a uniform policy's log of the same size; blind, more data does not cure it.
+
+    The policy looks at the observation before the last. One that looks at the last would not do:
+    each step's probability is taken given the action, after histories that end in what it looks at.
+    """
+
     def lazy(seen):
         return [0.85, 0.15] if seen == 0 else [0.25, 0.75]
 
-    log = simulate("loadunload", 3000, 20, seed=6, chances=lazy)
     held = simulate("loadunload", 300, 20, seed=7)
     truth = filtered(domains.build("loadunload").belief_model(), held)
 
-    def error(**options):
-        said = filtered(SpectralRPSR(rank=9, **options).fit(log).model_, held)
-        return float(((said.rewards - truth.rewards) ** 2).mean())
+    def errors(episodes, chances, **options):
+        found = []
+        for seed in (6, 7):
+            log = simulate("loadunload", episodes, 20, seed=seed, chances=chances, ago=2)
+            said = filtered(SpectralRPSR(rank=9, **options).fit(log).model_, held)
+            seen = ((said.predictions - truth.predictions) ** 2).mean()
+            found.append([seen, ((said.rewards - truth.rewards) ** 2).mean()])
+        return np.mean(found, axis=0)
 
+    uniform = errors(8000, None)
+    for policy in ("logged", "estimated"):
+        assert (errors(8000, lazy, policy=policy) < 2 * uniform).all()
     with pytest.warns(UserWarning, match="more data does not cure it"):
-        blind = error(policy="blind")
-    assert error(policy="estimated") < 0.01
-    assert error(policy="logged") < 0.01
-    assert np.isfinite(blind)
+        little, much = (errors(n, lazy, policy="blind") for n in (1000, 8000))
+    assert much[1] > little[1] > 100 * uniform[1]
+
+
+def test_progress_is_told_and_leaves_no_trace():
+    told = []
+    found = SpectralRPSR(progress=told.append).fit(LOG)
+    assert told[0] == "surveying, from step 0"
+    assert f"rank 1 of {len(found.trials_)}" in told
+    assert "progress" not in found.model_.provenance
+    json.dumps(found.model_.provenance)
+    told.clear()
+    DiscoveredRPSR(rank=9, repeats=2, progress=told.append).fit(LOG)
+    assert told[-1] == "bootstrap sample 2 of 2"
+
+
+def test_variances_by_a_model_are_those_of_counting():
+    """Of a pair after a history seen n times before an action: p (1 - p) / n, and nearly that."""
+    data = exact("loadunload")
+    rows = np.ones(data.values.shape[1], dtype=bool)
+    found = reweighted(data, iter(data.values), rows)
+    often = np.maximum(data.features, 1e-9)
+    chance = data.values[1:, 0] / often  # of each pair, given each history, (A * O, H)
+    n = np.repeat(data.counts[0], 3, axis=0)
+    known = (n > 1000) & (chance > 0.05) & (chance < 0.95)
+    assert known.sum() > 20
+    expected = data.features**2 * chance * (1 - chance) / np.maximum(n, 1)
+    np.testing.assert_allclose(found.variances[1:, 0][known], expected[known], rtol=0.02)
+    kept = reweighted(data, (part[:1] for part in data.values), rows & (np.arange(len(rows)) == 0))
+    assert np.array_equal(kept.variances[:, 1:], data.variances[:, 1:])
 
 
 def test_one_long_recording():
@@ -228,3 +269,14 @@ def test_enough_says_what_the_paper_says():
     assert accurate.verdict == "yes"
     with pytest.raises(InputError, match="too short"):
         psr_enough(LOG.select(np.arange(3)))
+
+
+def test_enough_does_not_judge_by_rewards_that_come_out_of_nowhere():
+    """Rare rewards that no history foretells: nothing shows that a PSR is enough, or not."""
+    rng = np.random.default_rng(5)
+    shape = (400, 20)
+    rewards = np.where(rng.random(shape) < 0.02, rng.choice([-1.0, 1.0], shape), 0.0)
+    log = from_arrays(rng.integers(0, 2, shape), rng.integers(0, 2, shape), rewards)
+    answer = psr_enough(log, repeats=20)
+    assert answer.verdict == "undecided"
+    assert abs(answer.statistic) < 10

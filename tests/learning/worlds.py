@@ -9,8 +9,11 @@ from rpsr.learning import WindowPlan
 from rpsr.logs import Trajectories
 
 
-def simulate(name, episodes, steps, seed, chances=None):
-    """Episodes of a domain, uniform or by chances(last observation or None) -> (A,)."""
+def simulate(name, episodes, steps, seed, chances=None, ago=1):
+    """Episodes of a domain, uniform or by chances(observation or None) -> (A,).
+
+    ago: how many steps back that observation was made; 1 is the last one.
+    """
     model = domains.build(name).belief_model()
     n_actions, n_observations, n = model.operators.shape
     joint = np.array(
@@ -25,19 +28,20 @@ def simulate(name, episodes, steps, seed, chances=None):
     actions, seen, propensities = np.zeros(size, int), np.zeros(size, int), np.zeros(size)
     rewards = np.zeros(size)
     states = rng.choice(n, episodes, p=model.start)
-    last = np.full(episodes, -1)
+    recent = np.full((ago, episodes), -1)  # observations, the one to look at first
     at = np.arange(episodes) * steps
     for t in range(steps):
         if chances is None:
             p = np.full((episodes, n_actions), 1 / n_actions)
         else:
-            p = np.array([chances(None if o < 0 else o) for o in last])
+            p = np.array([chances(None if o < 0 else o) for o in recent[0]])
         a = (p.cumsum(axis=1) < rng.random(episodes)[:, None]).sum(axis=1).clip(max=n_actions - 1)
         rows = joint[a, states]
         both = (rows < rng.random(episodes)[:, None] * rows[:, -1:]).sum(axis=1)
         actions[at + t], propensities[at + t] = a, p[np.arange(episodes), a]
         rewards[at + t] = model.rewards[states, a]
         states, last = np.divmod(both, n_observations)
+        recent = np.concatenate([recent[1:], last[None]])
         seen[at + t] = last
     return Trajectories(
         model.actions,

@@ -16,8 +16,9 @@ the stability of a core intent is the share of them that chose it too.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 
@@ -36,7 +37,7 @@ from rpsr.learning.moments import Moments
 from rpsr.learning.moments_hankel import Hankel, hankel
 from rpsr.learning.moments_plan import CELLS
 from rpsr.learning.propensities import Overlap
-from rpsr.learning.spectral import Policy, SpectralRPSR
+from rpsr.learning.spectral import Policy, SpectralRPSR, provenance
 from rpsr.learning.spectral_fit import assemble, scales
 from rpsr.models import LinearModel
 from rpsr.predictive.futures import Intent, Test
@@ -68,6 +69,7 @@ class DiscoveredRPSR(Estimator):
     seed: int = 0
     max_histories: int = 400
     cells: int = CELLS
+    progress: Callable[[str], None] | None = None
 
     model_: LinearModel = field(init=False, repr=False)
     rank_: int = field(init=False, repr=False)
@@ -89,6 +91,7 @@ class DiscoveredRPSR(Estimator):
             histories=self.histories,
             max_histories=self.max_histories,
             cells=self.cells,
+            progress=self.progress,
         ).fit(trajectories)
         self.singular_values_, self.noise_level_ = first.singular_values_, first.noise_level_
         self.overlap_ = first.overlap_
@@ -101,6 +104,8 @@ class DiscoveredRPSR(Estimator):
         chosen = self._choose(data).intents
         votes = np.zeros(len(chosen))
         for repeat in range(self.repeats):
+            if self.progress is not None:
+                self.progress(f"bootstrap sample {repeat + 1} of {self.repeats}")
             sample = hankel(Moments.of(Resampled(trajectories, self.seed + repeat), data.plan))
             again = self._choose(sample).intents
             votes += [intent in again for intent in chosen]
@@ -145,11 +150,6 @@ class DiscoveredRPSR(Estimator):
         k = right @ np.linalg.pinv(select @ data.values[0] @ right)
         parameters = assemble(data, select, k, stationary=not data.has_starts)
         units = [1.0 if row < data.n_tests else data.plan.scale for row in rows]
-        how: dict[str, Any] = {
-            "estimator": type(self).__name__,
-            "windows": data.samples,
-            **self.get_params(),
-        }
         model = learned_model(
             parameters,
             data.plan.action_names,
@@ -157,7 +157,7 @@ class DiscoveredRPSR(Estimator):
             kind="learned-rpsr",
             name=self.name,
             discount=self.discount,
-            provenance=how,
+            provenance=provenance(self, data),
         )
         core = tuple(map(str, self.core_))
         return replace(model, core=core, coordinates=np.diag(units))

@@ -89,16 +89,22 @@ def psr_enough(
     psr_rank = rank_cut(singular_values(whole, scale), noise_level(whole, scale))
     scale = scales(whole, "scaled")
     rpsr_rank = rank_cut(singular_values(whole, scale), noise_level(whole, scale))
-    missed, told, floor = _shares(groups, parts, scale, rpsr_rank)
+    # What history must say of rewards to say anything, by their variance, whatever came before.
+    floor = NOTHING * float(whole.spreads[0, :, 0].mean()) + 1e-12
+    missed, told = _shares(groups, parts, scale, rpsr_rank)
     rng = np.random.default_rng(seed)
     samples: list[float] = []
+    silent = 0  # samples in which history says nothing of rewards
     for _ in range(repeats):
         drawn = np.array([rng.choice(part, len(part)) for part in parts])
-        a, b, _ = _shares(groups, drawn, scale, rpsr_rank)
+        a, b = _shares(groups, drawn, scale, rpsr_rank)
         samples.append(a / max(b, floor))
+        silent += b < floor
     tail = (1 - level) / 2
     low, high = (float(q) for q in np.quantile(samples, [tail, 1 - tail]))
     verdict = "no" if low > tolerance else "yes" if high < tolerance else "undecided"
+    if silent > tail * repeats and floor > 1e-12:
+        verdict = "undecided"
     return Enough(
         statistic=missed / max(told, floor),
         interval=(low, high),
@@ -119,10 +125,8 @@ def _total(groups: list[Moments], chosen: Ints) -> Moments:
     return total
 
 
-def _shares(
-    groups: list[Moments], parts: Ints, scale: Scales, rank: int
-) -> tuple[float, float, float]:
-    """Mean squares: what a PSR misses, what histories say, what counts as nothing.
+def _shares(groups: list[Moments], parts: Ints, scale: Scales, rank: int) -> tuple[float, float]:
+    """Mean squares: what a PSR misses, and what histories say.
 
     parts (4, k): the groups of the four quarters of the log.
     """
@@ -132,14 +136,14 @@ def _shares(
         _missed(halves[0], (quarters[2], quarters[3]), scale, rank),
         _missed(halves[1], (quarters[0], quarters[1]), scale, rank),
     ]
-    missed, told, everything = np.mean(found, axis=0).tolist()
-    return missed, told, NOTHING * everything + 1e-12
+    missed, told = np.mean(found, axis=0).tolist()
+    return missed, told
 
 
 def _missed(
     half: Hankel, quarters: tuple[Hankel, Hankel], scale: Scales, rank: int
-) -> tuple[float, float, float]:
-    """What rewards do where tests do not differ, what they do at all, and their mean square."""
+) -> tuple[float, float]:
+    """What rewards do where tests do not differ, and what they do at all, mean squares."""
     features = half.features
     whole, first, second = (_centred(part, features) for part in (half, *quarters))
     scaled = scale.rows[:, None] * whole * scale.columns
@@ -162,8 +166,7 @@ def _missed(
         rows = [(r @ keep @ keep.T @ directions) / root for r in (r1, r2)]
         return float((rows[0] * rows[1]).sum() / size)
 
-    means = half.values[0, half.immediate, 0]
-    return product(alike), product(np.eye(len(directions))), float((means**2).mean())
+    return product(alike), product(np.eye(len(directions)))
 
 
 def _centred(part: Hankel, features: Floats) -> Floats:

@@ -48,8 +48,16 @@ def exact_hankel(model: LinearModel, plan: WindowPlan, steps: int, samples: floa
         if plan.rows[node] >= 0:
             r[plan.rows[node]] = values[:, 1:].T
     heads = heads_of(plan)
-    values = gather(plan, p, r, heads)
     lengths = np.array([len(word) for word in plan.nodes], dtype=np.float64)
     v = (p * n_actions ** lengths[:, None] + 1 / samples) / samples
-    vr = np.repeat(v[plan.rows >= 0][:, None], n_actions, axis=1) * (1 + np.abs(r).max())
-    return Hankel(plan, values, gather(plan, v, vr, heads), samples)
+    at = plan.rows >= 0
+    vr = np.repeat(v[at][:, None], n_actions, axis=1) * (1 + np.abs(r).max())
+    counts = samples * p[at] / n_actions ** (lengths[at, None] + 1)
+    return Hankel(
+        plan,
+        gather(plan, p, r, heads),
+        gather(plan, v, vr, heads),
+        samples,
+        np.repeat(counts[:, None], n_actions, axis=1),
+        np.ones_like(r),
+    )

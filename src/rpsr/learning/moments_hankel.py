@@ -10,17 +10,21 @@ often each action happened to be taken divided out, and which a constant added t
 and does not disturb. Their variances follow step by step from the effective number of samples
 W^2 / sum w^2, with two pseudo-counts so that no cell is thought to be known by luck.
 
+A cell that came out small by chance has a small estimated variance, too, and would weigh too much.
+So once there is a model, `reweighted` gives the cells the variances they have by its probabilities.
+
 Reference: M. Thon, H. Jaeger. Links between multiplicity automata, observable operator models and
 predictive state representations. JMLR 2015.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rpsr.io.records import Floats
+from rpsr.io.records import Bools, Floats
 from rpsr.learning.moments import Moments
 from rpsr.learning.moments_kernels import (
     REWARD,
@@ -33,6 +37,7 @@ from rpsr.learning.moments_kernels import (
 from rpsr.learning.moments_plan import WindowPlan, Word
 
 PSEUDO = 2.0  # counts
+FITTED_PSEUDO = 0.5  # counts, where the probabilities come from a model
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,13 +48,17 @@ class Hankel:
     for the intent a o i. Intents: each of Q tests followed by zeta, then each reward test followed
     by the first action, by the second, and so on. Rewards are in units of plan.scale. Features 0
     and 1 are the constant and the start.
-    samples: how many windows the means are over.
+    samples: how many windows the means are over. counts (Z, A, H): the effective number of those in
+    which a word, by `plan.rows`, was followed by an action; spreads (Z, A, H): the variance of the
+    reward that it then earned.
     """
 
     plan: WindowPlan
     values: Floats
     variances: Floats
     samples: float
+    counts: Floats
+    spreads: Floats
 
     @property
     def n_tests(self) -> int:
@@ -81,47 +90,100 @@ def hankel(moments: Moments, *, operators: bool = True) -> Hankel:
     reward = moments.stats[..., REWARD] / UNIT
     reward2 = moments.stats[..., REWARD2] / UNIT
     weight2 = moments.stats[..., WEIGHT2] / SQUARE_UNIT
-    n_actions, n_observations = len(plan.action_names), len(plan.observation_names)
+    n_observations = len(plan.observation_names)
     count = np.divide(weight**2, weight2, out=np.zeros_like(weight), where=weight2 > 0)
 
     p = np.zeros_like(nodes)  # (U, H)
-    v = np.zeros_like(nodes)
-    square = np.zeros_like(nodes)  # of p, as the pseudo-counts see it
     p[0] = nodes[0] / windows
-    square[0] = p[0] ** 2
-    ratio0 = np.full(len(nodes), 1.0 / n_observations)  # whatever came before
     needed = set(plan.nodes if operators else (*plan.tests, *plan.reward_tests))
-    for word, node in plan.nodes.items():
-        if not word or word not in needed:
-            continue
-        parent, action = plan.nodes[word[:-1]], word[-1] // n_observations
-        below, n = weight[plan.rows[parent], action], count[plan.rows[parent], action]
-        if below[0] > 0:
-            ratio0[node] = nodes[node, 0] / below[0]
-        ratio = np.divide(
-            nodes[node], below, out=np.full(len(below), ratio0[node]), where=below > 0
-        )
-        ratio = np.minimum(ratio, 1.0)
-        p[node] = p[parent] * ratio
-        shy = (ratio * n + PSEUDO / 2) / (n + PSEUDO)
-        spread = shy * (1 - shy) / (n + PSEUDO - 1)
-        v[node] = v[parent] * np.maximum(shy**2 - spread, 0) + square[parent] * spread
-        square[node] = square[parent] * shy**2
+    words = [word for word in plan.nodes if word in needed]  # shorter ones first
+    for word in words[1:]:
+        node, parent = plan.nodes[word], plan.nodes[word[:-1]]
+        below = weight[plan.rows[parent], word[-1] // n_observations]
+        whatever = nodes[node, 0] / below[0] if below[0] > 0 else 1.0 / n_observations
+        p[node] = p[parent] * np.minimum(_ratio(nodes[node], below, whatever), 1.0)
 
     # Rewards: the mean after u a, and its variance, pulled towards the action's own variance.
     mean0 = _ratio(reward[0, :, 0], weight[0, :, 0], 0.0)  # (A,)
     spread0 = np.maximum(_ratio(reward2[0, :, 0], weight[0, :, 0], 0.0) - mean0**2, 0)[:, None]
-    floor = (float(n_actions) ** np.array([len(word) for word in plan.nodes]) / windows) ** 2
-    v = v + floor[:, None]
-    at = np.flatnonzero(plan.rows >= 0)  # the words with sums by action, in the order of those
     mean = _ratio(reward, weight, np.broadcast_to(mean0[None, :, None], weight.shape))  # (Z, A, H)
     spread = np.maximum(_ratio(reward2, weight, 0.0) - mean**2, 0)
-    shy = (spread * count + PSEUDO * spread0) / (count + PSEUDO)
-    r = p[at, None] * mean
-    vr = v[at, None] * (mean**2 + spread0) + square[at, None] * shy / (count + 1)
-    vr += floor[at, None, None] * max(float(spread0.max(initial=0.0)), 1e-12)
-    heads = heads_of(plan) if operators else [()]
-    return Hankel(plan, gather(plan, p, r, heads), gather(plan, v, vr, heads), float(windows))
+    spreads = (spread * count + PSEUDO * spread0) / (count + PSEUDO)
+
+    at = np.flatnonzero(plan.rows >= 0)  # the words with sums by action, in the order of those
+    samples = _Samples(plan, float(windows), count, spreads)
+    v, vr = samples.variances(p, mean, words, PSEUDO)
+    heads = heads_of(plan, operators)
+    values, variances = gather(plan, p, p[at, None] * mean, heads), gather(plan, v, vr, heads)
+    return Hankel(plan, values, variances, float(windows), count, spreads)
+
+
+@dataclass(frozen=True, eq=False)
+class _Samples:
+    """What variances depend on besides the expectations: see `Hankel`."""
+
+    plan: WindowPlan
+    total: float
+    counts: Floats
+    spreads: Floats
+
+    def variances(
+        self, p: Floats, means: Floats, words: Iterable[Word], pseudo: float
+    ) -> tuple[Floats, Floats]:
+        """Variances of p(u, h), (U, H), for some words u, and of r(u a, h), (Z, A, H).
+
+        p (U, H), no smaller than 0; means (Z, A, H): of rewards after a word and an action. The
+        mean of a feature, p of the empty word, counts as known.
+        """
+        plan = self.plan
+        n_actions, n_observations = len(plan.action_names), len(plan.observation_names)
+        v = np.zeros_like(p)
+        square = np.zeros_like(p)  # of p, as the pseudo-counts see it
+        square[0] = p[0] ** 2
+        for word in words:
+            if not word:
+                continue
+            node, parent = plan.nodes[word], plan.nodes[word[:-1]]
+            n = self.counts[plan.rows[parent], word[-1] // n_observations]
+            ratio = np.minimum(_ratio(p[node], p[parent], 1.0 / n_observations), 1.0)
+            shy = (ratio * n + pseudo / 2) / (n + pseudo)
+            spread = shy * (1 - shy) / np.maximum(n + pseudo - 1, 1)
+            v[node] = v[parent] * np.maximum(shy**2 - spread, 0) + square[parent] * spread
+            square[node] = square[parent] * shy**2
+        lengths = np.array([len(word) for word in plan.nodes])
+        floor = (float(n_actions) ** lengths / self.total) ** 2
+        v += floor[:, None]
+        at = np.flatnonzero(plan.rows >= 0)
+        typical = self.spreads[0, :, :1]  # of each action's reward, whatever came before, (A, 1)
+        vr = v[at, None] * (means**2 + typical) + square[at, None] * self.spreads / (
+            self.counts + 1
+        )
+        vr += floor[at, None, None] * max(float(typical.max(initial=0.0)), 1e-12)
+        return v, vr
+
+
+def reweighted(data: Hankel, fitted: Iterable[Floats], rows: Bools) -> Hankel:
+    """The same expectations with the variances they have if a model is right.
+
+    fitted: what the model says of each slice of `values`, (rows, H) each; rows (I,): the intents
+    it speaks of. Others keep their variances.
+    """
+    plan = data.plan
+    heads = heads_of(plan)
+    p = np.zeros((len(plan.nodes), plan.features))
+    r = np.zeros_like(data.counts)
+    said = np.zeros_like(data.values[0])
+    for head, part in reversed(list(zip(heads, fitted, strict=True))):  # tests alone come last
+        said[rows] = part
+        scatter(plan, said, p, r, head)
+    p = np.maximum(p, 0.0)
+    p[0] = data.features
+    at = np.flatnonzero(plan.rows >= 0)
+    means = np.clip(_ratio(r, np.broadcast_to(p[at, None], r.shape), 0.0), -1.0, 1.0)
+    samples = _Samples(plan, data.samples, data.counts, data.spreads)
+    v, vr = samples.variances(p, means, plan.nodes, FITTED_PSEUDO)
+    variances = np.where(rows[:, None], gather(plan, v, vr, heads), data.variances)
+    return replace(data, variances=variances)
 
 
 def _ratio(above: Floats, below: Floats, otherwise: Floats | float) -> Floats:
@@ -129,9 +191,9 @@ def _ratio(above: Floats, below: Floats, otherwise: Floats | float) -> Floats:
     return np.divide(above, below, out=out, where=below > 0)
 
 
-def heads_of(plan: WindowPlan) -> list[Word]:
+def heads_of(plan: WindowPlan, operators: bool = True) -> list[Word]:
     """Nothing, then each pair: what may come before an intent."""
-    return [(), *((pair,) for pair in range(plan.n_pairs))]
+    return [(), *((pair,) for pair in range(plan.n_pairs if operators else 0))]
 
 
 def gather(plan: WindowPlan, tests: Floats, rewards: Floats, heads: list[Word]) -> Floats:
@@ -140,3 +202,11 @@ def gather(plan: WindowPlan, tests: Floats, rewards: Floats, heads: list[Word]) 
     paid = np.array([[plan.nodes[head + test] for test in plan.reward_tests] for head in heads])
     parts = [tests[words], *(rewards[plan.rows[paid], a] for a in range(rewards.shape[1]))]
     return np.concatenate(parts, axis=1)
+
+
+def scatter(plan: WindowPlan, part: Floats, tests: Floats, rewards: Floats, head: Word) -> None:
+    """Write one slice (I, H) of what `gather` makes back into its two arguments."""
+    tests[[plan.nodes[head + test] for test in plan.tests]] = part[: len(plan.tests)]
+    rows = plan.rows[[plan.nodes[head + test] for test in plan.reward_tests]]
+    paid = part[len(plan.tests) :].reshape(rewards.shape[1], len(rows), -1)
+    rewards[rows] = paid.transpose(1, 0, 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Self
 
@@ -17,6 +18,7 @@ from rpsr.learning.propensities import Overlap
 from rpsr.learning.rank import BEYOND, LARGEST_RANK, Trial, choose_rank, noise_level, rank_cut
 from rpsr.learning.spectral_fit import scales, singular_values, spectral_parameters
 from rpsr.learning.weighted import weighted_parameters
+from rpsr.logs import Trajectories
 from rpsr.models import LinearModel
 
 Weighting = Literal["plain", "scaled", "variance"]
@@ -31,7 +33,7 @@ class SpectralRPSR(Estimator):
     their typical error) or 'variance' (every cell by its own). policy: how actions were chosen.
     tests, histories: the longest, in pairs. starts: 'episodic', or 'stationary' for one long
     recording whose beginning is no different. discount, name: of the model. max_histories, cells:
-    bounds on memory, see `WindowPlan.of`.
+    bounds on memory, see `WindowPlan.of`. progress: told in words what is being done.
 
     Fitted: `model_`, `rank_`, `singular_values_`, `noise_level_`, `overlap_`, `trials_` (what each
     rank was worth, where it was chosen), `hankel_`, `plan_`.
@@ -50,6 +52,7 @@ class SpectralRPSR(Estimator):
     name: str = "log"
     max_histories: int = 400
     cells: int = CELLS
+    progress: Callable[[str], None] | None = None
 
     model_: LinearModel = field(init=False, repr=False)
     rank_: int = field(init=False, repr=False)
@@ -63,19 +66,23 @@ class SpectralRPSR(Estimator):
     def fit(self, trajectories: Logs) -> Self:
         """Learn from a log, in memory or as a stream, which is gone through a few times."""
         self._check()
-        survey = Survey.of(chunks_of(trajectories), max(self.tests, self.histories))
+        chunks = _Told(chunks_of(trajectories), self.progress, "surveying")
+        survey = Survey.of(chunks, max(self.tests, self.histories))
         if survey.steps == 0:
             raise InputError("the log has no steps")
         self.plan_ = self._plan(survey)
         trials: tuple[Trial, ...] = ()
         rank = self.rank
         if rank == "auto":
-            part = hankel(Moments.of(Part(trajectories, held_out=False), self.plan_))
+            chunks = _Told(
+                Part(trajectories, held_out=False), self.progress, "counting four fifths"
+            )
+            part = hankel(Moments.of(chunks, self.plan_))
             most = min(self._cut(part) + BEYOND, LARGEST_RANK)
             rank, trials = choose_rank(
-                lambda n: self._model(part, n), Part(trajectories, held_out=True), most
+                lambda n: self._trial(part, n, most), Part(trajectories, held_out=True), most
             )
-        moments = Moments.of(chunks_of(trajectories), self.plan_)
+        moments = Moments.of(_Told(chunks_of(trajectories), self.progress, "counting"), self.plan_)
         self.overlap_ = moments.overlap(survey)
         self.fit_hankel(hankel(moments), rank)
         self.trials_ = trials
@@ -127,17 +134,17 @@ class SpectralRPSR(Estimator):
         scale = scales(data, "scaled", self._with_rewards)
         return rank_cut(singular_values(data, scale), noise_level(data, scale))
 
+    def _trial(self, data: Hankel, rank: int, most: int) -> LinearModel:
+        if self.progress is not None:
+            self.progress(f"rank {rank} of {most}")
+        return self._model(data, rank)
+
     def _model(self, data: Hankel, rank: int) -> LinearModel:
         plain = "plain" if self.weighting == "plain" else "scaled"
         scale = scales(data, plain, self._with_rewards)
         stationary = self.starts == "stationary"
         estimate = weighted_parameters if self.weighting == "variance" else spectral_parameters
         parameters = estimate(data, rank, scale, stationary)
-        how: dict[str, Any] = {
-            "estimator": type(self).__name__,
-            "windows": data.samples,
-            **self.get_params(),
-        }
         return learned_model(
             parameters,
             data.plan.action_names,
@@ -145,8 +152,32 @@ class SpectralRPSR(Estimator):
             kind=self._kind,
             name=self.name,
             discount=self.discount,
-            provenance=how,
+            provenance=provenance(self, data),
         )
+
+
+def provenance(estimator: Estimator, data: Hankel) -> dict[str, Any]:
+    """Where a model came from, in words and numbers: by what, from how much, with what settings."""
+    settings = estimator.get_params()
+    settings.pop("progress")
+    return {"estimator": type(estimator).__name__, "windows": data.samples, **settings}
+
+
+@dataclass(frozen=True)
+class _Told:
+    """The chunks of a log, with a word on each as it is begun."""
+
+    chunks: Iterable[Trajectories]
+    progress: Callable[[str], None] | None
+    what: str
+
+    def __iter__(self) -> Iterator[Trajectories]:
+        steps = 0
+        for chunk in self.chunks:
+            if self.progress is not None:
+                self.progress(f"{self.what}, from step {steps:,}")
+            yield chunk
+            steps += chunk.steps
 
 
 @dataclass(kw_only=True, eq=False)

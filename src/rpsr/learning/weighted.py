@@ -5,16 +5,24 @@ singular vectors. Then, for each pair, the columns of P_ao are written in the ba
 least squares, Z_ao, which comes with the precision of each column, and the operator is the
 generalised least-squares solution of Z_ao = B_ao A.
 
+That is done twice. At first V comes from counts, and cells that came out small by chance weigh too
+much; then V comes from what the first model says of every cell (Neyman's and Pearson's chi-square).
+In the end states are read in coordinates in which histories spread alike in all directions, since
+what makes a model of parameters changes them as little as it can, by those coordinates.
+
 Reference: M. Thon, H. Jaeger. Links between multiplicity automata, observable operator models and
 predictive state representations. JMLR 2015.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import numpy as np
 
-from rpsr.io.records import Floats
-from rpsr.learning.moments_hankel import Hankel
+from rpsr.io.records import Bools, Floats
+from rpsr.learning.moments_hankel import Hankel, reweighted
 from rpsr.learning.spectral_fit import Parameters, Scales, spectral_basis, start_feature
 
 SWEEPS = 100
@@ -64,29 +72,39 @@ def low_rank(
     return basis, factor
 
 
+@dataclass(frozen=True, eq=False)
+class _Factors:
+    """B (I, n), A (n, H) and operators (A * O, n, n), in scaled coordinates."""
+
+    basis: Floats
+    factor: Floats
+    blocks: Floats
+
+    def balanced(self) -> _Factors:
+        """The same, in coordinates in which B and A weigh each direction the same."""
+        u, s, v = np.linalg.svd(self.factor, full_matrices=False)
+        root = np.sqrt(s)
+        into, back = (u / root).T, u * root
+        return _Factors(self.basis @ back, root[:, None] * v, into @ self.blocks @ back)
+
+    def slices(self) -> Iterator[Floats]:
+        """What they say of each slice of the expectations, (I, H) each."""
+        yield self.basis @ self.factor
+        for block in self.blocks:
+            yield self.basis @ (block @ self.factor)
+
+
 def weighted_parameters(
     data: Hankel, rank: int, scale: Scales, stationary: bool = False
 ) -> Parameters:
     """The variance-weighted estimate of a rank, starting from the scaled one."""
     rows = scale.rows > 0
-    norm = scale.rows[rows]  # weigh and fit in the scaled coordinates: better conditioned
-    columns = scale.columns
-    grid = norm[:, None] * columns
-    matrix = data.values[0][rows] * grid
-    weights = 1 / (data.variances[0][rows] * grid**2)
-    basis = spectral_basis(data, rank, scale)[rows]
-    basis, factor = low_rank(matrix, weights, basis)
-    n = basis.shape[1]
-    gram = (factor.T[:, :, None] * factor.T[:, None, :]).reshape(-1, n * n)  # (H, n * n)
-    blocks = np.empty((data.plan.n_pairs, n, n))
-    for pair in range(data.plan.n_pairs):
-        seen = data.values[1 + pair][rows] * grid
-        trust = 1 / (data.variances[1 + pair][rows] * grid**2)
-        moved, precision = weighted_columns(basis, seen, trust)
-        blocks[pair] = _operator(factor, gram, moved, precision)
-    n_actions = len(data.plan.action_names)
-    first = start_feature(data, stationary)
-    feature = data.values[0, 0]
+    grid = scale.rows[rows, None] * scale.columns  # scaled coordinates are better conditioned
+    first = _factors(data, rows, grid, spectral_basis(data, rank, scale)[rows])
+    data = reweighted(data, (part / grid for part in first.slices()), rows)
+    found = _factors(data, rows, grid, first.basis).balanced()
+    factor, columns = found.factor, scale.columns
+    feature = data.features
     known = 1 / data.variances[0, 0]
     normalizer = _row(factor, feature * columns, known / columns**2)
     rewards = [
@@ -97,13 +115,30 @@ def weighted_parameters(
         )
         for intent in data.immediate
     ]
-    start = factor[:, first] / columns[first] / feature[first]
+    start = start_feature(data, stationary)
+    n_actions, n = len(data.plan.action_names), len(factor)
     return Parameters(
-        operators=blocks.transpose(0, 2, 1).reshape(n_actions, -1, n, n),
-        start=start,
+        operators=found.blocks.transpose(0, 2, 1).reshape(n_actions, -1, n, n),
+        start=factor[:, start] / columns[start] / feature[start],
         normalizer=normalizer,
         rewards=np.array(rewards).T * data.plan.scale,
     )
+
+
+def _factors(data: Hankel, rows: Bools, grid: Floats, basis: Floats) -> _Factors:
+    """Both steps of the fit, for the intents of some rows, from a first basis."""
+    matrix = data.values[0][rows] * grid
+    weights = 1 / (data.variances[0][rows] * grid**2)
+    basis, factor = low_rank(matrix, weights, basis)
+    n = basis.shape[1]
+    gram = (factor.T[:, :, None] * factor.T[:, None, :]).reshape(-1, n * n)  # (H, n * n)
+    blocks = np.empty((data.plan.n_pairs, n, n))
+    for pair in range(data.plan.n_pairs):
+        seen = data.values[1 + pair][rows] * grid
+        trust = 1 / (data.variances[1 + pair][rows] * grid**2)
+        moved, precision = weighted_columns(basis, seen, trust)
+        blocks[pair] = _operator(factor, gram, moved, precision)
+    return _Factors(basis, factor, blocks)
 
 
 def _operator(factor: Floats, gram: Floats, moved: Floats, precision: Floats) -> Floats:
