@@ -24,7 +24,7 @@ import numpy as np
 
 from rpsr.errors import InputError
 from rpsr.io.records import Floats
-from rpsr.learning.base import Estimator, Logs, Resampled
+from rpsr.learning.base import FEW, Estimator, Logs, Resampled
 from rpsr.learning.discovery_core import (
     CoreIndices,
     grown_core,
@@ -97,7 +97,7 @@ class DiscoveredRPSR(Estimator):
         self.overlap_ = first.overlap_
         data = first.hankel_
         if self.algorithm == "reset":
-            if not data.has_starts:
+            if data.starts == 0:
                 raise InputError("algorithm 'reset' needs episodes that start")
             data = hankel(Moments.of(chunks_of(trajectories), replace(data.plan, anchored=True)))
         self.fit_hankel(data, first.rank_)
@@ -148,7 +148,7 @@ class DiscoveredRPSR(Estimator):
             right = np.zeros((data.values.shape[2], n))
             right[list(choice.histories), np.arange(n)] = scale.columns[list(choice.histories)]
         k = right @ np.linalg.pinv(select @ data.values[0] @ right)
-        parameters = assemble(data, select, k, stationary=not data.has_starts)
+        parameters = assemble(data, select, k, stationary=data.starts < FEW)
         units = [1.0 if row < data.n_tests else data.plan.scale for row in rows]
         model = learned_model(
             parameters,

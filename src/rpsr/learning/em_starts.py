@@ -19,6 +19,7 @@ from rpsr.learning.em_steps import Encoded, FittedPOMDP, Prior, maximise
 
 VISITS = 20.0  # how many imagined visits a random start is made of, per state and action
 SHARES = 16  # parts into which continuous rewards of an action are divided for a start
+SIGHTS = 24  # the most frequent ones, of which each pair is tried for remembering
 UNLIKELY = 0.05  # of a sighted state's other observations
 SMOOTHING = Prior(0.5)  # added to the counts of a start that remembers, so that EM can leave it
 
@@ -91,7 +92,9 @@ def worth_remembering(log: Encoded, most: int) -> list[Memory]:
     values, kinds = np.unique(rewards, return_inverse=True)
     outcomes = log.steps[:, 1] * len(values) + kinds.reshape(-1)
     scored: list[tuple[float, Memory]] = []
-    for pair in combinations(np.unique(log.steps[:, 1]).tolist(), 2):
+    sights, times = np.unique(log.steps[:, 1], return_counts=True)
+    common = np.sort(sights[np.argsort(-times, kind="stable")[:SIGHTS]])
+    for pair in combinations(common.tolist(), 2):
         for forgets in (False, True):
             memory = Memory(pair, forgets)
             before, _, _ = _labelled(log, memory)

@@ -77,14 +77,16 @@ def psr_enough(
     tolerance: the share that does not matter. repeats: bootstrap samples for the interval.
     """
     survey = Survey.of(chunks_of(trajectories), max(tests, histories))
-    plan = WindowPlan.of(survey, tests=tests, histories=histories, policy=policy, cells=CELLS)
+    plan = WindowPlan.of(
+        survey, tests=tests, histories=histories, policy=policy, cells=CELLS, operators=False
+    )
     groups = [Moments(plan) for _ in range(GROUPS)]
     for group, part in pieces(trajectories, GROUPS):
         groups[group].add(part)
     if min(group.windows for group in groups) == 0:
         raise TooShort(f"the log is too short: expected at least {GROUPS} episodes or stretches")
     parts = np.arange(GROUPS).reshape(-1, 4).T  # four quarters of the log
-    whole = hankel(_total(groups, np.arange(GROUPS)), operators=False)
+    whole = hankel(_total(groups, np.arange(GROUPS)))
     scale = scales(whole, "scaled", rewards=False)
     psr_rank = rank_cut(singular_values(whole, scale), noise_level(whole, scale))
     scale = scales(whole, "scaled")
@@ -130,8 +132,8 @@ def _shares(groups: list[Moments], parts: Ints, scale: Scales, rank: int) -> tup
 
     parts (4, k): the groups of the four quarters of the log.
     """
-    quarters = [hankel(_total(groups, part), operators=False) for part in parts]
-    halves = [hankel(_total(groups, parts[k : k + 2].ravel()), operators=False) for k in (0, 2)]
+    quarters = [hankel(_total(groups, part)) for part in parts]
+    halves = [hankel(_total(groups, parts[k : k + 2].ravel())) for k in (0, 2)]
     found = [
         _missed(halves[0], (quarters[2], quarters[3]), scale, rank),
         _missed(halves[1], (quarters[0], quarters[1]), scale, rank),

@@ -133,6 +133,7 @@ class Moments:
             "scale": plan.scale,
             "policy": plan.policy,
             "anchored": plan.anchored,
+            "operators": plan.operators,
             "windows": self.windows,
             "smallest": self.smallest,
         }
@@ -160,6 +161,7 @@ class Moments:
                 str(header["policy"]),
                 tables or None,
                 bool(header["anchored"]),
+                bool(header["operators"]),
             )
             moments = Moments(plan)
             moments.nodes[:] = arrays["nodes"]
@@ -180,7 +182,7 @@ def same_plan(a: WindowPlan, b: WindowPlan) -> bool:
     if a is b:
         return True
     fields = ("action_names", "observation_names", "tests", "reward_tests", "histories")
-    fields += ("scale", "policy", "anchored")
+    fields += ("scale", "policy", "anchored", "operators")
     if any(getattr(a, field) != getattr(b, field) for field in fields):
         return False
     tables = (a.policies or (), b.policies or ())

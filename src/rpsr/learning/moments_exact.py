@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from rpsr.io.records import Floats
-from rpsr.learning.moments_hankel import Hankel, gather, heads_of
+from rpsr.learning.moments_hankel import Hankel, gather
 from rpsr.learning.moments_plan import WindowPlan
 from rpsr.models import LinearModel
 
@@ -47,7 +47,6 @@ def exact_hankel(model: LinearModel, plan: WindowPlan, steps: int, samples: floa
         p[node] = values[:, 0]
         if plan.rows[node] >= 0:
             r[plan.rows[node]] = values[:, 1:].T
-    heads = heads_of(plan)
     lengths = np.array([len(word) for word in plan.nodes], dtype=np.float64)
     v = (p * n_actions ** lengths[:, None] + 1 / samples) / samples
     at = plan.rows >= 0
@@ -55,8 +54,8 @@ def exact_hankel(model: LinearModel, plan: WindowPlan, steps: int, samples: floa
     counts = samples * p[at] / n_actions ** (lengths[at, None] + 1)
     return Hankel(
         plan,
-        gather(plan, p, r, heads),
-        gather(plan, v, vr, heads),
+        gather(plan, p, r),
+        gather(plan, v, vr),
         samples,
         np.repeat(counts[:, None], n_actions, axis=1),
         np.ones_like(r),

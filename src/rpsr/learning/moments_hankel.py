@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rpsr.errors import InputError
 from rpsr.io.records import Bools, Floats
 from rpsr.learning.moments import Moments
 from rpsr.learning.moments_kernels import (
@@ -77,14 +78,16 @@ class Hankel:
         return self.values[0, 0]
 
     @property
-    def has_starts(self) -> bool:
-        """Whether any window began an episode."""
-        return bool(self.features[1] > 0)
+    def starts(self) -> float:
+        """How many windows began an episode."""
+        return float(self.features[1] * self.samples)
 
 
-def hankel(moments: Moments, *, operators: bool = True) -> Hankel:
-    """The expectations that moments estimate; without those for operators, slice 0 alone."""
-    plan, windows = moments.plan, max(moments.windows, 1)
+def hankel(moments: Moments) -> Hankel:
+    """The expectations that moments estimate; where the plan has no operators, slice 0 alone."""
+    plan, windows = moments.plan, moments.windows
+    if windows == 0:
+        raise InputError(f"the log is too short: no episode has {plan.depth + 1} steps")
     nodes = moments.nodes / UNIT
     weight = moments.stats[..., WEIGHT] / UNIT
     reward = moments.stats[..., REWARD] / UNIT
@@ -95,8 +98,7 @@ def hankel(moments: Moments, *, operators: bool = True) -> Hankel:
 
     p = np.zeros_like(nodes)  # (U, H)
     p[0] = nodes[0] / windows
-    needed = set(plan.nodes if operators else (*plan.tests, *plan.reward_tests))
-    words = [word for word in plan.nodes if word in needed]  # shorter ones first
+    words = list(plan.nodes)  # shorter ones first
     for word in words[1:]:
         node, parent = plan.nodes[word], plan.nodes[word[:-1]]
         below = weight[plan.rows[parent], word[-1] // n_observations]
@@ -113,8 +115,7 @@ def hankel(moments: Moments, *, operators: bool = True) -> Hankel:
     at = np.flatnonzero(plan.rows >= 0)  # the words with sums by action, in the order of those
     samples = _Samples(plan, float(windows), count, spreads)
     v, vr = samples.variances(p, mean, words, PSEUDO)
-    heads = heads_of(plan, operators)
-    values, variances = gather(plan, p, p[at, None] * mean, heads), gather(plan, v, vr, heads)
+    values, variances = gather(plan, p, p[at, None] * mean), gather(plan, v, vr)
     return Hankel(plan, values, variances, float(windows), count, spreads)
 
 
@@ -169,11 +170,10 @@ def reweighted(data: Hankel, fitted: Iterable[Floats], rows: Bools) -> Hankel:
     it speaks of. Others keep their variances.
     """
     plan = data.plan
-    heads = heads_of(plan)
     p = np.zeros((len(plan.nodes), plan.features))
     r = np.zeros_like(data.counts)
     said = np.zeros_like(data.values[0])
-    for head, part in reversed(list(zip(heads, fitted, strict=True))):  # tests alone come last
+    for head, part in reversed(list(zip(plan.heads, fitted, strict=True))):  # tests alone come last
         said[rows] = part
         scatter(plan, said, p, r, head)
     p = np.maximum(p, 0.0)
@@ -182,7 +182,7 @@ def reweighted(data: Hankel, fitted: Iterable[Floats], rows: Bools) -> Hankel:
     means = np.clip(_ratio(r, np.broadcast_to(p[at, None], r.shape), 0.0), -1.0, 1.0)
     samples = _Samples(plan, data.samples, data.counts, data.spreads)
     v, vr = samples.variances(p, means, plan.nodes, FITTED_PSEUDO)
-    variances = np.where(rows[:, None], gather(plan, v, vr, heads), data.variances)
+    variances = np.where(rows[:, None], gather(plan, v, vr), data.variances)
     return replace(data, variances=variances)
 
 
@@ -191,15 +191,12 @@ def _ratio(above: Floats, below: Floats, otherwise: Floats | float) -> Floats:
     return np.divide(above, below, out=out, where=below > 0)
 
 
-def heads_of(plan: WindowPlan, operators: bool = True) -> list[Word]:
-    """Nothing, then each pair: what may come before an intent."""
-    return [(), *((pair,) for pair in range(plan.n_pairs if operators else 0))]
-
-
-def gather(plan: WindowPlan, tests: Floats, rewards: Floats, heads: list[Word]) -> Floats:
+def gather(plan: WindowPlan, tests: Floats, rewards: Floats) -> Floats:
     """(U, H) by word and (Z, A, H) by word and action, as (heads, I, H)."""
-    words = np.array([[plan.nodes[head + test] for test in plan.tests] for head in heads])
-    paid = np.array([[plan.nodes[head + test] for test in plan.reward_tests] for head in heads])
+    words = np.array([[plan.nodes[head + test] for test in plan.tests] for head in plan.heads])
+    paid = np.array(
+        [[plan.nodes[head + test] for test in plan.reward_tests] for head in plan.heads]
+    )
     parts = [tests[words], *(rewards[plan.rows[paid], a] for a in range(rewards.shape[1]))]
     return np.concatenate(parts, axis=1)
 

@@ -17,7 +17,7 @@ import numpy as np
 from rpsr.errors import InputError
 from rpsr.io.records import Floats, Ints
 from rpsr.learning.moments_kernels import count_contexts
-from rpsr.learning.propensities import Overlap, propensities, shrunk_policy
+from rpsr.learning.propensities import NO_PROPENSITIES, Overlap, propensities, shrunk_policy
 from rpsr.logs import Trajectories
 
 Word = tuple[int, ...]  # pairs a * O + o
@@ -156,7 +156,7 @@ class WindowPlan:
     histories: words, closed under suffixes; features are a constant, the start, and these.
     scale: a power of two no smaller than any reward. policies: tables of `shrunk_policy`, for
     policy 'estimated'. anchored: whether a history is all that happened since the start, rather
-    than the last that happened.
+    than the last that happened. operators: whether each test is counted after each pair, too.
     """
 
     action_names: tuple[str, ...]
@@ -168,6 +168,7 @@ class WindowPlan:
     policy: str = "blind"
     policies: tuple[Floats, ...] | None = None
     anchored: bool = False
+    operators: bool = True
 
     @staticmethod
     def of(
@@ -179,6 +180,7 @@ class WindowPlan:
         max_histories: int = 400,
         cells: int = CELLS,
         anchored: bool = False,
+        operators: bool = True,
     ) -> WindowPlan:
         """The plan for a surveyed log: tests and histories of up to so many pairs.
 
@@ -187,18 +189,24 @@ class WindowPlan:
         if policy not in POLICIES:
             raise InputError(f"policy: read {policy!r}, expected one of {', '.join(POLICIES)}")
         if policy == "logged" and not survey.has_propensities:
-            raise InputError("the log has no propensities: use policy='estimated' or 'blind'")
+            raise InputError(NO_PROPENSITIES)
         if not survey.has_rewards:
             raise InputError("the log has no rewards: there is nothing to predict them from")
-        past = _closed(survey.frequent(histories, max_histories), max_histories, slice(1, None))
         n_actions = len(survey.action_names)
         n_pairs = n_actions * len(survey.observation_names)
         # Half of the memory is for tests, of which each is counted after every pair, half for the
-        # four sums of every action and history after those that are intents with a reward.
-        most = int(cells / 2 / (n_pairs * (len(past) + 1)))
-        future = _closed(survey.frequent(tests, most), max(most, 1 + n_pairs), slice(None, -1))
-        paid = max(int(most / (4 * n_actions)), 1)
-        rewarded = _closed(survey.frequent(tests, paid), max(paid, 1 + n_pairs), slice(None, -1))
+        # four sums of every action and history after those that are intents with a reward. Where
+        # pairs are many, histories leave room for a test of each, or at least for as many tests.
+        room = cells / 2 / n_pairs
+        longest = min(max_histories, int(max(room / (2 + n_pairs), np.sqrt(room), 2)))
+        past = _closed(survey.frequent(histories, longest), longest, slice(1, None))
+        features = len(past) + 1
+        most = max(int(min(room / features, cells / n_pairs**2)), 2)
+        future = _closed(survey.frequent(tests, most), most, slice(None, -1))
+        paid = max(int(most / (4 * n_actions)), min(most, 1 + n_pairs))
+        after = n_pairs if operators else 1
+        paid = max(min(paid, int(cells / (2 * n_actions * after * features))), 1)
+        rewarded = _closed(survey.frequent(tests, paid), paid, slice(None, -1))
         largest = survey.largest_reward
         return WindowPlan(
             survey.action_names,
@@ -210,6 +218,7 @@ class WindowPlan:
             policy=policy,
             policies=survey.policy if policy == "estimated" else None,
             anchored=anchored,
+            operators=operators,
         )
 
     @property
@@ -223,18 +232,22 @@ class WindowPlan:
         return len(self.histories) + 1
 
     @cached_property
+    def heads(self) -> tuple[Word, ...]:
+        """Nothing, then, for operators, each pair: what may come before a test."""
+        return ((), *((pair,) for pair in range(self.n_pairs if self.operators else 0)))
+
+    @cached_property
     def nodes(self) -> dict[Word, int]:
-        """Every word whose windows are counted: the tests, and each of them after each pair."""
-        words = set(self.tests)
-        words |= {(pair, *word) for word in self.tests for pair in range(self.n_pairs)}
+        """Every word whose windows are counted: the tests, and each of them after each head."""
+        words = {head + word for head in self.heads for word in self.tests}
         ordered = sorted(words, key=lambda word: (len(word), word))
         return {word: node for node, word in enumerate(ordered)}
 
     @cached_property
     def rows(self) -> Ints:
         """Of each word, the row of its sums by action, or -1 if it needs none, (U,)."""
-        needed = {word[:-1] for word in self.nodes if word} | set(self.reward_tests)
-        needed |= {(pair, *word) for word in self.reward_tests for pair in range(self.n_pairs)}
+        needed = {word[:-1] for word in self.nodes if word}
+        needed |= {head + word for head in self.heads for word in self.reward_tests}
         rows = np.full(len(self.nodes), -1, dtype=np.int64)
         rows[sorted(self.nodes[word] for word in needed)] = np.arange(len(needed))
         return rows

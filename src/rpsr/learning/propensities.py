@@ -21,6 +21,7 @@ from rpsr.io.records import Floats, Ints
 from rpsr.logs import Trajectories
 
 SHRINKAGE = 8.0  # how many counts the shorter context is worth
+NO_PROPENSITIES = "the log has no propensities: policy logged needs them, estimated does not"
 COMMON = 10  # a context is common if it came so many times for every action
 
 
@@ -90,7 +91,7 @@ def propensities(
         return np.full(log.steps, 1.0 / max(n_actions, 1))
     if policy == "logged":
         if log.propensities is None:
-            raise InputError("the log has no propensities: use policy='estimated' or 'blind'")
+            raise InputError(NO_PROPENSITIES)
         return log.propensities
     if tables is None:
         raise InputError("estimated propensities need the counts of a survey")

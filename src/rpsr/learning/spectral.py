@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from rpsr.errors import InputError
 from rpsr.io.records import Floats
-from rpsr.learning.base import Estimator, Logs, Part
+from rpsr.learning.base import FEW, Estimator, Logs, Part
 from rpsr.learning.learned import chunks_of, learned_model
 from rpsr.learning.moments import Moments
 from rpsr.learning.moments_hankel import Hankel, hankel
@@ -23,6 +23,7 @@ from rpsr.models import LinearModel
 
 Weighting = Literal["plain", "scaled", "variance"]
 Policy = Literal["logged", "estimated", "blind"]
+Starts = Literal["auto", "episodic", "stationary"]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -31,9 +32,10 @@ class SpectralRPSR(Estimator):
 
     rank: the dimension, or 'auto'. weighting: of the cells, 'plain', 'scaled' (rows and columns by
     their typical error) or 'variance' (every cell by its own). policy: how actions were chosen.
-    tests, histories: the longest, in pairs. starts: 'episodic', or 'stationary' for one long
-    recording whose beginning is no different. discount, name: of the model. max_histories, cells:
-    bounds on memory, see `WindowPlan.of`. progress: told in words what is being done.
+    tests, histories: the longest, in pairs. starts: 'episodic', 'stationary' for one long
+    recording whose beginning is no different, or 'auto', by whether episodes are few. discount,
+    name: of the model. max_histories, cells: bounds on memory, see `WindowPlan.of`. progress: told
+    in words what is being done.
 
     Fitted: `model_`, `rank_`, `singular_values_`, `noise_level_`, `overlap_`, `trials_` (what each
     rank was worth, where it was chosen), `hankel_`, `plan_`.
@@ -47,7 +49,7 @@ class SpectralRPSR(Estimator):
     policy: Policy = "estimated"
     tests: int = 2
     histories: int = 3
-    starts: Literal["episodic", "stationary"] = "episodic"
+    starts: Starts = "auto"
     discount: float | None = None
     name: str = "log"
     max_histories: int = 400
@@ -104,14 +106,12 @@ class SpectralRPSR(Estimator):
         return self
 
     def _check(self) -> None:
-        choices = {"weighting": Weighting, "policy": Policy}
+        choices = {"weighting": Weighting, "policy": Policy, "starts": Starts}
         for name, allowed in choices.items():
             read = getattr(self, name)
             if read not in allowed.__args__:
                 expected = ", ".join(allowed.__args__)
                 raise InputError(f"{name}: read {read!r}, expected one of {expected}")
-        if self.starts not in ("episodic", "stationary"):
-            raise InputError(f"starts: read {self.starts!r}, expected episodic or stationary")
         if self.rank != "auto" and self.rank < 1:
             raise InputError(f"rank: read {self.rank!r}, expected 'auto' or a number from 1")
         for name in ("tests", "histories"):
@@ -142,7 +142,7 @@ class SpectralRPSR(Estimator):
     def _model(self, data: Hankel, rank: int) -> LinearModel:
         plain = "plain" if self.weighting == "plain" else "scaled"
         scale = scales(data, plain, self._with_rewards)
-        stationary = self.starts == "stationary"
+        stationary = data.starts < FEW if self.starts == "auto" else self.starts == "stationary"
         estimate = weighted_parameters if self.weighting == "variance" else spectral_parameters
         parameters = estimate(data, rank, scale, stationary)
         return learned_model(
@@ -193,6 +193,6 @@ class SpectralPSR(SpectralRPSR):
 
 
 BLIND = (
-    "policy='blind' takes actions as chosen uniformly, whatever came before; if they were not, the "
-    "model is wrong and more data does not cure it: log propensities, or use policy='estimated'"
+    "policy blind takes actions as chosen uniformly, whatever came before; if they were not, the "
+    "model is wrong and more data does not cure it: log propensities, or let them be estimated"
 )

@@ -105,4 +105,4 @@ def assemble(data: Hankel, c: Floats, k: Floats, stationary: bool) -> Parameters
 
 def start_feature(data: Hankel, stationary: bool) -> int:
     """The history feature whose mean future is that of the start state."""
-    return 0 if stationary or not data.has_starts else 1
+    return 0 if stationary or data.starts == 0 else 1
