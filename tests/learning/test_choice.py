@@ -10,7 +10,7 @@ import rpsr
 from rpsr.errors import InputError
 from rpsr.evaluation import StochasticController, exact_return, open_policy, simulate
 from rpsr.learning import EMRPSR, LastKTable, bootstrap, choose
-from rpsr.learning.choice import advance, trial
+from rpsr.learning.choice import trial
 from rpsr.learning.off_policy import off_policy_value
 from rpsr.logs import Trajectories
 from rpsr.models.renaming import renamed
@@ -50,13 +50,6 @@ def test_the_highest_mean_over_models_is_chosen(tiger, log):
     assert all(option.off_policy.low <= option.off_policy.high for option in choice.options)
     with pytest.raises(InputError, match="at least one"):
         choose([])
-
-
-def test_an_impossible_observation_tells_nothing(tiger):
-    sure = rpsr.load_pomdp("tiger:accuracy=1").belief_model()
-    state = sure.update(sure.start, "listen", 0)
-    moved = advance(sure, state[None], np.array([0]), np.array([1]))
-    np.testing.assert_allclose(moved[0], state, atol=1e-12)
 
 
 def test_models_of_resampled_logs_differ_and_can_be_had_again(log):

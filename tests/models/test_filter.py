@@ -1,6 +1,7 @@
 """A filter on a model that is wrong: it goes on, and what it says are probabilities."""
 
 from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rpsr import domains
-from rpsr.models import DenseOperators, LinearModel, RobustFilter, Unknown
+from rpsr.errors import ImpossibleObservation
+from rpsr.models import DenseOperators, LinearModel, RobustBatch, RobustFilter, Unknown
 from rpsr.models.filter import clipped
 
 
@@ -127,3 +129,36 @@ def test_clipping():
     assert clipped(np.array([0.5, -0.1, 0.5])).tolist() == [0.5, 0, 0.5]
     assert clipped(np.array([-1.0, np.nan])).tolist() == [0.5, 0.5]
     assert clipped(np.array([1e308, 1e308])).tolist() == [0.5, 0.5]
+
+
+@given(st.lists(st.floats(-2, 2), min_size=1, max_size=24), st.integers(0, 2**32 - 1))
+def test_histories_in_step_are_filtered_as_one_by_one(numbers, seed):
+    """However wrong the model: each history has the state that its own filter would have."""
+    rng = np.random.default_rng(seed)
+    model = garbage(numbers)
+    n_actions, n_observations, _ = model.operators.shape
+    together = RobustBatch(model, 4)
+    alone = [RobustFilter(model) for _ in range(4)]
+    for _ in range(12):
+        actions = rng.integers(n_actions, size=4)
+        seen = rng.integers(n_observations, size=4)
+        together.update(actions, seen)
+        for each, a, o in zip(alone, actions.tolist(), seen.tolist(), strict=True):
+            each.update(a, o)
+        expected = np.array([each.state for each in alone])
+        np.testing.assert_allclose(together.states, expected, rtol=1e-7, atol=1e-9)
+
+
+def test_a_learned_model_with_corners_survives_the_impossible():
+    belief = domains.build("tiger:accuracy=1").belief_model()
+    learned = replace(belief, provenance={"estimator": "somebody"})
+    assert learned.estimated
+    assert not belief.estimated
+    state = learned.filter()
+    state.update("listen", 0)
+    state.update("listen", 1)  # cannot be, and is the newer news
+    assert np.isfinite(state.state).all()
+    strict = belief.filter()
+    strict.update("listen", 0)
+    with pytest.raises(ImpossibleObservation):
+        strict.update("listen", 1)

@@ -15,7 +15,7 @@ from rpsr.evaluation.stochastic import StochasticController, cumulative
 from rpsr.evaluation.systems import FilteredStates, HiddenStates
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.logs.trajectories import Trajectories
-from rpsr.models.domain import Unknown
+from rpsr.models.filter import RobustBatch
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.policies import AlphaPolicy, Policy, StagedPolicy
@@ -68,13 +68,8 @@ class Job:
 
     @property
     def _batched(self) -> bool:
-        """Whether the states of all episodes can be filtered together.
-
-        Not those of a learned model, whose filter must be able to start again.
-        """
-        policy = self.policy
-        greedy = isinstance(policy, AlphaPolicy | StagedPolicy)
-        return greedy and not isinstance(policy.model.domain, Unknown)
+        """Whether the states of all episodes can be filtered together."""
+        return isinstance(self.policy, AlphaPolicy | StagedPolicy)
 
     def run(self, rng: np.random.Generator, batch: int) -> Log:
         """One block of episodes."""
@@ -84,7 +79,8 @@ class Job:
                 return self._compiled(rng, batch, policy, self.sampler)
             return self._together(rng, batch, _Table(policy))
         if isinstance(policy, AlphaPolicy | StagedPolicy) and self._batched:
-            return self._together(rng, batch, _Filtered(policy))
+            kind = _Robust if policy.model.estimated else _Filtered
+            return self._together(rng, batch, kind(policy))
         asked = _Asked(policy, len(self.system.actions))
         logs = [vars(self._together(rng, 1, asked)) for _ in range(batch)]
         return Log(**{name: np.concatenate([log[name] for log in logs]) for name in logs[0]})
@@ -210,6 +206,24 @@ class _Filtered:
     def update(self, actions: Ints, observations: Ints) -> Bools:
         self._states, possible = advance(self._policy.model, self._states, actions, observations)
         return possible
+
+
+class _Robust:
+    """A greedy policy on an estimated model, for which nothing is impossible."""
+
+    def __init__(self, policy: Greedy) -> None:
+        self._policy = policy
+
+    def begin(self, batch: int) -> None:
+        self._batch = RobustBatch(self._policy.model, batch)
+
+    def act(self, rng: np.random.Generator, step: int) -> tuple[Ints, Floats]:
+        states = self._batch.states
+        return greedy_actions(self._policy, states, step), np.ones(len(states))
+
+    def update(self, actions: Ints, observations: Ints) -> Bools:
+        self._batch.update(actions, observations)
+        return np.ones(len(actions), dtype=np.bool_)
 
 
 class _Asked:

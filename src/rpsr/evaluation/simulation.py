@@ -25,7 +25,6 @@ from rpsr.evaluation.running import Job
 from rpsr.evaluation.stochastic import StochasticController, check_fit
 from rpsr.evaluation.systems import sampler
 from rpsr.logs.trajectories import Trajectories
-from rpsr.models.domain import Unknown
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.models.terminal import final_observations
@@ -164,7 +163,7 @@ def as_table(
         case AlphaPolicy() | StagedPolicy():
             names = policy.model.actions, policy.model.observations
             check_fit(*names, horizon_of(policy), system, steps)
-            if isinstance(policy.model.domain, Unknown):
+            if policy.model.estimated:
                 return None  # what its filter does with the impossible is no table of states
             return tabulate(policy, steps=steps)
         case _:

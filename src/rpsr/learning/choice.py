@@ -16,11 +16,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rpsr.errors import InputError
-from rpsr.io.records import Floats, Ints
+from rpsr.io.records import Floats
 from rpsr.learning.base import Estimator, Resampled, beginning
 from rpsr.learning.learned import Logs
 from rpsr.learning.off_policy import OffPolicyEstimate, off_policy_value
-from rpsr.models.filter import IMPOSSIBLE
+from rpsr.models.filter import RobustBatch
 from rpsr.models.linear import LinearModel
 from rpsr.planning.policies import AlphaPolicy, action_values
 from rpsr.planning.solution import Planner, Solution
@@ -150,41 +150,20 @@ def trial(plan: Solution, system: LinearModel, episodes: int, steps: int, seed: 
     The plan filters on its own model; what it meets is drawn from the system's predictions.
     """
     rng = np.random.default_rng(seed)
-    own = np.repeat(plan.model.start[None], episodes, axis=0)
-    true = np.repeat(system.start[None], episodes, axis=0)
+    own, true = RobustBatch(plan.model, episodes), RobustBatch(system, episodes)
     discount = 1.0 if system.discount is None else system.discount
     total = 0.0
     for step in range(steps):
-        actions = action_values(plan.model, own, plan.vectors).argmax(axis=1)
-        earned = (true @ system.rewards)[np.arange(episodes), actions]
+        actions = action_values(plan.model, own.states, plan.vectors).argmax(axis=1)
+        earned = (true.states @ system.rewards)[np.arange(episodes), actions]
         total += discount**step * float(earned.mean())
-        chances = np.einsum("bn,bno->bo", true, system.emissions[actions]).clip(min=0.0)
+        chances = np.einsum("bn,bno->bo", true.states, system.emissions[actions]).clip(min=0.0)
         drawn = rng.random(episodes) * chances.sum(axis=1)
         seen = (chances.cumsum(axis=1) <= drawn[:, None]).sum(axis=1)
         seen = np.minimum(seen, len(system.observations) - 1)
-        own = advance(plan.model, own, actions, seen)
-        true = advance(system, true, actions, seen)
+        own.update(actions, seen)
+        true.update(actions, seen)
     return total
-
-
-def advance(model: LinearModel, states: Floats, actions: Ints, observations: Ints) -> Floats:
-    """The states after a step each, (B, n) -> (B, n); an impossible observation tells nothing."""
-    following = np.empty_like(states)
-    kinds = actions * len(model.observations) + observations
-    for kind in np.unique(kinds).tolist():
-        rows = np.flatnonzero(kinds == kind)
-        a, o = divmod(kind, len(model.observations))
-        after = model.operators.left(states[rows], a, o)
-        lost = ~(after @ model.normalizer > max(model.rounding, IMPOSSIBLE))
-        if lost.any():
-            blind = [
-                model.operators.left(states[rows[lost]], a, other)
-                for other in range(len(model.observations))
-            ]
-            after[lost] = np.sum(blind, axis=0)
-        mass = after @ model.normalizer
-        following[rows] = after / np.where(np.abs(mass) > IMPOSSIBLE, mass, 1.0)[:, None]
-    return following
 
 
 def bootstrap(

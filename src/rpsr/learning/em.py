@@ -5,7 +5,7 @@ random, with a state's sight decided, and with a sight remembered (`em_starts`);
 size are fitted and then made smaller state by state (`em_merge`), each step of the way down being a
 candidate. Held-out likelihood of observations and rewards chooses, by the rule of one standard
 error: of those that are not clearly worse than the best, the smallest. Those are then fitted to all
-episodes.
+episodes, in the end by likelihood alone: priors find the way and would bias what is found.
 
 Rewards are emissions while learning, and only then: the model that results filters on actions and
 observations. Actions need no propensities as long as they were chosen by what the log shows.
@@ -49,6 +49,7 @@ from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 
 LOST = 3.0  # a way down ends where it is this many standard errors below its best
+NO_PRIOR = 1e-6  # a count so small that it only decides what is never seen
 FEWEST_MERGES = 5  # but not before so many merges
 
 
@@ -80,8 +81,8 @@ class EMRPSR(Estimator):
     sight. prior: the Dirichlet count. rewards: their family, 'auto' meaning categorical where there
     are few values; 'none' learns from observations alone. holdout: the share of episodes kept
     for choosing; keep: how many candidates at most are fitted to everything. probe: how many
-    episodes starts are tried on; probing, fitting, refitting: iterations. seed: of all that is
-    drawn. states: so many and no others, or 'auto', by held-out episodes. enough: how many
+    episodes starts are tried on; probing, fitting, refitting, polishing: iterations. seed: of all
+    that is drawn. states: so many and no others, or 'auto', by held-out episodes. enough: how many
     visits make an action's reward in a state known.
     """
 
@@ -99,6 +100,7 @@ class EMRPSR(Estimator):
     probing: int = 20
     fitting: int = 40
     refitting: int = 30
+    polishing: int = 40
     largest: int = 48
     states: int | Literal["auto"] = "auto"
     enough: float = 20.0
@@ -127,9 +129,8 @@ class EMRPSR(Estimator):
         for start in self._starts(probe, training, rng):
             found += self._way_down(start, training, held_out)
         found = self._allowed(found)
-        sparse = Prior(self.prior, self.sparsity)
         self.candidates_ = tuple(
-            self._candidate(iterate(fitted, log, sparse, self.refitting), trajectories, *told)
+            self._candidate(self._refitted(fitted, log), trajectories, *told)
             for fitted, *told in chosen(found, self.keep)
         )
         how = {"estimator": "EMRPSR", "seed": self.seed}
@@ -141,6 +142,10 @@ class EMRPSR(Estimator):
         self.model_ = self._models[0]
         self.rank_ = self.model_.dimension
         return self
+
+    def _refitted(self, fitted: FittedPOMDP, log: Encoded) -> FittedPOMDP:
+        fitted = iterate(fitted, log, Prior(self.prior, self.sparsity), self.refitting)
+        return iterate(fitted, log, Prior(NO_PRIOR), self.polishing)
 
     def _candidate(
         self,

@@ -1,7 +1,7 @@
 """The POMDP, the linear model that belief, PSR and R-PSR share, and their native file."""
 
 from rpsr.models.domain import Corners, Simplex, Unknown
-from rpsr.models.filter import Filter, RobustFilter
+from rpsr.models.filter import Filter, RobustBatch, RobustFilter
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import DenseOperators, FactoredOperators, Operators, SparseOperators
 from rpsr.models.pomdp import POMDP, Outcomes
@@ -17,6 +17,7 @@ __all__ = [
     "LinearModel",
     "Operators",
     "Outcomes",
+    "RobustBatch",
     "RobustFilter",
     "Simplex",
     "SparseOperators",

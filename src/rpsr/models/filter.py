@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from copy import copy
 from typing import Self
 
 import numpy as np
 
-from rpsr.io.records import Floats
+from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.labels import Label, index_of
 from rpsr.models.linear import LinearModel
 
@@ -133,6 +134,51 @@ class RobustFilter(Filter):
             return None
         after.setflags(write=False)
         return after
+
+
+class RobustBatch:
+    """A `RobustFilter` for each of B histories that go on in step.
+
+    states (B, n): the current ones.
+    """
+
+    def __init__(self, model: LinearModel, batch: int) -> None:
+        self.model = model
+        finite = bool(np.isfinite(model.start).all())
+        self._origin = model.start if finite else np.zeros(model.dimension)
+        self.states: Floats = np.tile(self._origin, (batch, 1))
+        self._recent: deque[tuple[Ints, Ints]] = deque(maxlen=REPLAY)
+
+    def update(self, actions: Ints, observations: Ints) -> None:
+        """Take in one interaction of each history, (B,) and (B,)."""
+        self._recent.append((actions, observations))
+        moved, fine = self._moved(self.states, actions, observations)
+        lost = np.flatnonzero(~fine)
+        if len(lost):
+            again = np.tile(self._origin, (len(lost), 1))
+            for a, o in self._recent:
+                again, _ = self._moved(again, a[lost], o[lost])
+            moved[lost] = again
+        self.states = moved
+
+    def _moved(self, states: Floats, actions: Ints, observations: Ints) -> tuple[Floats, Bools]:
+        """The states one interaction later, (B, n), the origin where there is none; which is so."""
+        model = self.model
+        after = np.empty_like(states)
+        kinds = actions * len(model.observations) + observations
+        with np.errstate(all="ignore"):
+            for kind in np.unique(kinds).tolist():
+                rows = np.flatnonzero(kinds == kind)
+                a, o = divmod(kind, len(model.observations))
+                after[rows] = model.operators.left(states[rows], a, o)
+            mass = after @ model.normalizer
+            after /= mass[:, None]
+            fine = (mass > IMPOSSIBLE) & (
+                np.abs(after).max(axis=1, initial=0.0)
+                <= LARGEST * (1 + float(np.abs(self._origin).max(initial=0.0)))
+            )
+        after[~fine] = self._origin
+        return after, fine
 
 
 REPLAY = 5  # interactions

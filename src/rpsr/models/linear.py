@@ -124,12 +124,16 @@ class LinearModel:
     def filter(self) -> Filter:
         """A filter that keeps the state as interactions come in.
 
-        That of a model whose domain is unknown, as of a learned one, survives what it thinks
-        impossible (`RobustFilter`).
+        That of an estimated model survives what it thinks impossible (`RobustFilter`).
         """
         from rpsr.models.filter import Filter, RobustFilter
 
-        return RobustFilter(self) if isinstance(self.domain, Unknown) else Filter(self)
+        return RobustFilter(self) if self.estimated else Filter(self)
+
+    @property
+    def estimated(self) -> bool:
+        """Whether the model was learned from data, so that what it says may be wrong."""
+        return isinstance(self.domain, Unknown) or "estimator" in self.provenance
 
     def with_discount(self, discount: Fraction | float | str | None) -> LinearModel:
         """The same model under another discount, within [0, 1]."""
