@@ -3,6 +3,7 @@
     python benchmarks/learning.py --prediction [--steps N...] [--runs N] [--corpus DIR] [-o FILE]
     python benchmarks/learning.py --consistency [--figure FILE] [-o FILE]
     python benchmarks/learning.py --speed
+    python benchmarks/learning.py --memory [--steps N...]
 
 --prediction: one trajectory of random actions; mean squared error, an observation and step, of the
 one-step predictions on a fresh trajectory of 50,000 steps against the true model's (its first 500
@@ -18,6 +19,9 @@ The bridge is not a built-in domain: it needs the folder of the classic files.
 -o writes the numbers behind both as JSON, what the documentation shows.
 
 --speed: seconds on this machine from a log of a million steps in memory to a model of rank 20.
+
+--memory: the most memory that a process took which learned from a folder of logs, streamed, beside
+what one takes that only learns from a single short file: it should not grow with the log.
 """
 
 from __future__ import annotations
@@ -28,7 +32,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one core
 
 import argparse
 import json
+import subprocess
+import sys
+import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +46,7 @@ from numba import njit
 
 from rpsr import POMDP
 from rpsr.learning import SpectralPSR, SpectralRPSR, filtered
-from rpsr.logs import Trajectories
+from rpsr.logs import Trajectories, write_logs
 from rpsr.report.style import COLOURS, COLUMN, DASHES, INK, MARKERS, new_figure, styled
 from rpsr.sources import load_pomdp
 
@@ -206,9 +214,34 @@ def speed(args: argparse.Namespace) -> None:
             print(f"{name:10} {weighting:10} {times[-1]:6.2f} s", flush=True)
 
 
+LEARN = """
+import resource, sys
+from rpsr.learning import SpectralRPSR
+from rpsr.logs import stream_logs
+SpectralRPSR(rank=9).fit(stream_logs(sys.argv[1]))
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+def memory(args: argparse.Namespace) -> None:
+    """Megabytes of a process that learns from a streamed log, by the log's length."""
+    model = load_pomdp("loadunload")
+    for steps in args.steps:
+        with tempfile.TemporaryDirectory() as folder:
+            for part in range(10):
+                log = trajectory(model, steps // 10, part)
+                cut = np.arange(0, log.steps + 1, 100)
+                episodes = replace(log, offsets=cut, terminated=np.zeros(len(cut) - 1, dtype=bool))
+                write_logs(episodes, Path(folder) / f"{part}.jsonl")
+            size = sum(file.stat().st_size for file in Path(folder).iterdir()) / 2**20
+            command = [sys.executable, "-c", LEARN, folder]
+            used = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+            print(f"{steps:>9} steps, {size:7.1f} MB of files: {used.strip()} MB", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    for name in ("prediction", "consistency", "speed"):
+    for name in ("prediction", "consistency", "speed", "memory"):
         parser.add_argument(f"--{name}", action="store_true")
     parser.add_argument("--steps", type=int, nargs="+", default=[10**4, 10**5, 10**6])
     parser.add_argument("--runs", type=int, default=3)
@@ -217,7 +250,7 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path)
     args = parser.parse_args()
     numbers = {}
-    for job in (prediction, consistency, speed):
+    for job in (prediction, consistency, speed, memory):
         if getattr(args, job.__name__):
             numbers |= job(args) or {}
     if args.output:
