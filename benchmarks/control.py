@@ -114,13 +114,13 @@ def learned(rival, log, seed):
 def plan(model):
     """A policy for a model: exact where its states are finitely many and known."""
     if model.kind == "last-k":
-        return AlphaPolicy(model, np.array([_context_values(model)]))
+        return contexts_controller(model)
     solution = solve(model, planner_by_name("pbvi", seed=0))
     return AlphaPolicy(model, solution.vectors)
 
 
-def _context_values(model):
-    """The value of every context: a finite problem, by value iteration."""
+def contexts_controller(model):
+    """The best action in every context, a finite problem, by value iteration."""
     n_actions, n_observations, n = model.operators.shape
     values = np.zeros(n)
     for _ in range(400):
@@ -132,7 +132,17 @@ def _context_values(model):
         if np.abs(following - values).max() < 1e-9:
             break
         values = following
-    return values
+    successors = np.empty((n, n_actions, n_observations), dtype=np.int64)
+    for a in range(n_actions):
+        for o in range(n_observations):
+            successors[:, a, o] = model.operators.matrix(a, o).argmax(axis=1)
+    return StochasticController(
+        model.actions,
+        model.observations,
+        np.eye(n_actions)[ahead.argmax(axis=1)],
+        successors,
+        int(model.start.argmax()),
+    )
 
 
 def earned(pomdp, policy):
