@@ -89,6 +89,18 @@ def test_a_table_needs_rewards():
         LastKTable().fit(Trajectories(("a",), ("x",), [0], [0], [0, 1], [False]))
 
 
+def test_a_table_is_judged_by_episodes_without_rewards_and_keeps_a_pair_at_least(tiger):
+    log = uniform(tiger, 20, 5)
+    table = LastKTable(k=2).fit(log)
+    blank = table.judge(replace(log, rewards=None))
+    assert blank.reward_rmse is None
+    assert blank.loglik == table.judge(log).loglik
+    with pytest.raises(InputError, match="k: read 0, expected 'auto' or a number from 1"):
+        LastKTable(k=0).fit(log)
+    with pytest.raises(InputError, match="no steps"):
+        LastKTable().fit(log.select(np.zeros(0, dtype=int)))
+
+
 def test_off_policy_weights_are_those_of_the_definition(tiger):
     """Over all histories of two steps, weighted by their probability, the estimate is exact."""
     model = tiger.belief_model()

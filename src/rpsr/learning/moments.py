@@ -82,11 +82,10 @@ class Moments:
             raise InputError("the log has no rewards")
         if np.abs(log.rewards).max(initial=0.0) > plan.scale:
             raise InputError(f"rewards: read one beyond the plan's largest, {plan.scale:g}")
-        chances = plan.weights(log)
-        self.smallest = min(
-            self.smallest, float(1 / (chances.max(initial=0.0) * len(plan.action_names) or 1.0))
-        )
-        columns, offsets = extended(log, chances, log.rewards / plan.scale, plan.depth)
+        weights = plan.weights(log)
+        largest = float(weights.max(initial=0.0)) * len(plan.action_names)  # 1 / pi
+        self.smallest = min(self.smallest, 1 / largest if largest else 1.0)
+        columns, offsets = extended(log, weights, log.rewards / plan.scale, plan.depth)
         self.windows += add_windows(
             columns,
             offsets,
