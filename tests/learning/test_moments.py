@@ -100,7 +100,7 @@ def test_windows_by_enumeration():
 def test_compiled_and_plain_kernels_agree():
     log = random_log(3)
     plan = WindowPlan.of(Survey.of([log]), policy="logged")
-    columns, offsets = extended(log, plan.weights(log), log.rewards / plan.scale, plan.depth)
+    columns, offsets = extended(log, plan.weights(log), plan.counted(log.rewards), plan.depth)
     tries = (plan.children, plan.past, plan.rows, plan.depth, plan.anchored)
     sums = [Moments(plan) for _ in range(2)]
     kernels = (add_windows, add_windows.py_func)
@@ -134,8 +134,8 @@ def test_expectations_approach_those_of_the_model():
     log = simulate("loadunload", 4000, 20, seed=5)
     model = domains.build("loadunload").belief_model()
     plan = whole_plan(model, 1, 1)
-    data = hankel(Moments.of([log], plan))
     exact = exact_hankel(model, plan, 20 - plan.depth)
+    data = hankel(Moments.of([log], plan), exact.centres)
     # Given how often each history came, which is no error of the future's.
     ratio = np.divide(data.features, exact.features, out=np.zeros(7 + 1), where=exact.features > 0)
     error = np.abs(data.values - exact.values * ratio) / np.sqrt(data.variances)
@@ -168,3 +168,5 @@ def test_bad_questions():
         Survey.of([])
     with pytest.raises(InputError, match="other names"):
         Moments(WindowPlan.of(Survey.of([silent]))).add(LOG)
+    with pytest.raises(InputError, match="rewards: read 5, expected 0 to 2"):
+        Moments(WindowPlan.of(Survey.of([silent]))).add(from_arrays([[0]], [[0]], [[5.0]]))

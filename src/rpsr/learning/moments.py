@@ -8,7 +8,7 @@ pairs of up to a few steps, the sums over all t whose window is complete are
 
 and, likewise, of w r, w r^2 and w^2 for the reward r that followed a. Weights w are products of
 1 / (A pi) over the actions involved, so a uniform policy has weight 1. They and the rewards are
-rounded, once, to multiples of 2^-30 (of the largest reward), and the rest is integer arithmetic:
+rounded, once, to multiples of 2^-30 (of the rewards' range), and the rest is integer arithmetic:
 moments of parts of a log can be made anywhere, kept in files and added, and the sum is the same to
 the bit.
 
@@ -35,6 +35,7 @@ from rpsr.logs import Trajectories
 
 FORMAT = "rpsr-moments"
 FORMAT_VERSION = 1
+ROUNDING = 1e-9  # of the scale of rewards
 Progress = Callable[[int], None]
 
 
@@ -80,12 +81,15 @@ class Moments:
             raise InputError(f"read a log over {names[0]}, {names[1]}: the plan is for other names")
         if log.rewards is None:
             raise InputError("the log has no rewards")
-        if np.abs(log.rewards).max(initial=0.0) > plan.scale:
-            raise InputError(f"rewards: read one beyond the plan's largest, {plan.scale:g}")
+        rewards = plan.counted(log.rewards)
+        if np.abs(rewards).max(initial=0.0) > 1 + ROUNDING:
+            read = log.rewards[np.abs(rewards).argmax()]
+            expected = f"{plan.centre - plan.scale:g} to {plan.centre + plan.scale:g}"
+            raise InputError(f"rewards: read {read:g}, expected {expected}, as the plan has it")
         weights = plan.weights(log)
         largest = float(weights.max(initial=0.0)) * len(plan.action_names)  # 1 / pi
         self.smallest = min(self.smallest, 1 / largest if largest else 1.0)
-        columns, offsets = extended(log, weights, log.rewards / plan.scale, plan.depth)
+        columns, offsets = extended(log, weights, rewards, plan.depth, -plan.centre / plan.scale)
         self.windows += add_windows(
             columns,
             offsets,
@@ -133,6 +137,7 @@ class Moments:
             "policy": plan.policy,
             "anchored": plan.anchored,
             "operators": plan.operators,
+            "centre": plan.centre,
             "windows": self.windows,
             "smallest": self.smallest,
         }
@@ -161,6 +166,7 @@ class Moments:
                 tables or None,
                 bool(header["anchored"]),
                 bool(header["operators"]),
+                float(header["centre"]),
             )
             moments = Moments(plan)
             moments.nodes[:] = arrays["nodes"]
@@ -181,7 +187,7 @@ def same_plan(a: WindowPlan, b: WindowPlan) -> bool:
     if a is b:
         return True
     fields = ("action_names", "observation_names", "tests", "reward_tests", "histories")
-    fields += ("scale", "policy", "anchored", "operators")
+    fields += ("scale", "policy", "anchored", "operators", "centre")
     if any(getattr(a, field) != getattr(b, field) for field in fields):
         return False
     tables = (a.policies or (), b.policies or ())
@@ -189,11 +195,11 @@ def same_plan(a: WindowPlan, b: WindowPlan) -> bool:
 
 
 def extended(
-    log: Trajectories, weights: Floats, rewards: Floats, depth: int
+    log: Trajectories, weights: Floats, rewards: Floats, depth: int, nothing: float = 0.0
 ) -> tuple[tuple[Ints, Ints, Floats, Floats], Ints]:
     """The columns of a log with depth + 1 more steps after each end of a task, and the offsets.
 
-    In those steps the last observation goes on and nothing is earned. Their actions are any: they
+    In those steps the last observation goes on and `nothing` is earned. Their actions are any: they
     go round, from a place that depends on the episode alone.
     """
     n_actions, n_observations = len(log.action_names), len(log.observation_names)
@@ -216,6 +222,6 @@ def extended(
     actions[at], actions[virtual] = log.actions, added.reshape(-1)
     seen = np.empty(total, dtype=np.int64)
     seen[at], seen[virtual] = log.observations, np.repeat(log.observations[last], depth + 1)
-    earned, weight = np.zeros(total), np.ones(total)
+    earned, weight = np.full(total, nothing), np.ones(total)
     earned[at], weight[at] = rewards, weights
     return (actions, actions * n_observations + seen, earned, weight), offsets

@@ -3,7 +3,7 @@
 A survey counts how often each action follows each context of up to three pairs. Surveys add up.
 From one come the estimated policy, the histories (the most frequent words, and all their suffixes)
 and the tests (the most frequent words, and all their prefixes), within a bound on memory that does
-not depend on the log's length, and the scale of the rewards.
+not depend on the log's length, and the centre and scale of the rewards.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ POLICIES = ("logged", "estimated", "blind")
 
 
 class Survey:
-    """Counts of actions after contexts, and the largest reward; surveys of parts add up."""
+    """Counts of actions after contexts, and the range of rewards, over all that was taken in."""
 
     def __init__(
         self, action_names: tuple[str, ...], observation_names: tuple[str, ...], longest: int = 3
@@ -39,7 +39,7 @@ class Survey:
             longest -= 1
         self.longest = longest
         self.tables: Ints = np.zeros((longest + 1, n_pairs**longest, n_actions), dtype=np.int64)
-        self.largest_reward = 0.0
+        self.rewards = (np.inf, -np.inf)  # the smallest and the largest
         self.has_rewards = True
         self.has_propensities = True
         self.episodes = 0
@@ -64,9 +64,11 @@ class Survey:
         if log.rewards is None:
             self.has_rewards = False
         else:
-            self.largest_reward = max(
-                self.largest_reward, float(np.abs(log.rewards).max(initial=0))
-            )
+            low, high = self.rewards
+            if log.terminated.any():  # after the end of a task nothing is earned
+                low, high = min(low, 0.0), max(high, 0.0)
+            low, high = log.rewards.min(initial=low), log.rewards.max(initial=high)
+            self.rewards = float(low), float(high)
         self.has_propensities = self.has_propensities and log.propensities is not None
         self.episodes += log.episodes
 
@@ -154,9 +156,10 @@ class WindowPlan:
     tests: words, closed under prefixes; each followed by zeta is an intent.
     reward_tests: those of the tests that are intents with each action, too.
     histories: words, closed under suffixes; features are a constant, the start, and these.
-    scale: a power of two no smaller than any reward. policies: tables of `shrunk_policy`, for
-    policy 'estimated'. anchored: whether a history is all that happened since the start, rather
-    than the last that happened. operators: whether each test is counted after each pair, too.
+    centre, scale: of rewards; scale is a power of two no smaller than any is far from the centre.
+    policies: tables of `shrunk_policy`, for policy 'estimated'. anchored: whether a history is all
+    that happened since the start, rather than the last that happened. operators: whether each test
+    is counted after each pair, too.
     """
 
     action_names: tuple[str, ...]
@@ -169,6 +172,7 @@ class WindowPlan:
     policies: tuple[Floats, ...] | None = None
     anchored: bool = False
     operators: bool = True
+    centre: float = 0.0
 
     @staticmethod
     def of(
@@ -207,18 +211,20 @@ class WindowPlan:
         after = n_pairs if operators else 1
         paid = max(min(paid, int(cells / (2 * n_actions * after * features))), 1)
         rewarded = _closed(survey.frequent(tests, paid), paid, slice(None, -1))
-        largest = survey.largest_reward
+        low, high = survey.rewards if survey.steps else (0.0, 0.0)
+        furthest = high / 2 - low / 2
         return WindowPlan(
             survey.action_names,
             survey.observation_names,
             future,
             rewarded,
             past,
-            scale=float(2.0 ** np.ceil(np.log2(largest))) if largest > 0 else 1.0,
+            scale=float(2.0 ** np.ceil(np.log2(furthest))) if furthest > 0 else 1.0,
             policy=policy,
             policies=survey.policy if policy == "estimated" else None,
             anchored=anchored,
             operators=operators,
+            centre=low / 2 + high / 2,
         )
 
     @property
@@ -275,6 +281,10 @@ class WindowPlan:
             if word:
                 table[index[word[1:]], word[0]] = node
         return table
+
+    def counted(self, rewards: Floats) -> Floats:
+        """Rewards as they are added up, within [-1, 1]."""
+        return (rewards - self.centre) / self.scale
 
     def weights(self, log: Trajectories) -> Floats:
         """1 / (A pi) of each logged action, (L,): 1 where the policy was uniform."""
