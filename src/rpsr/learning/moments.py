@@ -13,7 +13,8 @@ moments of parts of a log can be made anywhere, kept in files and added, and the
 the bit.
 
 A task that ended stays where it ended: its last observation goes on, without reward, whatever is
-done. A recording that was cut off ends its windows.
+done, so that every action counts as taken then, each with 1 / A of the weight. A recording that was
+cut off ends its windows.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import numpy as np
 from rpsr._version import __version__
 from rpsr.errors import InputError
 from rpsr.io.archive import read_archive, write_archive
-from rpsr.io.records import Floats, Ints
+from rpsr.io.records import Ints
 from rpsr.learning.moments_kernels import SQUARE_UNIT, UNIT, WEIGHT, WEIGHT2, add_windows
 from rpsr.learning.moments_plan import Survey, WindowPlan
 from rpsr.learning.propensities import Overlap
@@ -89,10 +90,12 @@ class Moments:
         weights = plan.weights(log)
         largest = float(weights.max(initial=0.0)) * len(plan.action_names)  # 1 / pi
         self.smallest = min(self.smallest, 1 / largest if largest else 1.0)
-        columns, offsets = extended(log, weights, rewards, plan.depth, -plan.centre / plan.scale)
+        pairs = log.actions * len(plan.observation_names) + log.observations
         self.windows += add_windows(
-            columns,
-            offsets,
+            (log.actions, pairs, rewards, weights),
+            log.offsets,
+            log.terminated,
+            -plan.centre / plan.scale,
             plan.children,
             plan.past,
             plan.rows,
@@ -192,36 +195,3 @@ def same_plan(a: WindowPlan, b: WindowPlan) -> bool:
         return False
     tables = (a.policies or (), b.policies or ())
     return len(tables[0]) == len(tables[1]) and all(map(np.array_equal, *tables))
-
-
-def extended(
-    log: Trajectories, weights: Floats, rewards: Floats, depth: int, nothing: float = 0.0
-) -> tuple[tuple[Ints, Ints, Floats, Floats], Ints]:
-    """The columns of a log with depth + 1 more steps after each end of a task, and the offsets.
-
-    In those steps the last observation goes on and `nothing` is earned. Their actions are any: they
-    go round, from a place that depends on the episode alone.
-    """
-    n_actions, n_observations = len(log.action_names), len(log.observation_names)
-    pairs = log.actions * n_observations + log.observations
-    ends = log.terminated & (log.lengths > 0)
-    if not ends.any():
-        return (log.actions, pairs, rewards, weights), log.offsets
-    more = np.where(ends, depth + 1, 0)
-    offsets = np.concatenate([[0], np.cumsum(log.lengths + more)])
-    at = np.arange(log.steps) + np.repeat(offsets[:-1] - log.offsets[:-1], log.lengths)
-    total = int(offsets[-1])
-    virtual = np.ones(total, dtype=bool)
-    virtual[at] = False
-    last = log.offsets[1:][ends] - 1
-    counts = np.add.reduceat(log.actions, log.offsets[:-1][log.lengths > 0])
-    turn = np.zeros(log.episodes, dtype=np.int64)
-    turn[log.lengths > 0] = counts + log.lengths[log.lengths > 0]
-    added = (turn[ends][:, None] + np.arange(depth + 1)) % n_actions
-    actions = np.empty(total, dtype=np.int64)
-    actions[at], actions[virtual] = log.actions, added.reshape(-1)
-    seen = np.empty(total, dtype=np.int64)
-    seen[at], seen[virtual] = log.observations, np.repeat(log.observations[last], depth + 1)
-    earned, weight = np.full(total, nothing), np.ones(total)
-    earned[at], weight[at] = rewards, weights
-    return (actions, actions * n_observations + seen, earned, weight), offsets
