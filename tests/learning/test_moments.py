@@ -178,6 +178,22 @@ def test_weights_undo_a_policy_that_looks_at_the_history():
     assert np.abs(said - log.propensities).mean() < 0.02
 
 
+@pytest.mark.parametrize(("actions", "observations"), [(2, 3), (50, 2), (20, 5), (5, 12), (3, 60)])
+@pytest.mark.parametrize("operators", [False, True])
+def test_moments_keep_to_a_bound_on_memory(actions, observations, operators):
+    rng = np.random.default_rng(0)
+    log = from_arrays(
+        rng.integers(actions, size=(500, 40)),
+        rng.integers(observations, size=(500, 40)),
+        np.ones((500, 40)),
+    )
+    plan = WindowPlan.of(Survey.of([log]), cells=2**18, operators=operators)
+    moments = Moments(plan)
+    assert plan.numbers == moments.nodes.size + moments.stats.size <= 8 * 2**18
+    assert len(plan.histories) > 1
+    Moments.of([log], plan)
+
+
 def test_bad_questions():
     blank = Trajectories(("a",), ("x",), *([], [], [0], []))  # pyright: ignore
     with pytest.raises(InputError, match="no rewards"):

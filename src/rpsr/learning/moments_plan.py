@@ -9,7 +9,7 @@ not depend on the log's length, and the centre and scale of the rewards.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -22,7 +22,8 @@ from rpsr.logs import Trajectories
 
 Word = tuple[int, ...]  # pairs a * O + o
 LARGEST_TABLE = 2**22  # counts of contexts of one length
-CELLS = 2**24  # numbers in the moments at most, 8 bytes each
+CELLS = 2**24  # numbers in the moments, of 8 bytes, before those that tests need of their prefixes
+WITH_PREFIXES = 8  # times as many at most, with those
 POLICIES = ("logged", "estimated", "blind")
 
 
@@ -188,7 +189,8 @@ class WindowPlan:
     ) -> WindowPlan:
         """The plan for a surveyed log: tests and histories of up to so many pairs.
 
-        max_histories, cells: bounds on the number of histories, and on the memory of the moments.
+        max_histories: a bound on the number of histories. cells: on the memory of the moments,
+        which hold `WITH_PREFIXES` times as many numbers at most.
         """
         if policy not in POLICIES:
             raise InputError(f"policy: read {policy!r}, expected one of {', '.join(POLICIES)}")
@@ -213,7 +215,7 @@ class WindowPlan:
         rewarded = _closed(survey.frequent(tests, paid), paid, slice(None, -1))
         low, high = survey.rewards if survey.steps else (0.0, 0.0)
         furthest = high / 2 - low / 2
-        return WindowPlan(
+        plan = WindowPlan(
             survey.action_names,
             survey.observation_names,
             future,
@@ -226,6 +228,11 @@ class WindowPlan:
             operators=operators,
             centre=low / 2 + high / 2,
         )
+        fewer = max(WITH_PREFIXES * cells // (plan.numbers // plan.features) - 1, 1)
+        if fewer < len(past):  # sums of what comes before tests, which many actions make many
+            past = _closed(survey.frequent(histories, fewer), fewer, slice(1, None))
+            plan = replace(plan, histories=past)
+        return plan
 
     @property
     def n_pairs(self) -> int:
@@ -236,6 +243,12 @@ class WindowPlan:
     def features(self) -> int:
         """The number H of history features."""
         return len(self.histories) + 1
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers moments hold."""
+        sums = 4 * len(self.action_names) * (int(self.rows.max()) + 1)
+        return (len(self.nodes) + sums) * self.features
 
     @cached_property
     def heads(self) -> tuple[Word, ...]:
