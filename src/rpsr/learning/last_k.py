@@ -56,6 +56,8 @@ class LastKTable(Estimator):
         """Count contexts; needs rewards. A stream is read into memory."""
         if self.k != "auto" and self.k < 1:
             raise InputError(f"k: read {self.k!r}, expected 'auto' or a number from 1")
+        if self.longest < 1:
+            raise InputError(f"longest: read {self.longest!r}, expected a number from 1")
         log = as_episodes(trajectories)
         if log.rewards is None:
             raise InputError("these episodes have no rewards, expected them for learning")
