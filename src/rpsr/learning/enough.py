@@ -24,7 +24,7 @@ import numpy as np
 from rpsr.errors import InputError
 from rpsr.io.records import Floats, Ints
 from rpsr.learning.base import Logs, pieces
-from rpsr.learning.learned import chunks_of
+from rpsr.learning.learned import check_repeatable, chunks_of
 from rpsr.learning.moments import Moments
 from rpsr.learning.moments_hankel import Hankel, hankel
 from rpsr.learning.moments_plan import Survey, WindowPlan
@@ -76,6 +76,9 @@ def psr_enough(
 
     tolerance: the share that does not matter. repeats: bootstrap samples for the interval.
     """
+    check_repeatable(trajectories)
+    if repeats < 1:
+        raise InputError(f"repeats: read {repeats!r}, expected a number from 1")
     survey = Survey.of(chunks_of(trajectories), max(tests, histories))
     plan = WindowPlan.of(
         survey, tests=tests, histories=histories, policy=policy, cells=CELLS, operators=False

@@ -16,7 +16,7 @@ from rpsr.learning.base import HELD_OUT, Estimator, Part, in_memory, pieces
 from rpsr.learning.choice import Choice, bootstrap, choose
 from rpsr.learning.diagnostics import Diagnosis
 from rpsr.learning.enough import GROUPS, Enough, TooShort, psr_enough
-from rpsr.learning.learned import Logs, chunks_of
+from rpsr.learning.learned import Logs, check_repeatable, chunks_of
 from rpsr.learning.moments_plan import Survey, overlap
 from rpsr.learning.propensities import NO_PROPENSITIES, Overlap
 from rpsr.models.linear import LinearModel
@@ -149,6 +149,7 @@ def learn(
     began = time.perf_counter()
     if not streams(name):
         logs = in_memory(logs)
+    check_repeatable(logs)
     survey = Survey.of(chunks_of(logs))
     unseen = Part(logs, held_out=True)
     if survey.episodes == 0:
