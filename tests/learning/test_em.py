@@ -1,5 +1,6 @@
 """EM: expected counts against enumeration, likelihood that never falls, states that merge."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -261,6 +262,9 @@ def test_a_remembered_sight_is_found_and_remembered():
     memory = worth_remembering(encoded, 1)[0]
     names = [pomdp.observations[sight] for sight in memory.pair]
     assert any(name.startswith("sign") for name in names)
+    blind = Encoded.of(log, "none")
+    shuffled = replace(log, rewards=np.random.default_rng(0).permutation(log.rewards))
+    assert worth_remembering(blind, 9) == worth_remembering(Encoded.of(shuffled, "none"), 9)
     remembering = iterate(remembering_start(encoded, memory), encoded, PLAIN, 20)
     forgetful = iterate(
         remembering_start(encoded, Memory((2, 3), forgets=False)), encoded, PLAIN, 20
