@@ -89,6 +89,20 @@ def test_a_table_needs_rewards():
         LastKTable().fit(Trajectories(("a",), ("x",), [0], [0], [0, 1], [False]))
 
 
+def test_a_table_is_judged_by_episodes_without_rewards_and_keeps_a_pair_at_least(tiger):
+    log = uniform(tiger, 20, 5)
+    table = LastKTable(k=2).fit(log)
+    blank = table.judge(replace(log, rewards=None))
+    assert blank.reward_rmse is None
+    assert blank.loglik == table.judge(log).loglik
+    with pytest.raises(InputError, match="k: read 0, expected 'auto' or a number from 1"):
+        LastKTable(k=0).fit(log)
+    with pytest.raises(InputError, match="longest: read 0, expected a number from 1"):
+        LastKTable(longest=0).fit(log)
+    with pytest.raises(InputError, match="no steps"):
+        LastKTable().fit(log.select(np.zeros(0, dtype=int)))
+
+
 def test_off_policy_weights_are_those_of_the_definition(tiger):
     """Over all histories of two steps, weighted by their probability, the estimate is exact."""
     model = tiger.belief_model()
@@ -125,6 +139,29 @@ def test_off_policy_weights_are_those_of_the_definition(tiger):
     assert found.steps == 2
     uncounted = replace(log, propensities=None)
     assert behaviour(uncounted) == pytest.approx(np.full(len(rows), 1 / 3), abs=0.01)
+
+
+def test_one_long_episode_beside_short_ones_takes_no_more_memory(tiger):
+    """A table of all episodes by the longest would have 4e9 numbers."""
+    listen = tiger.actions.index("listen")
+    model = replace(tiger.belief_model(), discount=0.5)
+    vectors = np.array([[-1.0, -1.0]])  # then listening earns the most
+    lengths = [*[2] * 20_000, 200_000]
+    actions = np.full(sum(lengths), listen)
+    actions[-199_990:] = listen + 1
+    log = Trajectories(
+        tiger.actions,
+        tiger.observations,
+        actions,
+        np.arange(len(actions)) % 2,  # growls that cancel out
+        np.concatenate([[0], np.cumsum(lengths)]),
+        np.zeros(len(lengths), dtype=bool),
+        rewards=np.full(len(actions), -1.0),
+        propensities=np.full(len(actions), 0.5),
+    )
+    found = off_policy_value(model, vectors, log, resamples=2)
+    assert found.value == pytest.approx(-sum(0.5**t for t in range(10)))
+    assert (found.steps, found.speakers) == (10, (20_001, 1))
 
 
 def test_behaviour_is_counted_after_the_last_pairs():

@@ -1,5 +1,6 @@
 """EM: expected counts against enumeration, likelihood that never falls, states that merge."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -205,6 +206,36 @@ def test_states_that_do_the_same_merge_at_no_cost():
     assert likelihoods(single, log).sum() >= likelihoods(parameters, log).sum() - 1e-3
 
 
+def test_sharing_a_mean_costs_what_squares_around_it_gain():
+    """Over twice the variance; what moves and sights cost is that of rewards which say nothing."""
+    log = small_log(9, ends=False, gaussian=True)
+    shy, told = (Encoded.of(log, family) for family in ("none", "gaussian"))
+    rng = np.random.default_rng(0)
+    counts = [rng.random(shape) for shape in ((3,), (2, 3, 3), (2, 2, 3))]
+    pairs = rng.random((len(told.pair_actions), 3))
+    _, variances = gaussians(told, pairs, 0.0)
+    silent = merge_costs([*counts, pairs], shy, -1)
+    np.testing.assert_array_equal(silent, merge_costs([*counts, 0 * pairs], shy, -1))
+    found = merge_costs([*counts, pairs], told, -1)
+
+    def squares(action, weights):
+        rewards = told.pair_rewards[told.pair_actions == action]
+        weights = weights[told.pair_actions == action]
+        return (weights * (rewards - np.average(rewards, weights=weights)) ** 2).sum()
+
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        expected = sum(
+            (
+                squares(a, pairs[:, i] + pairs[:, j])
+                - squares(a, pairs[:, i])
+                - squares(a, pairs[:, j])
+            )
+            / (2 * variances[a])
+            for a in range(2)
+        )
+        assert found[i, j] - silent[i, j] == pytest.approx(expected, rel=1e-9)
+
+
 def test_a_way_down_loses_one_state_at_a_time_and_keeps_the_end():
     log = Encoded.of(small_log(4))
     start = random_start(log, 5, np.random.default_rng(0))
@@ -231,6 +262,9 @@ def test_a_remembered_sight_is_found_and_remembered():
     memory = worth_remembering(encoded, 1)[0]
     names = [pomdp.observations[sight] for sight in memory.pair]
     assert any(name.startswith("sign") for name in names)
+    blind = Encoded.of(log, "none")
+    shuffled = replace(log, rewards=np.random.default_rng(0).permutation(log.rewards))
+    assert worth_remembering(blind, 9) == worth_remembering(Encoded.of(shuffled, "none"), 9)
     remembering = iterate(remembering_start(encoded, memory), encoded, PLAIN, 20)
     forgetful = iterate(
         remembering_start(encoded, Memory((2, 3), forgets=False)), encoded, PLAIN, 20

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from tests.learning.worlds import simulate
 
 import rpsr
-from rpsr.cli.output import _plain
 from rpsr.errors import InputError
-from rpsr.learning import diagnose
-from rpsr.learning.base import LONG, Part, pieces
+from rpsr.learning import EMRPSR, SpectralRPSR, diagnose, psr_enough
+from rpsr.learning.base import LONG, Part, beginning, pieces
 from rpsr.learning.learn import ESTIMATOR_NAMES, learn, streams
 from rpsr.learning.moments_plan import Survey, overlap
 from rpsr.logs import Trajectories
@@ -51,7 +50,7 @@ def test_streams_and_logs_in_memory_say_the_same(name):
     for key in ("heldout", "overlap"):  # sums of floats
         assert cut[key] == pytest.approx(whole[key], rel=1e-9)
     for key in set(whole) - {"heldout", "overlap", "negative_mass", "seconds"}:
-        assert json.dumps(_plain(cut[key])) == json.dumps(_plain(whole[key])), key
+        assert json.dumps(cut[key]) == json.dumps(whole[key]), key
     assert whole["heldout"]["steps"] == 12 * 15
     held = LOG.select(np.arange(4, 60, 5))
     assert whole["heldout"]["reward_std"] == pytest.approx(held.rewards.std(), rel=1e-12)
@@ -97,8 +96,34 @@ def test_what_cannot_be_judged_is_refused():
         learn("last-k", LOG.select(np.arange(4)), discount=0.9)
     with pytest.raises(InputError, match="no rewards"):
         learn("em", replace(LOG, rewards=None), discount=0.9)
+    with pytest.raises(InputError, match="no propensities"):
+        learn("em", replace(LOG, propensities=None), discount=0.9, policy="logged")
     with pytest.raises(InputError, match="no estimator is called 'magic'"):
         learn("magic", LOG, discount=0.9)
+
+
+def test_logs_that_can_be_gone_through_once_are_refused():
+    """Rather than found empty the second time."""
+    for name in ("spectral", "discovered"):
+        with pytest.raises(InputError, match="read a list_iterator, which can be gone through onc"):
+            learn(name, iter(chunks(LOG, 4)), discount=0.9, rank=3)
+    with pytest.raises(InputError, match="gone through once"):
+        psr_enough(iter([LOG]))
+    assert learn("last-k", iter(chunks(LOG, 4)), discount=0.9, rank=1).steps == LOG.steps
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda: psr_enough(LOG, repeats=0), "repeats: read 0, expected a number from 1"),
+        (lambda: SpectralRPSR(rank="many").fit(LOG), "rank: read 'many', expected 'auto' or a"),
+        (lambda: SpectralRPSR(rank=2.5).fit(LOG), "rank: read 2.5, expected 'auto' or a number"),
+        (lambda: EMRPSR(rewards="normal").fit(LOG), "rewards: read 'normal', expected one of aut"),
+    ],
+)
+def test_options_that_mean_nothing(ask, message):
+    with pytest.raises(InputError, match=message):
+        ask()
 
 
 @st.composite
@@ -119,6 +144,8 @@ def test_every_step_is_either_learned_from_or_held_out(log, parts):
     sides = [join(Part(logs, held_out)) for held_out in (False, True) for logs in (log, cut)]
     np.testing.assert_array_equal(sides[0].rewards, sides[1].rewards)
     np.testing.assert_array_equal(sides[2].rewards, sides[3].rewards)
+    np.testing.assert_array_equal(sides[0].offsets, sides[1].offsets)
+    np.testing.assert_array_equal(sides[2].offsets, sides[3].offsets)
     both = np.concatenate([sides[0].rewards, sides[2].rewards])
     np.testing.assert_array_equal(np.sort(both), log.rewards)
     for side in sides:
@@ -127,6 +154,18 @@ def test_every_step_is_either_learned_from_or_held_out(log, parts):
         assert set(side.rewards[last]) <= set(ends)
     if (log.lengths > LONG).any():
         assert sides[2].steps >= LONG // 5
+
+
+@settings(max_examples=60, deadline=None)
+@given(log=logs_of_any_lengths(), parts=st.integers(1, 5), steps=st.integers(1, 3000))
+def test_a_beginning_is_as_few_episodes_as_have_the_steps(log, parts, steps):
+    """And the same whatever the chunks: what is chosen by it must not depend on them."""
+    taken = beginning(log, steps)
+    np.testing.assert_array_equal(taken.rewards, log.rewards[: taken.steps])
+    assert taken.steps >= min(steps, log.steps)
+    if taken.steps >= steps:
+        assert taken.steps - taken.lengths[-1] < steps
+    np.testing.assert_array_equal(beginning(chunks(log, parts), steps).rewards, taken.rewards)
 
 
 @settings(max_examples=60, deadline=None)

@@ -1,5 +1,7 @@
 """Moments: integers that add up in any order, and expectations that are those of the model."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +11,6 @@ from tests.learning.worlds import simulate, whole_plan
 from rpsr import domains
 from rpsr.errors import InputError
 from rpsr.learning import Moments, Survey, WindowPlan, hankel
-from rpsr.learning.moments import extended
 from rpsr.learning.moments_exact import exact_hankel
 from rpsr.learning.moments_kernels import UNIT, add_windows, count_contexts
 from rpsr.learning.propensities import propensities
@@ -100,15 +101,15 @@ def test_windows_by_enumeration():
 def test_compiled_and_plain_kernels_agree():
     log = random_log(3)
     plan = WindowPlan.of(Survey.of([log]), policy="logged")
-    columns, offsets = extended(log, plan.weights(log), log.rewards / plan.scale, plan.depth)
+    pairs = log.actions * 3 + log.observations
+    columns = (log.actions, pairs, plan.counted(log.rewards), plan.weights(log))
     tries = (plan.children, plan.past, plan.rows, plan.depth, plan.anchored)
     sums = [Moments(plan) for _ in range(2)]
     kernels = (add_windows, add_windows.py_func)
     for kernel, total in zip(kernels, sums, strict=True):
-        kernel(columns, offsets, *tries, total.nodes, total.stats)
+        kernel(columns, log.offsets, log.terminated, 0.25, *tries, total.nodes, total.stats)
     assert np.array_equal(sums[0].nodes, sums[1].nodes)
     assert np.array_equal(sums[0].stats, sums[1].stats)
-    pairs = log.actions * 3 + log.observations
     tables = [np.zeros((4, 216, 2), dtype=np.int64) for _ in range(2)]
     for kernel, table in zip((count_contexts, count_contexts.py_func), tables, strict=True):
         kernel(log.actions, pairs, log.offsets, 2, 6, table)
@@ -116,17 +117,39 @@ def test_compiled_and_plain_kernels_agree():
 
 
 def test_the_end_of_a_task_goes_on_and_a_cut_does_not():
-    cut = from_arrays([[0, 1]], [[1, 0]], [[1.0, 2.0]])
-    ended = from_arrays([[0, 1]], [[1, 0]], [[1.0, 2.0]], terminated=[True])
-    weights = np.ones(2)
-    same, offsets = extended(cut, weights, cut.rewards, 3)
-    assert offsets.tolist() == [0, 2]
-    assert same[0].tolist() == [0, 1]
-    (actions, pairs, rewards, weights), offsets = extended(ended, weights, ended.rewards, 3)
-    assert offsets.tolist() == [0, 6]
-    assert (pairs % 2).tolist() == [1, 0, 0, 0, 0, 0]  # the last observation stays
-    assert rewards.tolist() == [1, 2, 0, 0, 0, 0]
-    assert set(actions[2:].tolist()) == {0, 1}
+    """After an end the last observation comes for ever, nothing is earned, and actions are even."""
+    columns = ([[0, 1]], [[1, 0]], [[1.0, 2.0]])
+    cut, ended = from_arrays(*columns), from_arrays(*columns, terminated=[True])
+    words = tuple(word for k in range(2) for word in product(range(4), repeat=k))
+    plan = WindowPlan(("0", "1"), ("0", "1"), words, words, words, scale=2.0)
+    assert Moments.of([cut], plan).windows == 0
+    moments = Moments.of([ended], plan)
+    assert moments.windows == 3  # from each step, and from the end
+    came = {word: moments.nodes[node, 0] / UNIT for word, node in plan.nodes.items()}
+    # Pairs are 2 a + o: 1, then 2, then for ever either 0 or 2.
+    assert [came[word,] for word in range(4)] == [0.5, 1, 1.5, 0]
+    assert [came[2, word] for word in range(4)] == [0.75, 0, 0.75, 0]
+    earned = moments.stats[0, :, 0, 1] / UNIT * plan.scale
+    assert earned.tolist() == [1, 2]
+
+
+def test_what_comes_after_an_end_does_not_depend_on_what_was_done_before_it():
+    """Half of all episodes end at once, the others go on: either is as likely after any action."""
+    later = [list(actions) for actions in product(range(2), repeat=5)]
+    actions = [[first, *rest] for first in range(2) for rest in later]
+    observations = [[0, 1, 1, 1, 1, 1] for _ in actions]
+    ended = [[first] for first in range(2) for _ in later]
+    log = from_arrays(
+        actions + ended,
+        observations + [[0] for _ in ended],
+        [[0.0] * len(row) for row in actions + ended],
+        terminated=[False] * len(actions) + [True] * len(ended),
+    )
+    data = hankel(Moments.of([log], WindowPlan.of(Survey.of([log]), policy="blind")))
+    for first, then, seen in product(range(2), repeat=3):
+        column = data.plan.histories.index((2 * first,)) + 1
+        row = data.plan.tests.index((2 * then + seen,))
+        assert data.values[0, row, column] / data.features[column] == pytest.approx(0.5, abs=1e-9)
 
 
 def test_expectations_approach_those_of_the_model():
@@ -134,8 +157,8 @@ def test_expectations_approach_those_of_the_model():
     log = simulate("loadunload", 4000, 20, seed=5)
     model = domains.build("loadunload").belief_model()
     plan = whole_plan(model, 1, 1)
-    data = hankel(Moments.of([log], plan))
     exact = exact_hankel(model, plan, 20 - plan.depth)
+    data = hankel(Moments.of([log], plan), exact.centres)
     # Given how often each history came, which is no error of the future's.
     ratio = np.divide(data.features, exact.features, out=np.zeros(7 + 1), where=exact.features > 0)
     error = np.abs(data.values - exact.values * ratio) / np.sqrt(data.variances)
@@ -155,6 +178,22 @@ def test_weights_undo_a_policy_that_looks_at_the_history():
     assert np.abs(said - log.propensities).mean() < 0.02
 
 
+@pytest.mark.parametrize(("actions", "observations"), [(2, 3), (50, 2), (20, 5), (5, 12), (3, 60)])
+@pytest.mark.parametrize("operators", [False, True])
+def test_moments_keep_to_a_bound_on_memory(actions, observations, operators):
+    rng = np.random.default_rng(0)
+    log = from_arrays(
+        rng.integers(actions, size=(500, 40)),
+        rng.integers(observations, size=(500, 40)),
+        np.ones((500, 40)),
+    )
+    plan = WindowPlan.of(Survey.of([log]), cells=2**18, operators=operators)
+    moments = Moments(plan)
+    assert plan.numbers == moments.nodes.size + moments.stats.size <= 8 * 2**18
+    assert len(plan.histories) > 1
+    Moments.of([log], plan)
+
+
 def test_bad_questions():
     blank = Trajectories(("a",), ("x",), *([], [], [0], []))  # pyright: ignore
     with pytest.raises(InputError, match="no rewards"):
@@ -168,3 +207,5 @@ def test_bad_questions():
         Survey.of([])
     with pytest.raises(InputError, match="other names"):
         Moments(WindowPlan.of(Survey.of([silent]))).add(LOG)
+    with pytest.raises(InputError, match="rewards: read 5, expected 0 to 2"):
+        Moments(WindowPlan.of(Survey.of([silent]))).add(from_arrays([[0]], [[0]], [[5.0]]))

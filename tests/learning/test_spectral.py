@@ -101,6 +101,31 @@ def test_discovery_on_exact_moments(name, algorithm):
 LOG = simulate("loadunload", 800, 20, seed=3)
 
 
+@pytest.mark.parametrize("weighting", ["scaled", "variance"])
+@pytest.mark.parametrize("constant", [1e3, -1e6, 1e9])
+def test_a_constant_added_to_all_rewards_only_adds_it_to_those_expected(constant, weighting):
+    shifted = replace(LOG, rewards=LOG.rewards + constant)
+    options = {"rank": 9, "weighting": weighting}
+    before, after = (SpectralRPSR(**options).fit(log) for log in (LOG, shifted))
+    np.testing.assert_allclose(after.singular_values_, before.singular_values_, rtol=1e-6)
+    assert after.noise_level_ == pytest.approx(before.noise_level_, rel=1e-6)
+    said, known = (filtered(found.model_, LOG) for found in (after, before))
+    np.testing.assert_allclose(said.predictions, known.predictions, atol=1e-6)
+    # Rewards of 1 beside a constant of 1e9 are known to seven digits.
+    np.testing.assert_allclose(said.rewards - constant, known.rewards, atol=1e-4)
+
+
+def test_whether_a_psr_is_enough_does_not_depend_on_a_constant_in_all_rewards():
+    before, after = (
+        psr_enough(replace(LOG, rewards=LOG.rewards + constant), repeats=10)
+        for constant in (0.0, 1e6)
+    )
+    assert before.verdict == after.verdict == "no"
+    assert (before.psr_rank, before.rpsr_rank) == (after.psr_rank, after.rpsr_rank)
+    assert after.statistic == pytest.approx(before.statistic, rel=1e-6)
+    assert after.reward_error == pytest.approx(before.reward_error, rel=1e-6)
+
+
 def test_a_log_of_load_unload_gives_its_rpsr():
     held = simulate("loadunload", 200, 20, seed=4)
     found = SpectralRPSR().fit(LOG)

@@ -48,6 +48,8 @@ def test_observations_follow_actions():
 def test_first_observations_that_differ_are_not_dropped_silently():
     with pytest.raises(InputError, match="initial='drop'"):
         read_minari(dataset(first=(0, 2)))
+    with pytest.raises(InputError, match="initial: read 'forget', expected None, 'drop' or"):
+        read_minari(dataset(first=(0, 2)), initial="forget")
     assert read_minari(dataset(first=(0, 2)), initial="drop").steps == 3
     kept = read_minari(dataset(first=(0, 2)), initial="step")
     assert kept.action_names[-1] == BEGIN

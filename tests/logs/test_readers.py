@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rpsr.errors import InputError
-from rpsr.logs import Columns, Trajectories, from_arrays, read_logs, stream_logs
+from rpsr.logs import Columns, Trajectories, from_arrays, open_logs, read_logs, readers, stream_logs
 from rpsr.logs.readers import join
+from rpsr.logs.stream import LogStream
 
 GOOD = {
     "actions": ["right", "left"],
@@ -156,6 +157,26 @@ def test_lines_that_are_no_episodes(tmp_path):
     (tmp_path / "d.jsonl").write_text("[1]\n")
     with pytest.raises(InputError, match=r"d\.jsonl:1: read \[1\], expected an object"):
         read_logs(tmp_path / "d.jsonl")
+
+
+def test_a_number_of_thousands_of_digits_is_no_json(tmp_path):
+    path = tmp_path / "d.jsonl"
+    digits = "1" * 5000  # more than Python turns into an integer
+    path.write_text(f'{{"actions": [0], "observations": [0], "rewards": [{digits}]}}')
+    with pytest.raises(InputError, match=r"d\.jsonl:1: not JSON"):
+        read_logs(path)
+
+
+def test_how_many_steps_decides_whether_a_log_is_held_in_memory(tmp_path, monkeypatch):
+    path = tmp_path / "d.jsonl"
+    line = '{"actions": [0, 1], "observations": [0, 0], "rewards": [0, 0]}\n'
+    path.write_text(3 * line)
+    monkeypatch.setattr(readers, "SMALL", 6)
+    assert isinstance(open_logs(path), Trajectories)
+    path.write_text(4 * line)
+    log = open_logs(path)
+    assert isinstance(log, LogStream)
+    assert join(log).steps == 8
 
 
 def test_places_that_hold_no_log(tmp_path):

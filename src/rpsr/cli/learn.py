@@ -112,7 +112,8 @@ def learn(
             raise InputError("there is no such folder", place=str(Path(target).parent))
     if policy is not None and estimator in ("em", "last-k"):
         note(
-            f"{estimator} need not know how actions were chosen: --policy {policy} changes nothing"
+            f"{estimator} need not know how actions were chosen: --policy {policy} only changes "
+            "the answer to whether a PSR is enough"
         )
     with (
         warnings.catch_warnings(record=True) as warned,

@@ -74,11 +74,13 @@ def as_episodes(logs: Logs) -> Trajectories:
 
 
 def beginning(logs: Logs, steps: int) -> Trajectories:
-    """The first chunks of a log, at least so many steps where there are."""
+    """The first episodes of a log, at least so many steps where there are, whatever the chunks."""
     taken: list[Trajectories] = []
     for chunk in chunks_of(logs):
-        taken.append(chunk)
-        if sum(part.steps for part in taken) >= steps:
+        fits = int(np.searchsorted(chunk.offsets, steps))  # how many episodes it takes
+        taken.append(chunk.select(np.arange(min(fits, chunk.episodes))))
+        steps -= chunk.steps
+        if steps <= 0:
             break
     return join(taken)
 
@@ -103,12 +105,10 @@ class Part:
         for chunk in chunks_of(self.logs):
             lengths = chunk.lengths
             fifth = (count + np.arange(chunk.episodes)) % HELD_OUT == HELD_OUT - 1
-            long = lengths > LONG
-            held = np.where(long, lengths // HELD_OUT, np.where(fifth, lengths, 0))
-            if long.any():
-                yield _cut(chunk, lengths - held, self.held_out)
-            else:
-                yield chunk.select(np.flatnonzero(fifth == self.held_out))
+            whole = np.where(fifth, lengths, 0)
+            held = np.where(lengths > LONG, lengths // HELD_OUT, whole)
+            part = _cut(chunk, lengths - held, self.held_out)
+            yield part.select(np.flatnonzero(part.lengths))
             count += chunk.episodes
 
 

@@ -30,6 +30,7 @@ from rpsr.learning.discovery_core import (
     grown_core,
     history_of,
     intent_of,
+    intent_word,
     pivoted_core,
 )
 from rpsr.learning.learned import chunks_of, learned_model
@@ -149,7 +150,15 @@ class DiscoveredRPSR(Estimator):
             right[list(choice.histories), np.arange(n)] = scale.columns[list(choice.histories)]
         k = right @ np.linalg.pinv(select @ data.values[0] @ right)
         parameters = assemble(data, select, k, stationary=data.starts < FEW)
-        units = [1.0 if row < data.n_tests else data.plan.scale for row in rows]
+        # What the state says of each core intent: of those with rewards, what was taken off is put
+        # back, in proportion to the probability of the test before them.
+        coordinates = np.eye(n)
+        for column, row in enumerate(rows):
+            word, action = intent_word(data.plan, row)
+            if action >= 0:
+                test = data.values[0, data.plan.tests.index(word)] @ k
+                coordinates[:, column] *= data.plan.scale
+                coordinates[:, column] += data.centres[action] * test
         model = learned_model(
             parameters,
             data.plan.action_names,
@@ -160,4 +169,4 @@ class DiscoveredRPSR(Estimator):
             provenance=provenance(self, data),
         )
         core = tuple(map(str, self.core_))
-        return replace(model, core=core, coordinates=np.diag(units))
+        return replace(model, core=core, coordinates=coordinates)

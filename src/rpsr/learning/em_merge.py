@@ -13,6 +13,8 @@ and for Gaussian rewards with means m_i and m_j of n_i and n_j visits and a comm
 
     n_i n_j / (n_i + n_j) (m_i - m_j)^2 / 2v.
 
+Rewards of the family 'none' are no part of the likelihood and cost nothing.
+
 That bounds nothing but orders pairs well. The few cheapest are tried with some iterations of EM,
 and the one of highest likelihood is kept.
 
@@ -71,7 +73,7 @@ def merge_costs(counts: list[Floats], log: Encoded, end: int) -> Floats:
     costs = _row_costs(np.swapaxes(moves, 1, 2)) + _row_costs(sights)
     if log.family == "gaussian":
         costs += _mean_costs(log, pairs)
-    else:
+    elif log.family == "categorical":
         for action in range(log.sizes[0]):
             costs += _row_costs(pairs[None, log.pair_actions == action])
     costs[np.tril_indices(len(costs))] = np.inf

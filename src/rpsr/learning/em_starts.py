@@ -84,9 +84,12 @@ def worth_remembering(log: Encoded, most: int) -> list[Memory]:
 
     A memory is a state that the log determines, so that counts say how well it predicts the next
     observation and reward given the action: by likelihood, less one for every free probability
-    (Akaike). Continuous rewards count by the quarter they lie in.
+    (Akaike). Continuous rewards count by the quarter they lie in, those of the family 'none' not at
+    all.
     """
     rewards = log.pair_rewards[log.steps[:, 2]]
+    if log.family == "none":
+        rewards = np.zeros_like(rewards)
     if log.family == "gaussian":
         rewards = np.searchsorted(np.quantile(rewards, [0.25, 0.5, 0.75]), rewards)
     values, kinds = np.unique(rewards, return_inverse=True)
@@ -95,7 +98,7 @@ def worth_remembering(log: Encoded, most: int) -> list[Memory]:
     sights, times = np.unique(log.steps[:, 1], return_counts=True)
     common = np.sort(sights[np.argsort(-times, kind="stable")[:SIGHTS]])
     for pair in combinations(common.tolist(), 2):
-        for forgets in (False, True):
+        for forgets in (False,) if log.family == "none" else (False, True):
             memory = Memory(pair, forgets)
             before, _, _ = _labelled(log, memory)
             states = before * log.sizes[0] + log.steps[:, 0]

@@ -54,6 +54,9 @@ class Encoded:
         """Encode a log. In the family 'none' rewards tell nothing about states: they are fitted to
         states that observations alone have shaped.
         """
+        families = ("auto", *RewardFamily.__args__)
+        if family not in families:
+            raise InputError(f"rewards: read {family!r}, expected one of {', '.join(families)}")
         if log.rewards is None:
             raise InputError("these episodes have no rewards, expected them for learning")
         rewards = log.rewards

@@ -24,7 +24,7 @@ import numpy as np
 from rpsr.errors import InputError
 from rpsr.io.records import Floats, Ints
 from rpsr.learning.base import Logs, pieces
-from rpsr.learning.learned import chunks_of
+from rpsr.learning.learned import check_repeatable, chunks_of
 from rpsr.learning.moments import Moments
 from rpsr.learning.moments_hankel import Hankel, hankel
 from rpsr.learning.moments_plan import Survey, WindowPlan
@@ -76,6 +76,9 @@ def psr_enough(
 
     tolerance: the share that does not matter. repeats: bootstrap samples for the interval.
     """
+    check_repeatable(trajectories)
+    if repeats < 1:
+        raise InputError(f"repeats: read {repeats!r}, expected a number from 1")
     survey = Survey.of(chunks_of(trajectories), max(tests, histories))
     plan = WindowPlan.of(
         survey, tests=tests, histories=histories, policy=policy, cells=CELLS, operators=False
@@ -93,13 +96,13 @@ def psr_enough(
     rpsr_rank = rank_cut(singular_values(whole, scale), noise_level(whole, scale))
     # What history must say of rewards to say anything, by their variance, whatever came before.
     floor = NOTHING * float(whole.spreads[0, :, 0].mean()) + 1e-12
-    missed, told = _shares(groups, parts, scale, rpsr_rank)
+    missed, told = _shares(groups, parts, scale, rpsr_rank, whole.centres)
     rng = np.random.default_rng(seed)
     samples: list[float] = []
     silent = 0  # samples in which history says nothing of rewards
     for _ in range(repeats):
         drawn = np.array([rng.choice(part, len(part)) for part in parts])
-        a, b = _shares(groups, drawn, scale, rpsr_rank)
+        a, b = _shares(groups, drawn, scale, rpsr_rank, whole.centres)
         samples.append(a / max(b, floor))
         silent += b < floor
     tail = (1 - level) / 2
@@ -127,13 +130,15 @@ def _total(groups: list[Moments], chosen: Ints) -> Moments:
     return total
 
 
-def _shares(groups: list[Moments], parts: Ints, scale: Scales, rank: int) -> tuple[float, float]:
+def _shares(
+    groups: list[Moments], parts: Ints, scale: Scales, rank: int, centres: Floats
+) -> tuple[float, float]:
     """Mean squares: what a PSR misses, and what histories say.
 
     parts (4, k): the groups of the four quarters of the log.
     """
-    quarters = [hankel(_total(groups, part)) for part in parts]
-    halves = [hankel(_total(groups, parts[k : k + 2].ravel())) for k in (0, 2)]
+    quarters = [hankel(_total(groups, part), centres) for part in parts]
+    halves = [hankel(_total(groups, parts[k : k + 2].ravel()), centres) for k in (0, 2)]
     found = [
         _missed(halves[0], (quarters[2], quarters[3]), scale, rank),
         _missed(halves[1], (quarters[0], quarters[1]), scale, rank),

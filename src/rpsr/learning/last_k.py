@@ -54,9 +54,15 @@ class LastKTable(Estimator):
 
     def fit(self, trajectories: Logs) -> LastKTable:
         """Count contexts; needs rewards. A stream is read into memory."""
+        if self.k != "auto" and self.k < 1:
+            raise InputError(f"k: read {self.k!r}, expected 'auto' or a number from 1")
+        if self.longest < 1:
+            raise InputError(f"longest: read {self.longest!r}, expected a number from 1")
         log = as_episodes(trajectories)
-        if log.rewards is None or log.steps == 0:
+        if log.rewards is None:
             raise InputError("these episodes have no rewards, expected them for learning")
+        if log.steps == 0:
+            raise InputError("the log has no steps")
         self.k_ = self._best(log) if self.k == "auto" else self.k
         self.table_ = self._count(log, self.k_)
         self.model_ = self.table_.model(log, self.discount)
@@ -88,7 +94,7 @@ class LastKTable(Estimator):
         shape = (len(log.action_names), len(log.observation_names))
         counts: dict[Context, Floats] = defaultdict(lambda: np.zeros(shape))
         sums: dict[Context, Floats] = defaultdict(lambda: np.zeros(shape[0]))
-        for past, action, observation, reward in _walk(log, k):
+        for (past, action, observation), reward in zip(_walk(log, k), log.rewards, strict=True):
             for begin in range(len(past) + 1):
                 counts[past[begin:]][action, observation] += 1
                 sums[past[begin:]][action] += reward
@@ -163,16 +169,14 @@ class Table:
         return sp.csr_array(entries, shape=(n, n))
 
 
-def _walk(log: Trajectories, k: int) -> Iterator[tuple[Context, int, int, float]]:
-    """For every step of a log: the context before it, the action, the observation, the reward."""
-    assert log.rewards is not None
+def _walk(log: Trajectories, k: int) -> Iterator[tuple[Context, int, int]]:
+    """For every step of a log: the context before it, the action, the observation."""
     n_observations = len(log.observation_names)
-    columns = (log.actions.tolist(), log.observations.tolist(), log.rewards.tolist())
-    steps = list(zip(*columns, strict=True))
+    steps = list(zip(log.actions.tolist(), log.observations.tolist(), strict=True))
     for first, last in pairwise(log.offsets.tolist()):
         past: Context = (START,)
-        for action, observation, reward in steps[first:last]:
-            yield past, action, observation, reward
+        for action, observation in steps[first:last]:
+            yield past, action, observation
             past = (*past, action * n_observations + observation)[-k:]
 
 

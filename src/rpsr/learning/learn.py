@@ -9,14 +9,16 @@ from dataclasses import asdict, dataclass, fields, is_dataclass
 from importlib import import_module
 from typing import Any, Literal
 
+import numpy as np
+
 from rpsr.errors import InputError
 from rpsr.learning.base import HELD_OUT, Estimator, Part, in_memory, pieces
 from rpsr.learning.choice import Choice, bootstrap, choose
 from rpsr.learning.diagnostics import Diagnosis
 from rpsr.learning.enough import GROUPS, Enough, TooShort, psr_enough
-from rpsr.learning.learned import Logs, chunks_of
+from rpsr.learning.learned import Logs, check_repeatable, chunks_of
 from rpsr.learning.moments_plan import Survey, overlap
-from rpsr.learning.propensities import Overlap
+from rpsr.learning.propensities import NO_PROPENSITIES, Overlap
 from rpsr.models.linear import LinearModel
 
 # Where each estimator lives, what it calls the rank, and whether it can do with a stream.
@@ -61,7 +63,7 @@ class Learned:
             "steps": self.steps,
             "discount": self.model.discount,
             "rank": found.rank_,
-            "singular_values": getattr(found, "singular_values_", None),
+            "singular_values": _plain(getattr(found, "singular_values_", None)),
             "noise_level": getattr(found, "noise_level_", None),
             "core": None if core is None else [str(member) for member in core],
             "stability": getattr(found, "stability_", None),
@@ -147,12 +149,15 @@ def learn(
     began = time.perf_counter()
     if not streams(name):
         logs = in_memory(logs)
+    check_repeatable(logs)
     survey = Survey.of(chunks_of(logs))
     unseen = Part(logs, held_out=True)
     if survey.episodes == 0:
         raise InputError("the log has no episodes")
     if not survey.has_rewards:
         raise InputError("the log has no rewards, expected them for learning")
+    if policy == "logged" and not survey.has_propensities:
+        raise InputError(NO_PROPENSITIES)
     if sum(part.steps for part in unseen) == 0:
         read = f"read {survey.episodes} episodes"
         raise InputError(f"{read}, expected at least {HELD_OUT}: one in {HELD_OUT} is held out")
@@ -199,4 +204,6 @@ def _psr_enough(logs: Logs, policy: str, seed: int) -> Enough | None:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,6 +95,16 @@ def log_chances(said: Filtered, log: Trajectories) -> Floats:
     """The log-probability of each observation, (L,), none minus infinity: see `DOUBT`."""
     seen = said.predictions[np.arange(log.steps), log.observations]
     return np.log((1 - DOUBT) * seen + DOUBT / len(log.observation_names))
+
+
+def check_repeatable(logs: Logs) -> None:
+    """Refuse an iterator, which is empty when it is gone through again."""
+    if isinstance(logs, Iterator):
+        read = type(logs).__name__
+        raise InputError(
+            f"logs: read a {read}, which can be gone through once; expected a log, a list of logs "
+            "or a stream"
+        )
 
 
 def chunks_of(logs: Logs) -> Iterable[Trajectories]:

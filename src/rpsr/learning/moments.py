@@ -8,12 +8,13 @@ pairs of up to a few steps, the sums over all t whose window is complete are
 
 and, likewise, of w r, w r^2 and w^2 for the reward r that followed a. Weights w are products of
 1 / (A pi) over the actions involved, so a uniform policy has weight 1. They and the rewards are
-rounded, once, to multiples of 2^-30 (of the largest reward), and the rest is integer arithmetic:
+rounded, once, to multiples of 2^-30 (of the rewards' range), and the rest is integer arithmetic:
 moments of parts of a log can be made anywhere, kept in files and added, and the sum is the same to
 the bit.
 
 A task that ended stays where it ended: its last observation goes on, without reward, whatever is
-done. A recording that was cut off ends its windows.
+done, so that every action counts as taken then, each with 1 / A of the weight. A recording that was
+cut off ends its windows.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import numpy as np
 from rpsr._version import __version__
 from rpsr.errors import InputError
 from rpsr.io.archive import read_archive, write_archive
-from rpsr.io.records import Floats, Ints
+from rpsr.io.records import Ints
 from rpsr.learning.moments_kernels import SQUARE_UNIT, UNIT, WEIGHT, WEIGHT2, add_windows
 from rpsr.learning.moments_plan import Survey, WindowPlan
 from rpsr.learning.propensities import Overlap
@@ -35,6 +36,7 @@ from rpsr.logs import Trajectories
 
 FORMAT = "rpsr-moments"
 FORMAT_VERSION = 1
+ROUNDING = 1e-9  # of the scale of rewards
 Progress = Callable[[int], None]
 
 
@@ -80,16 +82,20 @@ class Moments:
             raise InputError(f"read a log over {names[0]}, {names[1]}: the plan is for other names")
         if log.rewards is None:
             raise InputError("the log has no rewards")
-        if np.abs(log.rewards).max(initial=0.0) > plan.scale:
-            raise InputError(f"rewards: read one beyond the plan's largest, {plan.scale:g}")
-        chances = plan.weights(log)
-        self.smallest = min(
-            self.smallest, float(1 / (chances.max(initial=0.0) * len(plan.action_names) or 1.0))
-        )
-        columns, offsets = extended(log, chances, log.rewards / plan.scale, plan.depth)
+        rewards = plan.counted(log.rewards)
+        if np.abs(rewards).max(initial=0.0) > 1 + ROUNDING:
+            read = log.rewards[np.abs(rewards).argmax()]
+            expected = f"{plan.centre - plan.scale:g} to {plan.centre + plan.scale:g}"
+            raise InputError(f"rewards: read {read:g}, expected {expected}, as the plan has it")
+        weights = plan.weights(log)
+        largest = float(weights.max(initial=0.0)) * len(plan.action_names)  # 1 / pi
+        self.smallest = min(self.smallest, 1 / largest if largest else 1.0)
+        pairs = log.actions * len(plan.observation_names) + log.observations
         self.windows += add_windows(
-            columns,
-            offsets,
+            (log.actions, pairs, rewards, weights),
+            log.offsets,
+            log.terminated,
+            -plan.centre / plan.scale,
             plan.children,
             plan.past,
             plan.rows,
@@ -134,6 +140,7 @@ class Moments:
             "policy": plan.policy,
             "anchored": plan.anchored,
             "operators": plan.operators,
+            "centre": plan.centre,
             "windows": self.windows,
             "smallest": self.smallest,
         }
@@ -162,6 +169,7 @@ class Moments:
                 tables or None,
                 bool(header["anchored"]),
                 bool(header["operators"]),
+                float(header["centre"]),
             )
             moments = Moments(plan)
             moments.nodes[:] = arrays["nodes"]
@@ -182,41 +190,8 @@ def same_plan(a: WindowPlan, b: WindowPlan) -> bool:
     if a is b:
         return True
     fields = ("action_names", "observation_names", "tests", "reward_tests", "histories")
-    fields += ("scale", "policy", "anchored", "operators")
+    fields += ("scale", "policy", "anchored", "operators", "centre")
     if any(getattr(a, field) != getattr(b, field) for field in fields):
         return False
     tables = (a.policies or (), b.policies or ())
     return len(tables[0]) == len(tables[1]) and all(map(np.array_equal, *tables))
-
-
-def extended(
-    log: Trajectories, weights: Floats, rewards: Floats, depth: int
-) -> tuple[tuple[Ints, Ints, Floats, Floats], Ints]:
-    """The columns of a log with depth + 1 more steps after each end of a task, and the offsets.
-
-    In those steps the last observation goes on and nothing is earned. Their actions are any: they
-    go round, from a place that depends on the episode alone.
-    """
-    n_actions, n_observations = len(log.action_names), len(log.observation_names)
-    pairs = log.actions * n_observations + log.observations
-    ends = log.terminated & (log.lengths > 0)
-    if not ends.any():
-        return (log.actions, pairs, rewards, weights), log.offsets
-    more = np.where(ends, depth + 1, 0)
-    offsets = np.concatenate([[0], np.cumsum(log.lengths + more)])
-    at = np.arange(log.steps) + np.repeat(offsets[:-1] - log.offsets[:-1], log.lengths)
-    total = int(offsets[-1])
-    virtual = np.ones(total, dtype=bool)
-    virtual[at] = False
-    last = log.offsets[1:][ends] - 1
-    counts = np.add.reduceat(log.actions, log.offsets[:-1][log.lengths > 0])
-    turn = np.zeros(log.episodes, dtype=np.int64)
-    turn[log.lengths > 0] = counts + log.lengths[log.lengths > 0]
-    added = (turn[ends][:, None] + np.arange(depth + 1)) % n_actions
-    actions = np.empty(total, dtype=np.int64)
-    actions[at], actions[virtual] = log.actions, added.reshape(-1)
-    seen = np.empty(total, dtype=np.int64)
-    seen[at], seen[virtual] = log.observations, np.repeat(log.observations[last], depth + 1)
-    earned, weight = np.zeros(total), np.ones(total)
-    earned[at], weight[at] = rewards, weights
-    return (actions, actions * n_observations + seen, earned, weight), offsets

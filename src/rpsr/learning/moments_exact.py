@@ -36,11 +36,13 @@ def exact_hankel(model: LinearModel, plan: WindowPlan, steps: int, samples: floa
             for pair in word:
                 x = x @ matrices[pair] / n_actions
             columns[k + 1] = x
+    centres = columns[0] @ model.rewards  # (A,)
+    rewards = model.rewards - model.normalizer[:, None] * centres
     p = np.zeros((len(plan.nodes), plan.features))
     height = int(plan.rows.max()) + 1
     r = np.zeros((height, n_actions, plan.features))
     for word, node in plan.nodes.items():
-        vectors = np.column_stack([model.normalizer, model.rewards / plan.scale])
+        vectors = np.column_stack([model.normalizer, rewards / plan.scale])
         for pair in reversed(word):
             vectors = matrices[pair] @ vectors
         values: Floats = columns @ vectors  # (H, 1 + A)
@@ -59,4 +61,5 @@ def exact_hankel(model: LinearModel, plan: WindowPlan, steps: int, samples: floa
         samples,
         np.repeat(counts[:, None], n_actions, axis=1),
         np.ones_like(r),
+        centres,
     )

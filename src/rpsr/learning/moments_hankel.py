@@ -6,9 +6,11 @@ Probabilities are products of ratios of sums, each step given the one before,
     r(u a, h)   = p(u, h) (sum of w r)[u, a, h] / W[u, a, h]
 
 which are the moments E[X phi] of the intents' importance-weighted samples X with the noise of how
-often each action happened to be taken divided out, and which a constant added to all rewards shifts
-and does not disturb. Their variances follow step by step from the effective number of samples
-W^2 / sum w^2, with two pseudo-counts so that no cell is thought to be known by luck.
+often each action happened to be taken divided out. Rewards are taken less the mean of their action,
+which keeps the span of all rows and leaves out what would only repeat those of tests, so that a
+constant added to all rewards changes nothing. Variances follow step by step from the effective
+number of samples W^2 / sum w^2, with two pseudo-counts so that no cell is thought to be known by
+luck.
 
 A cell that came out small by chance has a small estimated variance, too, and would weigh too much.
 So once there is a model, `reweighted` gives the cells the variances they have by its probabilities.
@@ -47,8 +49,8 @@ class Hankel:
 
     values, variances (1 + A * O, I, H): slice 0 holds E[X(i) phi(h)], slice 1 + a O + o the same
     for the intent a o i. Intents: each of Q tests followed by zeta, then each reward test followed
-    by the first action, by the second, and so on. Rewards are in units of plan.scale. Features 0
-    and 1 are the constant and the start.
+    by the first action, by the second, and so on. Rewards are less those in centres (A,), one for
+    each action, and in units of plan.scale. Features 0 and 1 are the constant and the start.
     samples: how many windows the means are over. counts (Z, A, H): the effective number of those in
     which a word, by `plan.rows`, was followed by an action; spreads (Z, A, H): the variance of the
     reward that it then earned.
@@ -60,6 +62,7 @@ class Hankel:
     samples: float
     counts: Floats
     spreads: Floats
+    centres: Floats
 
     @property
     def n_tests(self) -> int:
@@ -83,8 +86,11 @@ class Hankel:
         return float(self.features[1] * self.samples)
 
 
-def hankel(moments: Moments) -> Hankel:
-    """The expectations that moments estimate; where the plan has no operators, slice 0 alone."""
+def hankel(moments: Moments, centres: Floats | None = None) -> Hankel:
+    """The expectations that moments estimate; where the plan has no operators, slice 0 alone.
+
+    centres (A,): what to take off the rewards of each action, rather than their mean.
+    """
     plan, windows = moments.plan, moments.windows
     if windows == 0:
         raise InputError(f"the log is too short: no episode has {plan.depth + 1} steps")
@@ -107,6 +113,7 @@ def hankel(moments: Moments) -> Hankel:
 
     # Rewards: the mean after u a, and its variance, pulled towards the action's own variance.
     mean0 = _ratio(reward[0, :, 0], weight[0, :, 0], 0.0)  # (A,)
+    off = mean0 if centres is None else plan.counted(centres)
     spread0 = np.maximum(_ratio(reward2[0, :, 0], weight[0, :, 0], 0.0) - mean0**2, 0)[:, None]
     mean = _ratio(reward, weight, np.broadcast_to(mean0[None, :, None], weight.shape))  # (Z, A, H)
     spread = np.maximum(_ratio(reward2, weight, 0.0) - mean**2, 0)
@@ -114,9 +121,11 @@ def hankel(moments: Moments) -> Hankel:
 
     at = np.flatnonzero(plan.rows >= 0)  # the words with sums by action, in the order of those
     samples = _Samples(plan, float(windows), count, spreads)
+    mean = mean - off[:, None]
     v, vr = samples.variances(p, mean, words, PSEUDO)
     values, variances = gather(plan, p, p[at, None] * mean), gather(plan, v, vr)
-    return Hankel(plan, values, variances, float(windows), count, spreads)
+    centres = plan.centre + plan.scale * off
+    return Hankel(plan, values, variances, float(windows), count, spreads, centres)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +188,7 @@ def reweighted(data: Hankel, fitted: Iterable[Floats], rows: Bools) -> Hankel:
     p = np.maximum(p, 0.0)
     p[0] = data.features
     at = np.flatnonzero(plan.rows >= 0)
-    means = np.clip(_ratio(r, np.broadcast_to(p[at, None], r.shape), 0.0), -1.0, 1.0)
+    means = np.clip(_ratio(r, np.broadcast_to(p[at, None], r.shape), 0.0), -2.0, 2.0)
     samples = _Samples(plan, data.samples, data.counts, data.spreads)
     v, vr = samples.variances(p, means, plan.nodes, FITTED_PSEUDO)
     variances = np.where(rows[:, None], gather(plan, v, vr), data.variances)

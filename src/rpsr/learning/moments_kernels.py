@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from rpsr.io.records import Floats, Ints
+from rpsr.io.records import Bools, Floats, Ints
 
 UNIT = 2.0**30  # weights and weighted rewards are added up in units of 2^-30
 SQUARE_UNIT = 2.0**20  # squared weights in units of 2^-20
@@ -44,9 +44,66 @@ def count_contexts(
 
 
 @njit(cache=True)
+def _add_reward(cell: Ints, features: Ints, weight: float, share: float, reward: float) -> None:
+    """Add the sums of an action to `cell` (H, 4), for the features that are on."""
+    w = min(weight, LARGEST_WEIGHT)
+    v0 = np.int64(np.rint(w * share * UNIT))
+    v1 = np.int64(np.rint(w * share * reward * UNIT))
+    v2 = np.int64(np.rint(w * share * reward * reward * UNIT))
+    v3 = np.int64(np.rint(w * w * share * SQUARE_UNIT))
+    for f in features:
+        cell[f, 0] += v0
+        cell[f, 1] += v1
+        cell[f, 2] += v2
+        cell[f, 3] += v3
+
+
+@njit(cache=True)
+def _add_end(
+    node: int,
+    weight: float,
+    left: int,
+    observation: int,
+    reward: float,
+    features: Ints,
+    children: Ints,
+    rows: Ints,
+    nodes: Ints,
+    stats: Ints,
+) -> None:
+    """Add what comes after the end of a task, from a word on, for so many steps that are left.
+
+    The observation goes on and the reward is always the same, whatever is done: every action counts
+    as taken, with a share of 1 / A of the weight.
+    """
+    n_actions = stats.shape[1]
+    n_observations = children.shape[1] // n_actions
+    words = np.empty(n_actions * (left + 1) + 1, dtype=np.int64)  # still to do
+    depths = np.empty(len(words), dtype=np.int64)
+    words[0], depths[0] = node, 0
+    waiting = 1
+    while waiting > 0:
+        waiting -= 1
+        word, depth = words[waiting], depths[waiting]
+        share = float(n_actions) ** -depth
+        fixed = np.int64(np.rint(min(weight, LARGEST_WEIGHT) * share * UNIT))
+        for f in features:
+            nodes[word, f] += fixed
+        for a in range(n_actions):
+            if rows[word] >= 0:
+                _add_reward(stats[rows[word], a], features, weight, share / n_actions, reward)
+            child = children[word, a * n_observations + observation]
+            if depth < left and child >= 0:
+                words[waiting], depths[waiting] = child, depth + 1
+                waiting += 1
+
+
+@njit(cache=True)
 def add_windows(
     columns: tuple[Ints, Ints, Floats, Floats],
     offsets: Ints,
+    terminated: Bools,
+    nothing: float,
     children: Ints,
     past: Ints,
     rows: Ints,
@@ -58,17 +115,20 @@ def add_windows(
     """Add the windows of a log to `nodes` (U, H) and `stats` (Z, A, H, 4); how many there were.
 
     columns: actions (L,), pairs (L,), rewards (L,) within [-1, 1], weights (L,). A window at t
-    needs steps t to t + depth, depth being the longest word of the trie `children` (U, A * O).
+    needs steps t to t + depth, depth being the longest word of the trie `children` (U, A * O),
+    unless the episode terminated: then its last observation goes on, with the reward `nothing`.
     History features: 0 is always there, 1 at the first step of an episode; others are the nodes of
     the trie `past`, node k being feature k + 1, if the last pairs (anchored: all pairs since the
     start) are that word. rows (U,): the row of each word in `stats`, or -1.
     """
     actions, pairs, rewards, weights = columns
+    n_observations = children.shape[1] // stats.shape[1]
     found = 0
     features = np.zeros(16, dtype=np.int64)
     for episode in range(len(offsets) - 1):
-        first = offsets[episode]
-        for t in range(first, offsets[episode + 1] - depth):
+        first, last = offsets[episode], offsets[episode + 1]
+        ends = terminated[episode] and last > first
+        for t in range(first, last + 1 if ends else last - depth):
             found += 1
             active = 1  # features[0] = 0, the constant
             if t == first:
@@ -84,27 +144,22 @@ def add_windows(
                     features[active] = node + 1
                     active += 1
                 back -= 1
+            on = features[:active]
             node = 0
             weight = 1.0
             for k in range(depth + 1):
+                if t + k == last:
+                    seen = pairs[last - 1] % n_observations
+                    after = (seen, nothing, on, children, rows, nodes, stats)
+                    _add_end(node, weight, depth - k, *after)
+                    break
                 fixed = np.int64(np.rint(min(weight, LARGEST_WEIGHT) * UNIT))
-                for f in range(active):
-                    nodes[node, features[f]] += fixed
+                for f in on:
+                    nodes[node, f] += fixed
                 weight *= weights[t + k]
                 row = rows[node]
                 if row >= 0:
-                    w = min(weight, LARGEST_WEIGHT)
-                    r = rewards[t + k]
-                    v0 = np.int64(np.rint(w * UNIT))
-                    v1 = np.int64(np.rint(w * r * UNIT))
-                    v2 = np.int64(np.rint(w * r * r * UNIT))
-                    v3 = np.int64(np.rint(w * w * SQUARE_UNIT))
-                    cell = stats[row, actions[t + k]]
-                    for f in range(active):
-                        cell[features[f], 0] += v0
-                        cell[features[f], 1] += v1
-                        cell[features[f], 2] += v2
-                        cell[features[f], 3] += v3
+                    _add_reward(stats[row, actions[t + k]], on, weight, 1.0, rewards[t + k])
                 if k == depth:
                     break
                 node = children[node, pairs[t + k]]

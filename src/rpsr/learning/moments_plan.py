@@ -3,13 +3,13 @@
 A survey counts how often each action follows each context of up to three pairs. Surveys add up.
 From one come the estimated policy, the histories (the most frequent words, and all their suffixes)
 and the tests (the most frequent words, and all their prefixes), within a bound on memory that does
-not depend on the log's length, and the scale of the rewards.
+not depend on the log's length, and the centre and scale of the rewards.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -22,12 +22,13 @@ from rpsr.logs import Trajectories
 
 Word = tuple[int, ...]  # pairs a * O + o
 LARGEST_TABLE = 2**22  # counts of contexts of one length
-CELLS = 2**24  # numbers in the moments at most, 8 bytes each
+CELLS = 2**24  # numbers in the moments, of 8 bytes, before those that tests need of their prefixes
+WITH_PREFIXES = 8  # times as many at most, with those
 POLICIES = ("logged", "estimated", "blind")
 
 
 class Survey:
-    """Counts of actions after contexts, and the largest reward; surveys of parts add up."""
+    """Counts of actions after contexts, and the range of rewards, over all that was taken in."""
 
     def __init__(
         self, action_names: tuple[str, ...], observation_names: tuple[str, ...], longest: int = 3
@@ -39,7 +40,7 @@ class Survey:
             longest -= 1
         self.longest = longest
         self.tables: Ints = np.zeros((longest + 1, n_pairs**longest, n_actions), dtype=np.int64)
-        self.largest_reward = 0.0
+        self.rewards = (np.inf, -np.inf)  # the smallest and the largest
         self.has_rewards = True
         self.has_propensities = True
         self.episodes = 0
@@ -64,9 +65,11 @@ class Survey:
         if log.rewards is None:
             self.has_rewards = False
         else:
-            self.largest_reward = max(
-                self.largest_reward, float(np.abs(log.rewards).max(initial=0))
-            )
+            low, high = self.rewards
+            if log.terminated.any():  # after the end of a task nothing is earned
+                low, high = min(low, 0.0), max(high, 0.0)
+            low, high = log.rewards.min(initial=low), log.rewards.max(initial=high)
+            self.rewards = float(low), float(high)
         self.has_propensities = self.has_propensities and log.propensities is not None
         self.episodes += log.episodes
 
@@ -154,9 +157,10 @@ class WindowPlan:
     tests: words, closed under prefixes; each followed by zeta is an intent.
     reward_tests: those of the tests that are intents with each action, too.
     histories: words, closed under suffixes; features are a constant, the start, and these.
-    scale: a power of two no smaller than any reward. policies: tables of `shrunk_policy`, for
-    policy 'estimated'. anchored: whether a history is all that happened since the start, rather
-    than the last that happened. operators: whether each test is counted after each pair, too.
+    centre, scale: of rewards; scale is a power of two no smaller than any is far from the centre.
+    policies: tables of `shrunk_policy`, for policy 'estimated'. anchored: whether a history is all
+    that happened since the start, rather than the last that happened. operators: whether each test
+    is counted after each pair, too.
     """
 
     action_names: tuple[str, ...]
@@ -169,6 +173,7 @@ class WindowPlan:
     policies: tuple[Floats, ...] | None = None
     anchored: bool = False
     operators: bool = True
+    centre: float = 0.0
 
     @staticmethod
     def of(
@@ -184,7 +189,8 @@ class WindowPlan:
     ) -> WindowPlan:
         """The plan for a surveyed log: tests and histories of up to so many pairs.
 
-        max_histories, cells: bounds on the number of histories, and on the memory of the moments.
+        max_histories: a bound on the number of histories. cells: on the memory of the moments,
+        which hold `WITH_PREFIXES` times as many numbers at most.
         """
         if policy not in POLICIES:
             raise InputError(f"policy: read {policy!r}, expected one of {', '.join(POLICIES)}")
@@ -207,19 +213,26 @@ class WindowPlan:
         after = n_pairs if operators else 1
         paid = max(min(paid, int(cells / (2 * n_actions * after * features))), 1)
         rewarded = _closed(survey.frequent(tests, paid), paid, slice(None, -1))
-        largest = survey.largest_reward
-        return WindowPlan(
+        low, high = survey.rewards if survey.steps else (0.0, 0.0)
+        furthest = high / 2 - low / 2
+        plan = WindowPlan(
             survey.action_names,
             survey.observation_names,
             future,
             rewarded,
             past,
-            scale=float(2.0 ** np.ceil(np.log2(largest))) if largest > 0 else 1.0,
+            scale=float(2.0 ** np.ceil(np.log2(furthest))) if furthest > 0 else 1.0,
             policy=policy,
             policies=survey.policy if policy == "estimated" else None,
             anchored=anchored,
             operators=operators,
+            centre=low / 2 + high / 2,
         )
+        fewer = max(WITH_PREFIXES * cells // (plan.numbers // plan.features) - 1, 1)
+        if fewer < len(past):  # sums of what comes before tests, which many actions make many
+            past = _closed(survey.frequent(histories, fewer), fewer, slice(1, None))
+            plan = replace(plan, histories=past)
+        return plan
 
     @property
     def n_pairs(self) -> int:
@@ -230,6 +243,12 @@ class WindowPlan:
     def features(self) -> int:
         """The number H of history features."""
         return len(self.histories) + 1
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers moments hold."""
+        sums = 4 * len(self.action_names) * (int(self.rows.max()) + 1)
+        return (len(self.nodes) + sums) * self.features
 
     @cached_property
     def heads(self) -> tuple[Word, ...]:
@@ -275,6 +294,10 @@ class WindowPlan:
             if word:
                 table[index[word[1:]], word[0]] = node
         return table
+
+    def counted(self, rewards: Floats) -> Floats:
+        """Rewards as they are added up, within [-1, 1]."""
+        return (rewards - self.centre) / self.scale
 
     def weights(self, log: Trajectories) -> Floats:
         """1 / (A pi) of each logged action, (L,): 1 where the policy was uniform."""

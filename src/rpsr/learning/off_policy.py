@@ -16,7 +16,7 @@ ICML 2000.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -67,8 +67,15 @@ def off_policy_value(
         raise InputError("these episodes have no rewards, expected them for an estimate")
     said = filtered(model, log, states=True)
     agrees = action_values(model, said.states, vectors).argmax(axis=1) == log.actions
-    ratios = replace(log, rewards=agrees / behaviour(log)).padded("rewards", 0.0)
-    rewards: Floats = log.padded("rewards", 0.0)  # (N, T)
+    episode = np.repeat(np.arange(log.episodes), log.lengths)
+    step = np.arange(log.steps) - log.offsets[episode]
+    spoken = log.lengths.copy()  # how far each episode does what the policy would, (N,)
+    np.minimum.at(spoken, episode[~agrees], step[~agrees])
+    # Beyond the farthest nothing is earned: one long recording does not make a table of all large.
+    ratios, rewards = np.zeros((2, log.episodes, int(spoken.max(initial=0))))  # (N, T) each
+    near = step < ratios.shape[1]
+    ratios[episode[near], step[near]] = (agrees / behaviour(log))[near]
+    rewards[episode[near], step[near]] = log.rewards[near]
     over = np.arange(ratios.shape[1]) >= log.lengths[:, None]
     ratios[over & log.terminated[:, None]] = 1.0  # whatever is done then, nothing is earned
     weights: Floats = np.multiply.accumulate(ratios, axis=1)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rpsr.io.records import Floats
+from rpsr.learning.base import beginning
 from rpsr.learning.learned import filtered, log_chances
 from rpsr.learning.moments_hankel import Hankel
 from rpsr.learning.spectral_fit import Scales
@@ -54,7 +55,7 @@ def choose_rank(
     fit: Callable[[int], LinearModel], held_out: Iterable[Trajectories], most: int
 ) -> tuple[int, tuple[Trial, ...]]:
     """The rank to take, of 1 to `most`, and what each was worth."""
-    log = _first(held_out, TRIAL_STEPS)
+    log = beginning(held_out, TRIAL_STEPS)
     rewards = np.zeros(log.steps) if log.rewards is None else log.rewards
     chances: list[Floats] = []
     errors: list[Floats] = []
@@ -90,15 +91,3 @@ def _error(difference: Floats, log: Trajectories) -> float:
         blocks = np.linspace(0, log.steps, min(50, log.steps) + 1, dtype=np.int64)[:-1]
     sums = np.add.reduceat(difference - difference.mean(), blocks)
     return float(np.sqrt((sums**2).sum()) / log.steps)
-
-
-def _first(chunks: Iterable[Trajectories], steps: int) -> Trajectories:
-    """The first chunks of a log, at least so many steps where there are."""
-    from rpsr.logs.readers import join
-
-    taken: list[Trajectories] = []
-    for chunk in chunks:
-        taken.append(chunk)
-        if sum(part.steps for part in taken) >= steps:
-            break
-    return join(taken)

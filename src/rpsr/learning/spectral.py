@@ -5,12 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 from rpsr.errors import InputError
 from rpsr.io.records import Floats
 from rpsr.learning.base import FEW, Estimator, Logs, Part
-from rpsr.learning.learned import chunks_of, learned_model
+from rpsr.learning.learned import check_repeatable, chunks_of, learned_model
 from rpsr.learning.moments import Moments
 from rpsr.learning.moments_hankel import Hankel, hankel
 from rpsr.learning.moments_plan import CELLS, Survey, WindowPlan
@@ -68,6 +69,7 @@ class SpectralRPSR(Estimator):
     def fit(self, trajectories: Logs) -> Self:
         """Learn from a log, in memory or as a stream, which is gone through a few times."""
         self._check()
+        check_repeatable(trajectories)
         chunks = _Told(chunks_of(trajectories), self.progress, "surveying")
         survey = Survey.of(chunks, max(self.tests, self.histories))
         if survey.steps == 0:
@@ -112,7 +114,7 @@ class SpectralRPSR(Estimator):
             if read not in allowed.__args__:
                 expected = ", ".join(allowed.__args__)
                 raise InputError(f"{name}: read {read!r}, expected one of {expected}")
-        if self.rank != "auto" and self.rank < 1:
+        if self.rank != "auto" and (not isinstance(self.rank, Integral) or self.rank < 1):
             raise InputError(f"rank: read {self.rank!r}, expected 'auto' or a number from 1")
         for name in ("tests", "histories"):
             if getattr(self, name) < 1:

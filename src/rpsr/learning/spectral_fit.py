@@ -95,11 +95,13 @@ def assemble(data: Hankel, c: Floats, k: Floats, stationary: bool) -> Parameters
     blocks = np.matmul(np.matmul(c, data.values[1:]), k)  # B_ao, (A * O, n, n)
     operators = blocks.transpose(0, 2, 1).reshape(n_actions, -1, n, n)
     column = data.values[0, :, start_feature(data, stationary)]
+    normalizer = data.features @ k
+    rewards = (data.values[0, data.immediate] @ k).T * data.plan.scale
     return Parameters(
         operators=operators,
         start=c @ column / column[0],
-        normalizer=data.features @ k,
-        rewards=(data.values[0, data.immediate] @ k).T * data.plan.scale,
+        normalizer=normalizer,
+        rewards=rewards + normalizer[:, None] * data.centres,
     )
 
 

@@ -121,7 +121,7 @@ def weighted_parameters(
         operators=found.blocks.transpose(0, 2, 1).reshape(n_actions, -1, n, n),
         start=factor[:, start] / columns[start] / feature[start],
         normalizer=normalizer,
-        rewards=np.array(rewards).T * data.plan.scale,
+        rewards=np.array(rewards).T * data.plan.scale + normalizer[:, None] * data.centres,
     )
 
 

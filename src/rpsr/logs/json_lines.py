@@ -59,7 +59,7 @@ def _episode(text: bytes, place: str, line: int, number: int) -> Episode:
             line=line,
             column=error.colno,
         ) from None
-    except (UnicodeDecodeError, RecursionError):
+    except (ValueError, RecursionError):  # bytes that are no text, numbers of thousands of digits
         raise InputError("not JSON: expected one episode a line", place=place, line=line) from None
     if not isinstance(read, dict):
         raise InputError(f"read {_short(read)}, expected an object", place=place, line=line)

@@ -28,6 +28,8 @@ def read_minari(
     initial: Literal["drop", "step"] | None = None,
 ) -> Trajectories:
     """The episodes of a Minari dataset, given as such or by its name (loaded, not downloaded)."""
+    if initial not in (None, "drop", "step"):
+        raise InputError(f"initial: read {initial!r}, expected None, 'drop' or 'step'")
     if isinstance(dataset, str):
         dataset = _load(dataset)
     possible_actions = _labels(dataset, "action_space")

@@ -11,7 +11,7 @@ from rpsr.logs.episodes import Columns
 from rpsr.logs.stream import LogStream, Paths, stream_logs
 from rpsr.logs.trajectories import Trajectories
 
-SMALL = 2**26  # bytes of files, a few million steps
+SMALL = 2**22  # steps: what a file packs into how many bytes, nobody knows beforehand
 
 
 def read_logs(
@@ -38,7 +38,14 @@ def read_logs(
 def open_logs(paths: Paths) -> Trajectories | LogStream:
     """The episodes of some files or folders: in memory if small, as a stream if they are large."""
     log = stream_logs(paths)
-    return join(log) if sum(file.stat().st_size for file in log.files) <= SMALL else log
+    held: list[Trajectories] = []
+    steps = 0
+    for chunk in log:
+        held.append(chunk)
+        steps += chunk.steps
+        if steps > SMALL:
+            return log
+    return join(held)
 
 
 def join(logs: Iterable[Trajectories]) -> Trajectories:
