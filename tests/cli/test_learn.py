@@ -132,3 +132,22 @@ def test_work_that_could_not_be_kept_is_not_begun(log, tmp_path, capsys):
         assert main([*words, option, str(tmp_path / "nowhere" / "file.json")]) == 1
         assert "no such folder" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_log_that_shows_no_alternatives_is_warned_of(tmp_path, capsys):
+    episode = {"actions": ["a"] * 20, "observations": ["x", "y"] * 10, "rewards": [0, 1] * 10}
+    other = episode | {"actions": ["b"] + ["a"] * 19}
+    path, page = tmp_path / "log.jsonl", tmp_path / "page.html"
+    path.write_text("".join(json.dumps(row) + "\n" for row in [episode] * 40 + [other] * 2))
+    words = ["learn", str(path), "-o", str(tmp_path / "m.rpsr"), "--discount", "0.9"]
+    assert main([*words, "--estimator", "last-k", "--report", str(page)]) == 0
+    assert "some action was never taken" in capsys.readouterr().err
+    assert "some action was never taken" in page.read_text(encoding="utf-8")
+    assert main([*words, "--estimator", "spectral", "--rank", "500"]) == 0
+    assert "rank 500 was asked for" in capsys.readouterr().err
+
+
+def test_discovered_intents_are_printed(log, tmp_path, capsys):
+    words = ["learn", str(log), "-o", str(tmp_path / "m.rpsr"), "--discount", "0.9"]
+    assert main([*words, "--estimator", "discovered", "--rank", "2"]) == 0
+    assert "core intent" in capsys.readouterr().out

@@ -143,6 +143,10 @@ def learn(
         from rpsr.report.page import write_page
 
         write_page(learning_page(learned, ", ".join(logs)), report)
+    if learned.overlap.warning:
+        note(learned.overlap.warning)
+    if rank != "auto" and estimator not in ("em", "last-k") and learned.estimator.rank_ < rank:
+        note(f"rank {rank} was asked for; all that the log supports is {learned.estimator.rank_}")
     if learned.heldout.resets:
         note(f"the filter lost its way {learned.heldout.resets} times on held-out episodes")
     if json:
@@ -158,7 +162,7 @@ def _show(learned: Learned) -> None:
     facts: list[tuple[str, Any]] = [
         ("estimator", learned.name),
         ("log", f"{learned.episodes} episodes, {learned.steps} steps"),
-        ("rank", document["rank"]),
+        *_sizes(learned),
         ("held out", f"log-likelihood {heldout.loglik:.4g} an observation"),
     ]
     if heldout.reward_rmse is not None and heldout.reward_std is not None:
@@ -176,6 +180,13 @@ def _show(learned: Learned) -> None:
         )
     facts += [("negative mass", heldout.negative_mass), ("seconds", learned.seconds)]
     print_facts(facts)
+    if document["core"] is not None:
+        print_table(
+            ("core intent", "stability"),
+            zip(document["core"], document["stability"], strict=True),
+            "The state is the predictions of these; stability: the share of resampled logs that "
+            "chose the same.",
+        )
     rows = [tuple(each.values()) for each in document["candidates"]]
     if rows:
         print_table(
@@ -191,3 +202,15 @@ def _show(learned: Learned) -> None:
             f"Plans: chosen is {learned.choice.rule}. By the log: what episodes that did the same "
             "earned, with an interval.",
         )
+
+
+def _sizes(learned: Learned) -> list[tuple[str, Any]]:
+    """The model's rank, and what it came from."""
+    found: list[tuple[str, Any]] = [("rank", learned.estimator.rank_)]
+    candidates = getattr(learned.estimator, "candidates_", ())
+    if candidates:
+        found.append(("from", f"{candidates[0].states} states"))
+    pairs = getattr(learned.estimator, "k_", None)
+    if pairs is not None:
+        found.append(("from", f"contexts of up to {pairs} pairs"))
+    return found

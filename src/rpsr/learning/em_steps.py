@@ -37,7 +37,8 @@ class Encoded:
 
     steps (L, 3): action, observation and the number j of the pair (action, reward).
     pair_actions (J,), pair_rewards (J,): what those pairs are. terminated (N,), offsets (N + 1,).
-    family: how rewards are emitted; scale: the variance of all rewards.
+    family: how rewards are emitted; scale: the variance of all rewards. ends: whether any episode
+    terminated, of these or of those they were selected from, so that a state stands for the end.
     """
 
     sizes: tuple[int, int]  # A, O
@@ -48,6 +49,7 @@ class Encoded:
     pair_rewards: Floats
     family: RewardFamily
     scale: float
+    ends: bool
 
     @staticmethod
     def of(log: Trajectories, family: RewardFamily | Literal["auto"] = "auto") -> Encoded:
@@ -76,17 +78,13 @@ class Encoded:
             pair_rewards=np.ascontiguousarray(pairs[:, 1]),
             family=family,
             scale=max(float(rewards.var()), TINY_SCALE),
+            ends=bool(log.terminated.any()),
         )
 
     @cached_property
     def by_action(self) -> Floats:
         """Whether each pair is one of each action, (A, J)."""
         return (np.arange(self.sizes[0])[:, None] == self.pair_actions).astype(np.float64)
-
-    @property
-    def ends(self) -> bool:
-        """Whether any episode terminated, so that a state must stand for the end."""
-        return bool(self.terminated.any())
 
     def select(self, episodes: Ints) -> Encoded:
         """Some of the episodes; the pairs stay numbered as they are."""
@@ -102,6 +100,7 @@ class Encoded:
             self.pair_rewards,
             self.family,
             self.scale,
+            self.ends,
         )
 
 

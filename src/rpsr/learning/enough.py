@@ -103,7 +103,7 @@ def psr_enough(
     for _ in range(repeats):
         drawn = np.array([rng.choice(part, len(part)) for part in parts])
         a, b = _shares(groups, drawn, scale, rpsr_rank, whole.centres)
-        samples.append(a / max(b, floor))
+        samples.append(float(np.clip(a / max(b, floor), 0.0, 1.0)))  # a share, but for noise
         silent += b < floor
     tail = (1 - level) / 2
     low, high = (float(q) for q in np.quantile(samples, [tail, 1 - tail]))
@@ -111,7 +111,7 @@ def psr_enough(
     if silent > tail * repeats and floor > 1e-12:
         verdict = "undecided"
     return Enough(
-        statistic=missed / max(told, floor),
+        statistic=float(np.clip(missed / max(told, floor), 0.0, 1.0)),
         interval=(low, high),
         verdict=verdict,
         reward_error=float(np.sqrt(max(missed, 0.0)) * plan.scale),

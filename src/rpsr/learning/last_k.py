@@ -4,7 +4,8 @@ A context is the tuple of the last k pairs, an episode's beginning standing for 
 states that a log shows, so the table is a linear model whose states are corners of a simplex:
 counts give P(o | c, a), mixed with those of the context without its oldest pair as if that had been
 seen `backoff` times; what follows (c, a, o) is the longest context that the log knows. `reachable`
-plans on it exactly, as on any finite problem. Held-out episodes choose k.
+plans on it exactly, as on any finite problem. Held-out episodes choose k. That a task may end is
+not in the table: it stands for people's first attempt, and goes on for ever.
 """
 
 from __future__ import annotations
@@ -145,7 +146,7 @@ class Table:
             name=f"last {self.k} pairs",
             actions=log.action_names,
             observations=log.observation_names,
-            start=np.eye(n)[self.number[(START,)]],
+            start=np.bincount([self.number[(START,)]], minlength=n).astype(np.float64),
             operators=SparseOperators(process),
             normalizer=np.ones(n),
             rewards=self.rewards,

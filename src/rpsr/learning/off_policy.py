@@ -47,6 +47,8 @@ class OffPolicyEstimate:
 
     def __str__(self) -> str:
         """As people read it, with how far the log speaks for the policy."""
+        if self.steps == 0:
+            return "nothing: no episode did the same"
         return f"{self.value:.3g} ({self.low:.3g} to {self.high:.3g}), {self.steps} steps"
 
 

@@ -22,6 +22,7 @@ from rpsr.logs import Trajectories
 
 SHRINKAGE = 8.0  # how many counts the shorter context is worth
 NO_PROPENSITIES = "the log has no propensities: policy logged needs them, estimated does not"
+MISSING = 0.05  # the share of contexts with an action never taken from which on to warn
 COMMON = 10  # a context is common if it came so many times for every action
 
 
@@ -37,6 +38,16 @@ class Overlap:
     smallest: float
     effective: float
     unseen: float
+
+    @property
+    def warning(self) -> str:
+        """What is missing in the log, in a sentence; empty where nothing much is."""
+        if self.unseen < MISSING:
+            return ""
+        return (
+            f"After {self.unseen:.0%} of the common contexts some action was never taken: nothing "
+            "is known of it there, and a plan that takes it is a guess."
+        )
 
     @staticmethod
     def of(smallest: float, weights: tuple[float, float, int], follows: Ints) -> Overlap:

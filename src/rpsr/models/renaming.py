@@ -29,8 +29,8 @@ def renamed(
     if (model.actions, model.observations) == (actions, observations):
         return model
     if set(model.actions) != set(actions):
-        other = sorted(set(model.actions) ^ set(actions))
-        raise InputError(f"has other actions: {', '.join(other)}")
+        here = ", ".join(actions)
+        raise InputError(f"has other actions: {', '.join(model.actions)}; expected {here}")
     if not set(model.observations) <= set(observations):
         other = sorted(set(model.observations) - set(observations))
         raise InputError(f"has observations that do not exist here: {', '.join(other)}")

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure as Drawing
+from matplotlib.ticker import LogFormatter, MaxNLocator, NullFormatter
 
 from rpsr.learning.choice import Choice
 from rpsr.learning.learn import Learned
@@ -70,7 +71,8 @@ def learning_page(learned: Learned, source: str) -> Page:
         rows = tuple(zip(document["core"], document["stability"], strict=True))
         sections.append(Section("Core intents", (text, Table("", ("intent", "stability"), rows))))
     overlap = learned.overlap
-    text = Text("What a log can say of an action depends on how often it was taken.")
+    words = "What a log can say of an action depends on how often it was taken."
+    text = Text(f"{words} **{overlap.warning}**" if overlap.warning else words)
     rows = (
         ("smallest propensity of a logged action", overlap.smallest),
         ("effective share of the steps, after weighting", overlap.effective),
@@ -183,6 +185,9 @@ def plot_singular_values(values: np.ndarray, noise: float | None) -> Drawing:
         axes.axhline(noise, color=COLOURS[1], linestyle="--", label="noise")
         axes.legend()
     axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(LogFormatter())
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("number")
     axes.set_ylabel("singular value")
     return figure
