@@ -20,8 +20,12 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
 
 
+STORY = next(block for block in blocks("console") if "rpsr learn log.jsonl" in block)
+
+
 def commands() -> list[str]:
-    lines = [line for block in blocks("console") for line in block.splitlines()]
+    """The commands that stand for themselves."""
+    lines = [line for b in blocks("console") if b != STORY for line in b.splitlines()]
     found = [line[2:].split("  #")[0].strip() for line in lines if line.startswith("$ ")]
     return [c for c in found if not c.startswith(NOT_HERE)]
 
@@ -63,6 +67,41 @@ def test_the_shell_examples_run(
         out = capsys.readouterr().out
     written = ("tiger.pomdp", "episodes.jsonl", "page.html")
     assert out or any(Path(name).exists() for name in written)
+
+
+def alike(shown: str, printed: str) -> bool:
+    """The same words, and numbers that differ by the rounding of another processor at most."""
+    pairs = list(zip(shown.split(), printed.split(), strict=False))
+    return len(shown.split()) == len(printed.split()) and all(
+        a == b or (_number(a) is not None and _number(a) == pytest.approx(_number(b), rel=0.02))
+        for a, b in pairs
+    )
+
+
+def _number(word: str) -> float | None:
+    try:
+        return float(word.strip("();:"))
+    except ValueError:
+        return None
+
+
+def test_the_story_from_logs_is_what_happens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    printed = ""
+    for line in STORY.splitlines():
+        if line.startswith("$ "):
+            command, _, remark = line[2:].partition("  #")
+            assert main(shlex.split(command)[1:]) == 0
+            printed = capsys.readouterr().out
+            value = re.match(r" (\d+\.\d+)", remark)
+            if value:  # what the true system pays
+                mean = next(row.split()[2] for row in printed.splitlines() if " pomdp " in row)
+                assert float(mean) == pytest.approx(float(value[1]), abs=0.005)
+        elif line != "...":
+            assert any(alike(line, row) for row in printed.splitlines()), line
 
 
 def test_the_table_is_what_the_command_prints(

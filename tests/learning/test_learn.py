@@ -11,12 +11,14 @@ from tests.learning.worlds import simulate
 
 import rpsr
 from rpsr.errors import InputError
+from rpsr.evaluation import simulate as run
 from rpsr.learning import EMRPSR, SpectralRPSR, diagnose, psr_enough
 from rpsr.learning.base import LONG, Part, beginning, pieces
 from rpsr.learning.learn import ESTIMATOR_NAMES, learn, streams
 from rpsr.learning.moments_plan import Survey, overlap
 from rpsr.logs import Trajectories
 from rpsr.logs.readers import join
+from rpsr.planning import AlphaPolicy, planner_by_name, solve
 
 LOG = simulate("loadunload", 60, 15, seed=0)
 FEW = {"em": 6, "last-k": 2}  # states and pairs; the others' rank is
@@ -182,3 +184,11 @@ def test_pieces_hold_every_step_once_and_do_not_depend_on_chunks(log, parts, gro
         np.testing.assert_array_equal(a, b)
     np.testing.assert_array_equal(np.sort(np.concatenate(whole)), log.rewards)
     assert max((part.lengths.max(initial=0) for _, part in pieces(log, 1))) <= LONG
+
+
+def test_a_log_without_alternatives_cannot_say_that_a_psr_is_enough():
+    """Load/unload, shuttled by one who knows: rewards follow from observations, on this log."""
+    pomdp = rpsr.load_pomdp("loadunload")
+    shuttle = solve(pomdp.belief_model(), planner_by_name("reachable"))
+    log = run(pomdp, AlphaPolicy.of(shuttle), episodes=80, steps=30, seed=0, rewards=True)
+    assert psr_enough(log).verdict != "yes"

@@ -28,6 +28,7 @@ from rpsr.learning.learned import check_repeatable, chunks_of
 from rpsr.learning.moments import Moments
 from rpsr.learning.moments_hankel import Hankel, hankel
 from rpsr.learning.moments_plan import Survey, WindowPlan
+from rpsr.learning.propensities import MISSING, unseen_share
 from rpsr.learning.rank import noise_level, rank_cut
 from rpsr.learning.spectral_fit import Scales, scales, singular_values
 
@@ -110,6 +111,8 @@ def psr_enough(
     verdict = "no" if low > tolerance else "yes" if high < tolerance else "undecided"
     if silent > tail * repeats and floor > 1e-12:
         verdict = "undecided"
+    if verdict == "yes" and unseen_share(survey.tables[1, : plan.n_pairs]) >= MISSING:
+        verdict = "undecided"  # what was never tried might have shown a difference
     return Enough(
         statistic=float(np.clip(missed / max(told, floor), 0.0, 1.0)),
         interval=(low, high),

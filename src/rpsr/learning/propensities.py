@@ -56,12 +56,14 @@ class Overlap:
         follows (A * O, A): how often each action followed each pair.
         """
         total, squares, steps = weights
-        common = follows[follows.sum(axis=1) >= COMMON * follows.shape[1]]
-        return Overlap(
-            smallest,
-            total**2 / (squares * steps) if squares > 0 else 0.0,
-            float((common == 0).any(axis=1).mean()) if len(common) else 0.0,
-        )
+        effective = total**2 / (squares * steps) if squares > 0 else 0.0
+        return Overlap(smallest, effective, unseen_share(follows))
+
+
+def unseen_share(follows: Ints) -> float:
+    """The share of common contexts, of counts (A * O, A), after which some action never came."""
+    common = follows[follows.sum(axis=1) >= COMMON * follows.shape[1]]
+    return float((common == 0).any(axis=1).mean()) if len(common) else 0.0
 
 
 def code_words(pairs: Ints, offsets: Ints, lengths: int, n_pairs: int) -> Ints:
