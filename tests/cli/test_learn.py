@@ -151,3 +151,11 @@ def test_discovered_intents_are_printed(log, tmp_path, capsys):
     words = ["learn", str(log), "-o", str(tmp_path / "m.rpsr"), "--discount", "0.9"]
     assert main([*words, "--estimator", "discovered", "--rank", "2"]) == 0
     assert "core intent" in capsys.readouterr().out
+
+
+def test_an_empty_log_is_named(tmp_path, capsys):
+    path = tmp_path / "empty.jsonl"
+    path.touch()
+    assert main(["learn", str(path), "-o", str(tmp_path / "m.rpsr"), "--discount", "0.9"]) == 1
+    assert "empty.jsonl: the log has no episodes" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == [path]

@@ -96,7 +96,7 @@ def learn(
     """
     from rpsr.errors import InputError
     from rpsr.learning.learn import learn as fit
-    from rpsr.logs import open_logs
+    from rpsr.logs import Trajectories, open_logs
     from rpsr.models.store import save_native
     from rpsr.planning import save_solution
 
@@ -120,9 +120,12 @@ def learn(
         spinning_progress(f"learning from {', '.join(logs)}") as progress,
     ):
         warnings.simplefilter("always", UserWarning)
+        log = open_logs(logs)
+        if isinstance(log, Trajectories) and log.episodes == 0:
+            raise InputError("the log has no episodes", place=", ".join(logs))
         learned = fit(
             estimator,
-            open_logs(logs),
+            log,
             discount=discount,
             rank=rank,
             policy=policy,

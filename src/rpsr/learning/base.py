@@ -6,6 +6,7 @@ estimator, `get_params` and `set_params` do what its `clone` expects.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
@@ -25,15 +26,15 @@ FEW = 20  # episodes that say enough about how they start
 HELD_OUT = 5  # every fifth episode, or the last fifth of a long one
 
 
-class Estimator:
+class Estimator(ABC):
     """A dataclass of keyword parameters; those not given to `__init__` are set by `fit`."""
 
     model_: LinearModel
     rank_: int
 
+    @abstractmethod
     def fit(self, trajectories: Logs) -> Self:
         """Learn from a log, in memory or as a stream."""
-        raise NotImplementedError
 
     def judge(self, logs: Logs) -> Diagnosis:
         """How well what was learned foretells a log that it has not seen."""

@@ -205,7 +205,9 @@ class EMRPSR(Estimator):
         some = [each for each in found if each[1].states - (each[1].end >= 0) == self.states]
         if not some:
             most = max(each[1].states - (each[1].end >= 0) for each in found)
-            raise InputError(f"states: read {self.states}, expected 2 to {most}: see `sizes`")
+            raise InputError(
+                f"states: read {self.states}, expected 2 to {most}, as many as starts have"
+            )
         return some
 
     def judge(self, logs: Logs) -> Diagnosis:

@@ -26,6 +26,7 @@ sweeps.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -69,7 +70,7 @@ ROW_EVERY, ROW_SECONDS = 0.995, 1.0  # a row of progress: the gap shrunk so, or 
 
 
 @dataclass(frozen=True)
-class AnytimePlanner:
+class AnytimePlanner(ABC):
     """Close the gap at the start, with bounds that hold at any moment.
 
     epsilon: the gap at the start to reach. time_limit in seconds; memory_limit in bytes.
@@ -84,9 +85,9 @@ class AnytimePlanner:
     _selective: ClassVar[bool]  # whether it works only on points that optimal policies may reach
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """The planner's name on the command line."""
-        raise NotImplementedError
 
     def solve(self, model: LinearModel, progress: Progress) -> Solution:
         """Plan; a `ModelError` where the domain is unknown or the discount is 1."""

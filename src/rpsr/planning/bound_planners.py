@@ -19,6 +19,7 @@ Intelligence Research 13 (2000), for the fast-informed bound.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -49,7 +50,7 @@ _ULP = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
-class BoundPlanner:
+class BoundPlanner(ABC):
     """Act by an upper bound, and find out what that is worth.
 
     epsilon: the gap at the start that is good enough. states: how many to follow the policy
@@ -62,13 +63,13 @@ class BoundPlanner:
     memory_limit: int | None = None
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """The planner's name on the command line."""
-        raise NotImplementedError
 
+    @abstractmethod
     def bound(self, process: CornerProcess) -> Floats:
         """Values above the optimal ones of each action at the corners, (A, k)."""
-        raise NotImplementedError
 
     def solve(self, model: LinearModel, progress: Progress) -> Solution:
         """Plan; a `ModelError` where the domain is unknown or the discount is 1."""

@@ -8,6 +8,7 @@ is left over says nothing about the plan.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -238,7 +239,7 @@ class PointSearch:
 
 
 @dataclass(frozen=True)
-class PointPlanner:
+class PointPlanner(ABC):
     """Plan at points; on any linear model, one that was learned too.
 
     points: how many at most. epsilon: the gap at the start that is good enough, in units of
@@ -254,9 +255,9 @@ class PointPlanner:
     seed: int = 0
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """The planner's name on the command line."""
-        raise NotImplementedError
 
     def solve(self, model: LinearModel, progress: Progress) -> Solution:
         """Plan; without a discount below 1, a `ModelError`."""
@@ -272,6 +273,6 @@ class PointPlanner:
         )
         return search.run(self.name, self.rounds, self.seed)
 
+    @abstractmethod
     def rounds(self, search: PointSearch) -> None:
         """Choose points and improve plans there, until nothing more is to be had."""
-        raise NotImplementedError
