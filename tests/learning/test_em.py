@@ -15,6 +15,7 @@ from rpsr.learning import diagnose, em_kernels
 from rpsr.learning.em import EMRPSR
 from rpsr.learning.em_merge import descend, merge_costs, merged
 from rpsr.learning.em_models import as_pomdp, cautious
+from rpsr.learning.em_split import best_split, split
 from rpsr.learning.em_starts import Memory, random_start, remembering_start, worth_remembering
 from rpsr.learning.em_steps import (
     Encoded,
@@ -247,6 +248,19 @@ def test_a_way_down_loses_one_state_at_a_time_and_keeps_the_end():
         assert (p.means[:, p.end] == 0).all()
 
 
+@given(st.integers(0, 100), st.booleans())
+@settings(max_examples=20, deadline=None)
+def test_the_halves_of_a_state_are_what_it_was(seed, ends):
+    log = Encoded.of(small_log(seed, ends=ends))
+    counts, _ = counts_of(random_start(log, 3, np.random.default_rng(seed)), log)
+    halves = split(counts, 1, np.random.default_rng(seed))
+    n = len(counts[0])
+    assert [array.shape for array in halves[:2]] == [(n + 1,), (2, n + 1, n + 1)]
+    assert min(array.min() for array in halves) >= 0
+    for found, expected in zip(merged(halves, 1, n), counts, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
 def uniform_log(name, episodes, steps, seed):
     pomdp = rpsr.load_pomdp(name)
     policy = UniformPolicy(pomdp.belief_model(), np.random.default_rng(seed))
@@ -270,6 +284,22 @@ def test_a_remembered_sight_is_found_and_remembered():
         remembering_start(encoded, Memory((2, 3), forgets=False)), encoded, PLAIN, 20
     )
     assert likelihoods(remembering, encoded).sum() > likelihoods(forgetful, encoded).sum() + 10
+
+
+def test_a_split_leads_out_of_the_optimum_where_one_state_does_the_work_of_two():
+    """Both ends of load/unload pay; a state for both forgets at which end it is, and EM stays."""
+    _, log = uniform_log("loadunload", 100, 20, 1)
+    encoded = Encoded.of(log)
+    apart = EMRPSR(discount=0.95, sizes=(14,), seed=1).fit(log).candidates_[0].fitted
+    low, high = np.sort(np.argsort(apart.means.min(axis=0))[-2:]).tolist()
+    assert apart.means[:, [low, high]].min() > 0.5
+    counts, _ = counts_of(apart, encoded)
+    stuck = iterate(maximise(encoded, merged(counts, low, high), PLAIN, -1), encoded, PLAIN, 60)
+    lost = likelihoods(apart, encoded).sum() - likelihoods(stuck, encoded).sum()
+    assert lost > 50
+    larger = best_split(stuck, encoded, PLAIN, np.random.default_rng(0))
+    freed = iterate(larger, encoded, PLAIN, 20)
+    assert likelihoods(freed, encoded).sum() > likelihoods(apart, encoded).sum() - 0.1 * lost
 
 
 def test_load_unload_is_learned_from_a_hundred_episodes():

@@ -4,8 +4,10 @@ The recipe. Episodes are split into training and held-out ones. Over-complete PO
 random, with a state's sight decided, and with a sight remembered (`em_starts`); the best of each
 size are fitted and then made smaller state by state (`em_merge`), each step of the way down being a
 candidate. Held-out likelihood of observations and rewards chooses, by the rule of one standard
-error: of those that are not clearly worse than the best, the smallest. Those are then fitted to all
-episodes, in the end by likelihood alone: priors find the way and would bias what is found.
+error: of those that are not clearly worse than the best, the smallest. A state of the one chosen is
+split (`em_split`) and the way down begins again, as long as that leads to another choice. The
+chosen are then fitted to all episodes, in the end by likelihood alone: priors find the way and
+would bias what is found.
 
 Rewards are emissions while learning, and only then: the model that results filters on actions and
 observations. Actions need no propensities as long as they were chosen by what the log shows.
@@ -28,6 +30,7 @@ from rpsr.learning.base import Estimator, as_episodes
 from rpsr.learning.diagnostics import Diagnosis, diagnose
 from rpsr.learning.em_merge import descend
 from rpsr.learning.em_models import as_pomdp, as_rpsr
+from rpsr.learning.em_split import best_split
 from rpsr.learning.em_starts import (
     random_start,
     remembering_start,
@@ -50,6 +53,9 @@ from rpsr.models.pomdp import POMDP
 
 LOST = 3.0  # a way down ends where it is this many standard errors below its best
 NO_PRIOR = 1e-6  # a count so small that it only decides what is never seen
+SAME = (
+    1e-4  # held-out scores of one size that differ by less, in their deviations, are of one POMDP
+)
 FEWEST_MERGES = 5  # but not before so many merges
 
 
@@ -128,7 +134,7 @@ class EMRPSR(Estimator):
         found: list[tuple[Floats, FittedPOMDP]] = []
         for start in self._starts(probe, training, rng):
             found += self._way_down(start, training, held_out)
-        found = self._allowed(found)
+        found = self._way_up(found, probe, training, held_out, rng)
         self.candidates_ = tuple(
             self._candidate(self._refitted(fitted, log), trajectories, *told)
             for fitted, *told in chosen(found, self.keep)
@@ -198,6 +204,26 @@ class EMRPSR(Estimator):
                 break
         return found
 
+    def _way_up(
+        self,
+        found: list[tuple[Floats, FittedPOMDP]],
+        probe: Encoded,
+        training: Encoded,
+        held_out: Encoded,
+        rng: np.random.Generator,
+    ) -> list[tuple[Floats, FittedPOMDP]]:
+        """What was found, and what splits of the chosen one add, as long as one is then chosen."""
+        found = self._allowed(found)
+        while True:
+            best = chosen(found, 1)[0][0]
+            if best.states >= self.largest:
+                return found
+            larger = best_split(best, probe, Prior(self.prior), rng)
+            found += self._allowed(self._way_down(larger, training, held_out))
+            self._tell(f"split into {larger.states} states")
+            if chosen(found, 1)[0][0] is best:
+                return found
+
     def _allowed(self, found: list[tuple[Floats, FittedPOMDP]]) -> list[tuple[Floats, FittedPOMDP]]:
         """All that was found, or what has as many states as were asked for."""
         if self.states == "auto":
@@ -235,8 +261,17 @@ def chosen(
     """Those within one standard error of the best by held-out scores, the fewest states first.
 
     Each with its mean score, by how much that is behind the best, and the standard error of that.
+    Different ways often end in the same POMDP; it is chosen once.
     """
     best = max((scores for scores, _ in found), key=lambda each: float(each.mean()))
     rows = [(fitted, float(scores.mean()), *difference(best, scores)) for scores, fitted in found]
-    near = [row for row in rows if row[2] <= row[3]]
-    return sorted(near, key=lambda row: (row[0].states, row[2]))[:keep]
+    near = sorted(
+        (row for row in rows if row[2] <= row[3]), key=lambda row: (row[0].states, row[2])
+    )
+    apart = SAME * float(best.std())
+    new = [
+        row
+        for before, row in zip([None, *near], near, strict=False)
+        if before is None or before[0].states < row[0].states or row[2] - before[2] > apart
+    ]
+    return new[:keep]
