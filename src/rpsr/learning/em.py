@@ -219,8 +219,8 @@ class EMRPSR(Estimator):
             if best.states >= self.largest:
                 return found
             larger = best_split(best, probe, Prior(self.prior), rng)
-            found += self._allowed(self._way_down(larger, training, held_out))
             self._tell(f"split into {larger.states} states")
+            found += self._allowed(self._way_down(larger, training, held_out))
             if chosen(found, 1)[0][0] is best:
                 return found
 
