@@ -8,8 +8,13 @@ says in which of these directions tests differ too. What rewards do in the rest,
 
     share = |rewards in directions where tests do not differ|^2 / |rewards minus their mean|^2,
 
-histories weighted by how often they occur, 0 where a PSR is enough, up to 1. The halves change
-roles, and the interval comes from resampling groups of episodes.
+histories weighted by how often they occur, 0 where a PSR is enough, up to 1. A direction may be too
+close to call: tests differ by more than their noise would make likely, and by less than would be
+sure. Such directions are forgotten at most and kept at least, and the interval, which comes from
+resampling groups of episodes, reaches from the least to the most. The halves change roles.
+
+No log can show that tests do not differ at all. `resolution` is the smallest difference that would
+have been noticed, as a part of the largest there is; where it is coarse, 'no' is not said.
 
 Only histories of a few pairs, and only those the log visits, are looked at.
 """
@@ -17,7 +22,7 @@ Only histories of a few pairs, and only those the log visits, are looked at.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -34,8 +39,10 @@ from rpsr.learning.spectral_fit import Scales, scales, singular_values
 
 GROUPS = 40  # of episodes, ten in each quarter of the log
 SPARE = 1  # directions looked at beyond those that stand out of the noise
-SIGMAS = 3.0  # standard errors from which on tests differ in a direction
+CLOSE, FAR = 1.0, 3.0  # standard errors up to which tests are alike, and from which on they differ
 CELLS = 2**20  # numbers in the moments of one group
+COARSE = 0.1  # the resolution beyond which tests that look alike may well differ
+CONSTANT = 1e-9  # scaled tests that differ by less do so by rounding: there is nothing to observe
 NOTHING = 1e-3  # the share of the rewards' variance below which history says nothing about them
 
 
@@ -50,14 +57,16 @@ class Enough:
     statistic: the share of what histories say about rewards that a PSR forgets; interval: of the
     level asked for. verdict: 'yes' or 'no' where the interval lies on one side of the tolerance.
     reward_error: the error a PSR would make in expected rewards, root mean square over histories
-    and actions, in units of the rewards. psr_rank, rpsr_rank: how many directions stand out of the
-    noise in tests alone and in tests and rewards.
+    and actions, in units of the rewards. resolution: the smallest difference between tests that
+    the log would show, as a part of the largest it shows. psr_rank, rpsr_rank: how many directions
+    stand out of the noise in tests alone and in tests and rewards.
     """
 
     statistic: float
     interval: tuple[float, float]
     verdict: Literal["yes", "no", "undecided"]
     reward_error: float
+    resolution: float
     psr_rank: int
     rpsr_rank: int
 
@@ -97,27 +106,32 @@ def psr_enough(
     rpsr_rank = rank_cut(singular_values(whole, scale), noise_level(whole, scale))
     # What history must say of rewards to say anything, by their variance, whatever came before.
     floor = NOTHING * float(whole.spreads[0, :, 0].mean()) + 1e-12
-    missed, told = _shares(groups, parts, scale, rpsr_rank, whole.centres)
+    found = _squares(groups, parts, scale, rpsr_rank, whole.centres)
     rng = np.random.default_rng(seed)
-    samples: list[float] = []
+    samples: list[Floats] = []  # (least, most)
     silent = 0  # samples in which history says nothing of rewards
     for _ in range(repeats):
         drawn = np.array([rng.choice(part, len(part)) for part in parts])
-        a, b = _shares(groups, drawn, scale, rpsr_rank, whole.centres)
-        samples.append(float(np.clip(a / max(b, floor), 0.0, 1.0)))  # a share, but for noise
-        silent += b < floor
+        some = _squares(groups, drawn, scale, rpsr_rank, whole.centres)
+        samples.append(np.clip(np.array([some.least, some.most]) / max(some.told, floor), 0.0, 1.0))
+        silent += some.told < floor
     tail = (1 - level) / 2
-    low, high = (float(q) for q in np.quantile(samples, [tail, 1 - tail]))
+    least, most = np.transpose(samples)
+    low, high = float(np.quantile(least, tail)), float(np.quantile(most, 1 - tail))
     verdict = "no" if low > tolerance else "yes" if high < tolerance else "undecided"
     if silent > tail * repeats and floor > 1e-12:
+        verdict = "undecided"
+    resolution = float(np.sqrt(found.noise))
+    if verdict == "no" and resolution > COARSE:
         verdict = "undecided"
     if verdict == "yes" and unseen_share(survey.tables[1, : plan.n_pairs]) >= MISSING:
         verdict = "undecided"  # what was never tried might have shown a difference
     return Enough(
-        statistic=float(np.clip(missed / max(told, floor), 0.0, 1.0)),
+        statistic=float(np.clip(found.most / max(found.told, floor), 0.0, 1.0)),
         interval=(low, high),
         verdict=verdict,
-        reward_error=float(np.sqrt(max(missed, 0.0)) * plan.scale),
+        reward_error=float(np.sqrt(max(found.most, 0.0)) * plan.scale),
+        resolution=resolution,
         psr_rank=psr_rank,
         rpsr_rank=rpsr_rank,
     )
@@ -133,10 +147,22 @@ def _total(groups: list[Moments], chosen: Ints) -> Moments:
     return total
 
 
-def _shares(
+class Squares(NamedTuple):
+    """Mean squares: of rewards, what a PSR misses at least and at most, and what histories say.
+
+    noise: what tests must differ by to be noticed, as a part of the most they differ, at most 1.
+    """
+
+    least: float
+    most: float
+    told: float
+    noise: float
+
+
+def _squares(
     groups: list[Moments], parts: Ints, scale: Scales, rank: int, centres: Floats
-) -> tuple[float, float]:
-    """Mean squares: what a PSR misses, and what histories say.
+) -> Squares:
+    """What both halves of a log say, each after the other has shown where histories differ.
 
     parts (4, k): the groups of the four quarters of the log.
     """
@@ -146,14 +172,11 @@ def _shares(
         _missed(halves[0], (quarters[2], quarters[3]), scale, rank),
         _missed(halves[1], (quarters[0], quarters[1]), scale, rank),
     ]
-    missed, told = np.mean(found, axis=0).tolist()
-    return missed, told
+    return Squares(*np.mean(found, axis=0).tolist())
 
 
-def _missed(
-    half: Hankel, quarters: tuple[Hankel, Hankel], scale: Scales, rank: int
-) -> tuple[float, float]:
-    """What rewards do where tests do not differ, and what they do at all, mean squares."""
+def _missed(half: Hankel, quarters: tuple[Hankel, Hankel], scale: Scales, rank: int) -> Squares:
+    """What rewards do where tests are alike, where they are not sure to differ, and at all."""
     features = half.features
     whole, first, second = (_centred(part, features) for part in (half, *quarters))
     scaled = scale.rows[:, None] * whole * scale.columns
@@ -166,7 +189,6 @@ def _missed(
     noise1, noise2 = ((q.variances[0, tests] * grid**2) @ directions.T**2 for q in quarters)
     # The standard error of a sum, over tests, of products of two independent noises.
     error = float(np.sqrt((noise1.mean(axis=1) * noise2.mean(axis=1)).sum()))
-    alike = vectors[:, values < SIGMAS * error]  # where tests do not differ
     # Back from scaled columns to histories weighted by how often they occur.
     root = np.sqrt(np.where(features > 0, features, np.inf)) * scale.columns
     r1, r2 = ((part[half.immediate] * scale.columns) @ directions.T for part in (first, second))
@@ -176,7 +198,11 @@ def _missed(
         rows = [(r @ keep @ keep.T @ directions) / root for r in (r1, r2)]
         return float((rows[0] * rows[1]).sum() / size)
 
-    return product(alike), product(np.eye(len(directions)))
+    alike, unsure = (vectors[:, values < sigmas * error] for sigmas in (CLOSE, FAR))
+    noise = min(FAR * error / max(values.max(), 1e-300), 1.0)
+    if max(abs(z1).max(), abs(z2).max()) < CONSTANT:
+        noise = 0.0
+    return Squares(product(alike), product(unsure), product(np.eye(len(directions))), noise)
 
 
 def _centred(part: Hankel, features: Floats) -> Floats:
