@@ -1,6 +1,7 @@
 """`rpsr learn`, from a log to a policy that runs."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -70,6 +71,10 @@ def test_the_page_of_diagnostics_is_written(log, tmp_path, capsys):
         (["-o", "m.rpsr", "--discount", "1.5"], 2, "discount"),
         (["-o", "m.rpsr", "--discount", "0.9", "--rank", "none"], 2, "auto or a number"),
         (["-o", "m.rpsr", "--discount", "0.9", "--estimator", "magic"], 2, "magic"),
+        (["-o", "m.rpsr", "--discount", "0.9", "--columns", "act=a"], 2, "a role of episode, step"),
+        (["-o", "m.rpsr", "--discount", "0.9", "--columns", "action"], 2, "expected ROLE=NAME"),
+        (["-o", "m.rpsr", "--discount", "0.9", "--columns", "step=a,step=b"], 2, "step twice"),
+        (["-o", "m.rpsr", "--discount", "0.9", "--columns", "step=t"], 1, "are for Parquet"),
     ],
 )
 def test_wrong_words_are_refused_in_one_line(words, code, said, log, tmp_path, capsys, monkeypatch):
@@ -79,6 +84,38 @@ def test_wrong_words_are_refused_in_one_line(words, code, said, log, tmp_path, c
     assert said in error
     assert error.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_columns_of_a_table_may_have_names_of_their_own(tmp_path, say):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    assert say("simulate", "tiger", "-o", "t.parquet", "--episodes", "20", "--steps", "5")[0] == 0
+    table = parquet.read_table("t.parquet")
+    theirs = {"action": "what was done", "reward": "gain"}
+    names = [theirs.get(name, name) for name in table.column_names]
+    parquet.write_table(arrow.table(table.columns, names), "u.parquet")
+    words = ["-o", "m.rpsr", "--discount", "0.9", "--estimator", "last-k", "--json"]
+    expected = json.loads(say("learn", "t.parquet", *words)[1])
+    columns = ("--columns", "action=what was done,reward=gain")
+    read = json.loads(say("learn", "u.parquet", *words, *columns)[1])
+    assert read["heldout"] == expected["heldout"]
+    code, _, error = say("learn", "u.parquet", *words, "--columns", "action=act")
+    assert code == 1
+    assert "u.parquet: has no column 'act' for the action; its columns are episode, gain" in error
+
+
+def test_what_a_folder_holds_and_is_not_read_is_said(log, say):
+    folder = Path("logs")
+    (folder / "older").mkdir(parents=True)
+    (folder / "log.jsonl").write_bytes(log.read_bytes())
+    words = ["-o", "m.rpsr", "--discount", "0.9", "--estimator", "last-k"]
+    code, _, error = say("learn", "logs", *words)
+    assert code == 0
+    assert "rpsr: logs: left out older/\n" in error
+    (folder / "other.jsonl").write_text('{"actions": ["a"], "observations": ["x"], "rewards": [1]}')
+    code, _, error = say("learn", "logs", *words)
+    assert code == 1
+    place = folder / "other.jsonl"
+    assert error.startswith(f"rpsr: {place}: read action a, observation x, no name of")
 
 
 def test_a_broken_log_is_named_by_its_line(tmp_path, capsys):

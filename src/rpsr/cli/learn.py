@@ -31,6 +31,22 @@ def _rank(_type: Any, tokens: Any) -> int | Literal["auto"]:
     return rank
 
 
+def _columns(_type: Any, tokens: Any) -> dict[str, str]:
+    """Names of columns by their roles, from `role=name` with commas between."""
+    from rpsr.logs import Columns
+
+    roles = tuple(vars(Columns()))
+    columns: dict[str, str] = {}
+    for pair in tokens[0].value.split(","):
+        role, equals, name = pair.partition("=")
+        if role not in roles or not (equals and name):
+            raise ValueError(f"read {pair!r}, expected ROLE=NAME, a role of {', '.join(roles)}")
+        if role in columns:
+            raise ValueError(f"read {role} twice")
+        columns[role] = name
+    return columns
+
+
 def learn(
     logs: Annotated[
         list[str],
@@ -67,6 +83,16 @@ def learn(
             "need not know."
         ),
     ] = None,
+    columns: Annotated[
+        dict[str, str] | None,
+        Parameter(
+            converter=_columns,
+            n_tokens=1,
+            accepts_keys=False,
+            help="What Parquet files call their columns, where they have names of their own: "
+            "action=act,observation=obs; likewise episode, step, reward, propensity, terminated.",
+        ),
+    ] = None,
     report: Annotated[
         Path | None, Parameter(help="Write a page of diagnostics here, .html.")
     ] = None,
@@ -96,7 +122,7 @@ def learn(
     """
     from rpsr.errors import InputError
     from rpsr.learning.learn import learn as fit
-    from rpsr.logs import Trajectories, open_logs
+    from rpsr.logs import Columns, Trajectories, open_logs
     from rpsr.models.store import save_native
     from rpsr.planning import save_solution
 
@@ -120,7 +146,7 @@ def learn(
         spinning_progress(f"learning from {', '.join(logs)}") as progress,
     ):
         warnings.simplefilter("always", UserWarning)
-        log = open_logs(logs)
+        log = open_logs(logs, columns=None if columns is None else Columns(**columns))
         if isinstance(log, Trajectories) and log.episodes == 0:
             raise InputError("the log has no episodes", place=", ".join(logs))
         learned = fit(
