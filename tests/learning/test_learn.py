@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.learning.worlds import simulate
 
@@ -15,8 +15,9 @@ from rpsr.evaluation import simulate as run
 from rpsr.learning import EMRPSR, SpectralRPSR, diagnose, psr_enough
 from rpsr.learning.base import LONG, Part, beginning, pieces
 from rpsr.learning.learn import ESTIMATOR_NAMES, learn, streams
-from rpsr.learning.moments_plan import Survey, overlap
-from rpsr.logs import Trajectories
+from rpsr.learning.moments_plan import POLICIES, Survey
+from rpsr.learning.propensities import propensities
+from rpsr.logs import Trajectories, from_arrays
 from rpsr.logs.readers import join
 from rpsr.planning import AlphaPolicy, planner_by_name, solve
 
@@ -83,14 +84,39 @@ def test_overlap_is_that_of_its_definition():
         ("often", "rarely"), ("x",), actions, 0 * actions, [0, 4000], [False], rewards=0.0 * actions
     )
     log = replace(log, propensities=np.where(actions == 1, 0.25, 0.75))
-    found = overlap([log], Survey.of([log]))
+    found = Survey.of([log]).overlap
     w = 1 / (2 * log.propensities)
     assert found.effective == pytest.approx(w.mean() ** 2 / (w**2).mean(), rel=1e-12)
     assert (found.smallest, found.unseen) == (0.25, 0.0)
-    counted = overlap([replace(log, propensities=None)], Survey.of([log]))
+    counted = Survey.of([replace(log, propensities=None)]).overlap
     assert counted.effective == pytest.approx(found.effective, abs=0.03)
     never = replace(log, actions=0 * actions, propensities=None)
-    assert overlap([never], Survey.of([never])).unseen == 1.0
+    assert Survey.of([never]).overlap.unseen == 1.0
+
+
+@given(
+    st.lists(st.integers(0, 9), max_size=6), st.integers(0, 99), st.booleans(), st.integers(1, 3)
+)
+def test_overlap_adds_up_what_every_step_weighs(lengths, seed, logged, longest):
+    rng = np.random.default_rng(seed)
+    actions, seen = ([rng.integers(0, 2, n) for n in lengths] for _ in range(2))
+    chances = [rng.uniform(0.1, 1, n) for n in lengths] if logged else None
+    log = from_arrays(actions, seen, propensities=chances)
+    assume(log.steps)
+    survey = Survey.of([log, log], longest)
+    pi = propensities(log, "logged" if logged else "estimated", survey.policy)
+    found, w = survey.overlap, 1 / (len(log.action_names) * pi)
+    assert found.smallest == pytest.approx(pi.min(), rel=1e-12)
+    assert found.effective == pytest.approx(w.mean() ** 2 / (w**2).mean(), rel=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:policy blind")
+def test_overlap_is_of_the_log_whatever_policy_is_declared():
+    """To take a policy for uniform does not make it so."""
+    log = simulate("loadunload", 50, 10, seed=3, chances=lambda _: (0.9, 0.1))
+    found = [SpectralRPSR(rank=2, policy=policy).fit(log).overlap_ for policy in POLICIES]
+    assert found[0] == found[1] == found[2] == Survey.of([log]).overlap
+    assert found[0].smallest == pytest.approx(0.1)
 
 
 def test_what_cannot_be_judged_is_refused():

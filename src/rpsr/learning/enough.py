@@ -111,7 +111,7 @@ def psr_enough(
     verdict = "no" if low > tolerance else "yes" if high < tolerance else "undecided"
     if silent > tail * repeats and floor > 1e-12:
         verdict = "undecided"
-    if verdict == "yes" and unseen_share(survey.tables[1, : plan.n_pairs]) >= MISSING:
+    if verdict == "yes" and unseen_share(survey.follows) >= MISSING:
         verdict = "undecided"  # what was never tried might have shown a difference
     return Enough(
         statistic=float(np.clip(missed / max(told, floor), 0.0, 1.0)),

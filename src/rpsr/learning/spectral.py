@@ -87,7 +87,7 @@ class SpectralRPSR(Estimator):
                 lambda n: self._trial(part, n, most), Part(trajectories, held_out=True), most
             )
         moments = Moments.of(_Told(chunks_of(trajectories), self.progress, "counting"), self.plan_)
-        self.overlap_ = moments.overlap(survey)
+        self.overlap_ = survey.overlap
         self.fit_hankel(hankel(moments), rank)
         self.trials_ = trials
         return self
