@@ -89,16 +89,12 @@ def test_a_table_needs_rewards():
         LastKTable().fit(Trajectories(("a",), ("x",), [0], [0], [0, 1], [False]))
 
 
-def test_a_table_is_judged_by_episodes_without_rewards_and_keeps_a_pair_at_least(tiger):
+def test_a_table_is_judged_by_episodes_without_rewards(tiger):
     log = uniform(tiger, 20, 5)
     table = LastKTable(k=2).fit(log)
     blank = table.judge(replace(log, rewards=None))
     assert blank.reward_rmse is None
     assert blank.loglik == table.judge(log).loglik
-    with pytest.raises(InputError, match="k: read 0, expected 'auto' or a number from 1"):
-        LastKTable(k=0).fit(log)
-    with pytest.raises(InputError, match="longest: read 0, expected a number from 1"):
-        LastKTable(longest=0).fit(log)
     with pytest.raises(InputError, match="no steps"):
         LastKTable().fit(log.select(np.zeros(0, dtype=int)))
 

@@ -12,7 +12,7 @@ from tests.learning.worlds import simulate
 import rpsr
 from rpsr.errors import InputError
 from rpsr.evaluation import simulate as run
-from rpsr.learning import EMRPSR, SpectralRPSR, diagnose, psr_enough
+from rpsr.learning import SpectralRPSR, diagnose, psr_enough
 from rpsr.learning.base import LONG, Part, beginning, pieces
 from rpsr.learning.learn import ESTIMATOR_NAMES, learn, streams
 from rpsr.learning.moments_plan import POLICIES, Survey
@@ -138,20 +138,6 @@ def test_logs_that_can_be_gone_through_once_are_refused():
     with pytest.raises(InputError, match="gone through once"):
         psr_enough(iter([LOG]))
     assert learn("last-k", iter(chunks(LOG, 4)), discount=0.9, rank=1).steps == LOG.steps
-
-
-@pytest.mark.parametrize(
-    ("ask", "message"),
-    [
-        (lambda: psr_enough(LOG, repeats=0), "repeats: read 0, expected a number from 1"),
-        (lambda: SpectralRPSR(rank="many").fit(LOG), "rank: read 'many', expected 'auto' or a"),
-        (lambda: SpectralRPSR(rank=2.5).fit(LOG), "rank: read 2.5, expected 'auto' or a number"),
-        (lambda: EMRPSR(rewards="normal").fit(LOG), "rewards: read 'normal', expected one of aut"),
-    ],
-)
-def test_options_that_mean_nothing(ask, message):
-    with pytest.raises(InputError, match=message):
-        ask()
 
 
 @st.composite

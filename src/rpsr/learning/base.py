@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from rpsr.errors import InputError
 from rpsr.io.records import Ints
 from rpsr.learning.diagnostics import Diagnosis, diagnose
 from rpsr.learning.learned import Logs, chunks_of
+from rpsr.learning.parameters import Allowed
 from rpsr.logs import Trajectories
 from rpsr.logs.readers import join
 from rpsr.models import LinearModel
@@ -27,7 +28,12 @@ HELD_OUT = 5  # every fifth episode, or the last fifth of a long one
 
 
 class Estimator(ABC):
-    """A dataclass of keyword parameters; those not given to `__init__` are set by `fit`."""
+    """A dataclass of keyword parameters; those not given to `__init__` are set by `fit`.
+
+    `fit` begins with `check`, which looks up in `_ranges` what each parameter may be.
+    """
+
+    _ranges: ClassVar[dict[str, Allowed]] = {}
 
     model_: LinearModel
     rank_: int
@@ -35,6 +41,11 @@ class Estimator(ABC):
     @abstractmethod
     def fit(self, trajectories: Logs) -> Self:
         """Learn from a log, in memory or as a stream."""
+
+    def check(self) -> None:
+        """Refuse a parameter that is out of range, by its name."""
+        for name, allowed in self._ranges.items():
+            allowed.check(name, getattr(self, name))
 
     def judge(self, logs: Logs) -> Diagnosis:
         """How well what was learned foretells a log that it has not seen."""

@@ -28,6 +28,7 @@ from rpsr.learning.learned import check_repeatable, chunks_of
 from rpsr.learning.moments import Moments
 from rpsr.learning.moments_hankel import Hankel, hankel
 from rpsr.learning.moments_plan import Survey, WindowPlan
+from rpsr.learning.parameters import FROM_1, SHARE
 from rpsr.learning.propensities import MISSING, unseen_share
 from rpsr.learning.rank import noise_level, rank_cut
 from rpsr.learning.spectral_fit import Scales, scales, singular_values
@@ -78,8 +79,11 @@ def psr_enough(
     tolerance: the share that does not matter. repeats: bootstrap samples for the interval.
     """
     check_repeatable(trajectories)
-    if repeats < 1:
-        raise InputError(f"repeats: read {repeats!r}, expected a number from 1")
+    FROM_1.check("repeats", repeats)
+    FROM_1.check("tests", tests)
+    FROM_1.check("histories", histories)
+    SHARE.check("tolerance", tolerance)
+    SHARE.check("level", level)
     survey = Survey.of(chunks_of(trajectories), max(tests, histories))
     plan = WindowPlan.of(
         survey, tests=tests, histories=histories, policy=policy, cells=CELLS, operators=False

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,6 +24,7 @@ from rpsr.io.records import Floats
 from rpsr.learning.base import Estimator, as_episodes
 from rpsr.learning.diagnostics import Diagnosis, judged
 from rpsr.learning.learned import Filtered, Logs, chunks_of
+from rpsr.learning.parameters import AUTO, DISCOUNT, FROM_0, FROM_1, POSITIVE, SHARE
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.domain import Simplex
 from rpsr.models.linear import LinearModel
@@ -39,8 +40,18 @@ class LastKTable(Estimator):
     """A model whose state is the last k pairs. `fit` gives `model_`, `k_` and `rank_`.
 
     k: how many pairs, or 'auto': the best by held-out episodes among 1, ..., longest.
-    backoff: how much a shorter context counts. holdout: the share of episodes kept for choosing.
+    backoff: how much a shorter context counts. holdout: the share of episodes kept for choosing,
+    drawn by seed.
     """
+
+    _ranges: ClassVar = {
+        "discount": DISCOUNT,
+        "k": AUTO | FROM_1,
+        "longest": FROM_1,
+        "backoff": POSITIVE,
+        "holdout": SHARE,
+        "seed": FROM_0,
+    }
 
     discount: float | None = None
     k: int | Literal["auto"] = "auto"
@@ -55,10 +66,7 @@ class LastKTable(Estimator):
 
     def fit(self, trajectories: Logs) -> LastKTable:
         """Count contexts; needs rewards. A stream is read into memory."""
-        if self.k != "auto" and self.k < 1:
-            raise InputError(f"k: read {self.k!r}, expected 'auto' or a number from 1")
-        if self.longest < 1:
-            raise InputError(f"longest: read {self.longest!r}, expected a number from 1")
+        self.check()
         log = as_episodes(trajectories)
         if log.rewards is None:
             raise InputError("these episodes have no rewards, expected them for learning")
