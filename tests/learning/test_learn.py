@@ -12,7 +12,7 @@ from tests.learning.worlds import simulate
 import rpsr
 from rpsr.errors import InputError
 from rpsr.evaluation import simulate as run
-from rpsr.learning import SpectralRPSR, diagnose, psr_enough
+from rpsr.learning import LastKTable, SpectralRPSR, diagnose, off_policy_value, psr_enough
 from rpsr.learning.base import LONG, Part, beginning, pieces
 from rpsr.learning.learn import ESTIMATOR_NAMES, learn, streams
 from rpsr.learning.moments_plan import POLICIES, Survey
@@ -117,6 +117,48 @@ def test_overlap_is_of_the_log_whatever_policy_is_declared():
     found = [SpectralRPSR(rank=2, policy=policy).fit(log).overlap_ for policy in POLICIES]
     assert found[0] == found[1] == found[2] == Survey.of([log]).overlap
     assert found[0].smallest == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("name", ESTIMATOR_NAMES)
+def test_the_unit_of_rewards_changes_nothing_else(name):
+    documents = []
+    for unit in (1.0, 2.0**300, 2.0**-300):
+        log = replace(LOG, rewards=LOG.rewards * unit)
+        found = learn(name, log, discount=0.9, rank=FEW.get(name, 3)).document()
+        for key in ("reward_rmse", "reward_std"):
+            found["heldout"][key] /= unit
+        found["psr_enough"]["reward_error"] /= unit
+        documents.append({key: found[key] for key in ("rank", "heldout", "psr_enough")})
+    assert documents[0] == documents[1] == documents[2]
+
+
+@pytest.mark.parametrize("name", ESTIMATOR_NAMES)
+@pytest.mark.parametrize(
+    ("unit", "said"),
+    [
+        (1e200, r"rewards: read 1e\+200, expected a number from -1e100 to 1e100 \(multiply"),
+        (-1.7e308, r"rewards: read -1.7e\+308, expected a number from -1e100"),
+        (1e-300, r"the range of rewards: read 1e-300, expected a number from 1e-100, or 0"),
+        (5e-324, r"the range of rewards: read 5e-324"),
+    ],
+)
+def test_rewards_out_of_a_floats_reach_are_refused(name, unit, said):
+    log = replace(LOG, rewards=LOG.rewards * unit)
+    with pytest.raises(InputError, match=said):
+        learn(name, log, discount=0.9)
+
+
+def test_so_are_they_by_all_that_judges_with_them():
+    huge = replace(LOG, rewards=LOG.rewards * 1e200)
+    model = rpsr.load_pomdp("loadunload").belief_model()
+    for judge in (
+        lambda: diagnose(model, huge),
+        lambda: psr_enough(huge),
+        lambda: off_policy_value(model, model.rewards.T, huge),
+        lambda: LastKTable().fit(huge),
+    ):
+        with pytest.raises(InputError, match="rewards: read"):
+            judge()
 
 
 def test_what_cannot_be_judged_is_refused():

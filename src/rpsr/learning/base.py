@@ -18,7 +18,7 @@ from rpsr.errors import InputError
 from rpsr.io.records import Ints
 from rpsr.learning.diagnostics import Diagnosis, diagnose
 from rpsr.learning.learned import Logs, chunks_of
-from rpsr.learning.parameters import Allowed
+from rpsr.learning.parameters import Allowed, check_range, check_rewards
 from rpsr.logs import Trajectories
 from rpsr.logs.readers import join
 from rpsr.models import LinearModel
@@ -78,9 +78,13 @@ def in_memory(logs: Logs) -> Trajectories:
 def as_episodes(logs: Logs) -> Trajectories:
     """A log in memory for methods that need episodes: a few long recordings are cut into stretches.
 
-    A stretch begins anywhere, so what is learned about the start is what holds in general.
+    A stretch begins anywhere, so what is learned about the start is what holds in general. Rewards
+    that cannot be learned are refused.
     """
     log = in_memory(logs)
+    if log.rewards is not None and log.steps:
+        check_rewards(log.rewards)
+        check_range(float(log.rewards.min()), float(log.rewards.max()))
     few = log.episodes < FEW and (log.lengths > LONG).any()
     return _stretches(log) if few else log
 

@@ -24,7 +24,7 @@ from rpsr.io.records import Floats
 from rpsr.learning.base import Estimator, as_episodes
 from rpsr.learning.diagnostics import Diagnosis, judged
 from rpsr.learning.learned import Filtered, Logs, chunks_of
-from rpsr.learning.parameters import AUTO, DISCOUNT, FROM_0, FROM_1, POSITIVE, SHARE
+from rpsr.learning.parameters import AUTO, DISCOUNT, FROM_0, FROM_1, POSITIVE, SHARE, TINY
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.domain import Simplex
 from rpsr.models.linear import LinearModel
@@ -93,7 +93,7 @@ class LastKTable(Estimator):
         scores: list[float] = []
         for k in range(1, self.longest + 1):
             found = judged([(self._count(training, k).said(held_out), held_out)])
-            spread = max(found.reward_rmse or 0.0, 1e-3 * (found.reward_std or 0.0), 1e-12)
+            spread = max(found.reward_rmse or 0.0, 1e-3 * (found.reward_std or 0.0), TINY)
             scores.append(found.loglik - float(np.log(spread)))
         return 1 + int(np.argmax(np.array(scores) >= max(scores) - WORTH))
 

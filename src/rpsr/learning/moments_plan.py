@@ -17,6 +17,7 @@ import numpy as np
 from rpsr.errors import InputError
 from rpsr.io.records import Floats, Ints
 from rpsr.learning.moments_kernels import count_contexts
+from rpsr.learning.parameters import check_range, check_rewards
 from rpsr.learning.propensities import (
     NO_PROPENSITIES,
     Overlap,
@@ -72,6 +73,7 @@ class Survey:
         if log.rewards is None:
             self.has_rewards = False
         else:
+            check_rewards(log.rewards)
             low, high = self.rewards
             if log.terminated.any():  # after the end of a task nothing is earned
                 low, high = min(low, 0.0), max(high, 0.0)
@@ -225,6 +227,7 @@ class WindowPlan:
         paid = max(min(paid, int(cells / (2 * n_actions * after * features))), 1)
         rewarded = _closed(survey.frequent(tests, paid), paid, slice(None, -1))
         low, high = survey.rewards if survey.steps else (0.0, 0.0)
+        check_range(low, high)
         furthest = high / 2 - low / 2
         plan = WindowPlan(
             survey.action_names,

@@ -1,4 +1,4 @@
-"""What parameters of estimators may be, so that `fit` refuses what is out of range by its name."""
+"""What parameters and rewards may be, so that what is out of range is refused by its name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 from rpsr.errors import InputError
+from rpsr.io.records import Floats
+
+HUGE, TINY = 1e100, 1e-100  # squares of rewards, added up and discounted, must be numbers
 
 
 @dataclass(frozen=True)
@@ -68,3 +73,17 @@ NOT_NEGATIVE = number("from 0", lambda x: x >= 0)
 SHARE = number("between 0 and 1", lambda x: 0 < x < 1)
 DISCOUNT = one_of(None) | number("from 0 to 1", lambda x: 0 <= x <= 1)
 AUTO = one_of("auto")
+_RESCALE = "(multiply all rewards by a constant: that changes no plan)"
+_REWARD = number(f"from -1e100 to 1e100 {_RESCALE}", lambda x: abs(x) <= HUGE)
+_RANGE = number(f"from 1e-100, or 0 {_RESCALE}", lambda x: not 0 < x < TINY)
+
+
+def check_rewards(rewards: Floats) -> None:
+    """Refuse rewards (L,) so large that sums of their squares are no numbers any more."""
+    if len(rewards):
+        _REWARD.check("rewards", float(rewards[np.abs(rewards).argmax()]))
+
+
+def check_range(low: float, high: float) -> None:
+    """Refuse rewards of so small a range that squares of differences vanish."""
+    _RANGE.check("the range of rewards", high - low)
