@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter, validators
 
 from rpsr.cli.options import Json
-from rpsr.cli.output import note, print_facts, print_json, print_table
+from rpsr.cli.output import note, print_facts, print_json, print_table, wrote
 from rpsr.cli.progress import spinning_progress
 
 if TYPE_CHECKING:
@@ -184,6 +184,7 @@ def learn(
         )
     else:
         _show(learned)
+        wrote(output, plan, report)
 
 
 def _show(learned: Learned) -> None:
