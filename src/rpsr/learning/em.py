@@ -90,7 +90,7 @@ class EMRPSR(Estimator):
     discount: of the model that results. sizes: how many states starts have; starts: how many of
     them for each size, `descents` of which are followed down; memories: how many starts remember a
     sight, of `largest` states at most. prior: the Dirichlet count; sparsity: what is taken away
-    from every count on the way down and of the candidates, so that small probabilities go to 0.
+    from every count on the way down and in refitting, so that small probabilities go to 0.
     rewards: their family, 'auto' meaning categorical where there are few values; 'none' learns from
     observations alone. holdout: the share of episodes kept for choosing; keep: how many candidates
     at most are fitted to everything. probe: how many episodes starts are tried on; probing,

@@ -28,7 +28,7 @@ from rpsr.learning.learned import check_repeatable, chunks_of
 from rpsr.learning.moments import Moments
 from rpsr.learning.moments_hankel import Hankel, hankel
 from rpsr.learning.moments_plan import Survey, WindowPlan
-from rpsr.learning.parameters import FROM_1, SHARE
+from rpsr.learning.parameters import FROM_1, NOT_NEGATIVE, SHARE
 from rpsr.learning.propensities import MISSING, unseen_share
 from rpsr.learning.rank import noise_level, rank_cut
 from rpsr.learning.spectral_fit import Scales, scales, singular_values
@@ -82,7 +82,7 @@ def psr_enough(
     FROM_1.check("repeats", repeats)
     FROM_1.check("tests", tests)
     FROM_1.check("histories", histories)
-    SHARE.check("tolerance", tolerance)
+    NOT_NEGATIVE.check("tolerance", tolerance)
     SHARE.check("level", level)
     survey = Survey.of(chunks_of(trajectories), max(tests, histories))
     plan = WindowPlan.of(

@@ -73,7 +73,7 @@ NOT_NEGATIVE = number("from 0", lambda x: x >= 0)
 SHARE = number("between 0 and 1", lambda x: 0 < x < 1)
 DISCOUNT = one_of(None) | number("from 0 to 1", lambda x: 0 <= x <= 1)
 AUTO = one_of("auto")
-_RESCALE = "(multiply all rewards by a constant: that changes no plan)"
+_RESCALE = "(multiply all rewards by a positive constant: that changes no plan)"
 _REWARD = number(f"from -1e100 to 1e100 {_RESCALE}", lambda x: abs(x) <= HUGE)
 _RANGE = number(f"from 1e-100, or 0 {_RESCALE}", lambda x: not 0 < x < TINY)
 
