@@ -1,6 +1,8 @@
 """`rpsr learn`, from a log to a policy that runs."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
@@ -58,9 +60,17 @@ def test_the_page_of_diagnostics_is_written(log, tmp_path, capsys):
     words = ["learn", str(log), "-o", str(tmp_path / "m.rpsr"), "--discount", "0.9"]
     assert main([*words, "--estimator", "spectral", "--rank", "5", "--report", str(page)]) == 0
     text = page.read_text(encoding="utf-8")
-    assert "predicted probability" in text or "<svg" in text
-    assert "Is a PSR enough?" in text
-    assert "rank" in capsys.readouterr().out
+    figures = re.findall('<svg role="img" aria-label="(.*?)"', text)
+    assert figures == [
+        "Observed frequency of observations against predicted probability",
+        "Singular values of the moments, with the level of noise",
+    ]
+    titles = ["The model", "Held-out episodes", "Rank", "Overlap", "Is a PSR enough?"]
+    assert re.findall("<h2.*?>(.*?)</h2>", text) == titles
+    out = capsys.readouterr().out
+    assert re.search(r"^rank +5 *$", out, re.MULTILINE)
+    (error,) = re.findall(r"^rewards +error (\S+);", out, re.MULTILINE)
+    assert error in text  # the page and the terminal say the same
 
 
 @pytest.mark.parametrize(
@@ -70,6 +80,10 @@ def test_the_page_of_diagnostics_is_written(log, tmp_path, capsys):
         (["-o", "m.rpsr", "--discount", "1.5"], 2, "discount"),
         (["-o", "m.rpsr", "--discount", "0.9", "--rank", "none"], 2, "auto or a number"),
         (["-o", "m.rpsr", "--discount", "0.9", "--estimator", "magic"], 2, "magic"),
+        (["-o", "m.rpsr", "--discount", "0.9", "--columns", "act=a"], 2, "a role of episode, step"),
+        (["-o", "m.rpsr", "--discount", "0.9", "--columns", "action"], 2, "expected ROLE=NAME"),
+        (["-o", "m.rpsr", "--discount", "0.9", "--columns", "step=a,step=b"], 2, "step twice"),
+        (["-o", "m.rpsr", "--discount", "0.9", "--columns", "step=t"], 1, "are for Parquet"),
     ],
 )
 def test_wrong_words_are_refused_in_one_line(words, code, said, log, tmp_path, capsys, monkeypatch):
@@ -79,6 +93,38 @@ def test_wrong_words_are_refused_in_one_line(words, code, said, log, tmp_path, c
     assert said in error
     assert error.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_columns_of_a_table_may_have_names_of_their_own(tmp_path, say):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    assert say("simulate", "tiger", "-o", "t.parquet", "--episodes", "20", "--steps", "5")[0] == 0
+    table = parquet.read_table("t.parquet")
+    theirs = {"action": "what was done", "reward": "gain"}
+    names = [theirs.get(name, name) for name in table.column_names]
+    parquet.write_table(arrow.table(table.columns, names), "u.parquet")
+    words = ["-o", "m.rpsr", "--discount", "0.9", "--estimator", "last-k", "--json"]
+    expected = json.loads(say("learn", "t.parquet", *words)[1])
+    columns = ("--columns", "action=what was done,reward=gain")
+    read = json.loads(say("learn", "u.parquet", *words, *columns)[1])
+    assert read["heldout"] == expected["heldout"]
+    code, _, error = say("learn", "u.parquet", *words, "--columns", "action=act")
+    assert code == 1
+    assert "u.parquet: has no column 'act' for the action; its columns are episode, gain" in error
+
+
+def test_what_a_folder_holds_and_is_not_read_is_said(log, say):
+    folder = Path("logs")
+    (folder / "older").mkdir(parents=True)
+    (folder / "log.jsonl").write_bytes(log.read_bytes())
+    words = ["-o", "m.rpsr", "--discount", "0.9", "--estimator", "last-k"]
+    code, _, error = say("learn", "logs", *words)
+    assert code == 0
+    assert "rpsr: logs: left out older/\n" in error
+    (folder / "other.jsonl").write_text('{"actions": ["a"], "observations": ["x"], "rewards": [1]}')
+    code, _, error = say("learn", "logs", *words)
+    assert code == 1
+    place = folder / "other.jsonl"
+    assert error.startswith(f"rpsr: {place}: read action a, observation x, no name of")
 
 
 def test_a_broken_log_is_named_by_its_line(tmp_path, capsys):
@@ -118,8 +164,14 @@ def test_a_plan_is_chosen_among_models_and_reported(log, tmp_path, capsys):
     assert len(choice["options"]) == 3
     assert "What to do" in page.read_text(encoding="utf-8")
     assert main(["evaluate", "loadunload", "--policy", str(policy), "--episodes", "50"]) == 0
+    capsys.readouterr()
     assert main(words) == 0
-    assert "by the log" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "by the log" in out
+    for option in choice["options"]:  # number, rank, by its planner, mean in all, least
+        said = (option["dimension"], option["own_value"], option["mean_value"])
+        cells = " +".join(re.escape(f"{number:.4g}") for number in (*said, min(option["values"])))
+        assert re.search(rf"{cells} .*{'yes' if option['chosen'] else ' '} *$", out, re.MULTILINE)
 
 
 def test_work_that_could_not_be_kept_is_not_begun(log, tmp_path, capsys):
@@ -149,8 +201,15 @@ def test_a_log_that_shows_no_alternatives_is_warned_of(tmp_path, capsys):
 
 def test_discovered_intents_are_printed(log, tmp_path, capsys):
     words = ["learn", str(log), "-o", str(tmp_path / "m.rpsr"), "--discount", "0.9"]
-    assert main([*words, "--estimator", "discovered", "--rank", "2"]) == 0
-    assert "core intent" in capsys.readouterr().out
+    words += ["--estimator", "discovered", "--rank", "2"]
+    capsys.readouterr()
+    assert main([*words, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert len(document["core"]) == 2
+    for intent, share in zip(document["core"], document["stability"], strict=True):
+        assert re.search(rf"^ *{re.escape(intent)} +{share:.4g} *$", out, re.MULTILINE)
 
 
 def test_an_empty_log_is_named(tmp_path, capsys):

@@ -26,7 +26,7 @@ def episodes_of(path):
 
 def test_episodes_are_those_of_the_library(succeed):
     out, err = succeed("simulate", "tiger", "-o", "log.jsonl", "--episodes", "300", "--seed", "4")
-    assert (out, err) == ("", "")
+    assert (out, err) == ("", "rpsr: wrote log.jsonl\n")
     pomdp = build("tiger")
     log = simulate(
         pomdp,
@@ -134,7 +134,7 @@ sys.exit(main({words!r}))
 
 def test_progress_is_drawn_on_a_terminal_only(say, monkeypatch):
     words = ("simulate", "tiger", "-o", "log.jsonl", "--episodes", "600", "--steps", "2")
-    assert say(*words)[1:] == ("", "")
+    assert say(*words)[1:] == ("", "rpsr: wrote log.jsonl\n")
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setenv("FORCE_COLOR", "1")
     code, out, err = say(*words)

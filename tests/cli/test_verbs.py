@@ -102,8 +102,28 @@ def test_names_of_any_script_are_plain_json(succeed):
 @pytest.mark.parametrize("target", ["t.pomdp", "t.pomdp.gz", "t.rpsr"])
 def test_convert_keeps_the_model(succeed, target):
     out, err = succeed("convert", "tiger", target)
-    assert (out, err) == ("", "")
+    assert (out, err) == ("", f"rpsr: wrote {target}\n")
     assert load(target) == build("tiger")
+
+
+def test_what_was_written_is_said_to_people_only(say):
+    """By every verb that writes, unless a program reads along or the file is standard output."""
+    logs = ("simulate", "tiger", "-o", "log.jsonl", "--episodes", "50", "--steps", "5")
+    assert say(*logs)[2] == "rpsr: wrote log.jsonl\n"
+    learn = ("learn", "log.jsonl", "-o", "m.rpsr", "--discount", "0.9", "--estimator", "last-k")
+    learn += ("--plan", "p.json", "--report", "page.html")
+    for words, files in (
+        (learn, ("m.rpsr", "p.json", "page.html")),
+        (("solve", "tiger", "-o", "t.alpha", "--checkpoint", "t.ckpt"), ("t.alpha", "t.ckpt")),
+        (("accuracy", "tiger", "-o", "rows.jsonl"), ("rows.jsonl",)),
+    ):
+        code, _, err = say(*words)
+        assert code == 0
+        assert [line for line in err.splitlines() if "wrote" in line] == [
+            f"rpsr: wrote {file}" for file in files
+        ]
+        assert "wrote" not in say(*words, "--json")[2]
+    assert say("domains", "export", "tiger", "-o", "t.pomdp")[2] == "rpsr: wrote t.pomdp\n"
 
 
 def test_convert_to_standard_output_is_the_file(capfdbinary):

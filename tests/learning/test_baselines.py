@@ -13,8 +13,9 @@ from rpsr.learning.diagnostics import diagnose
 from rpsr.learning.last_k import LastKTable
 from rpsr.learning.moments_plan import behaviour
 from rpsr.learning.off_policy import off_policy_value
-from rpsr.logs import Trajectories
+from rpsr.logs import Trajectories, from_arrays
 from rpsr.planning import AlphaPolicy, UniformPolicy, planner_by_name, solve
+from rpsr.testing import check_model
 
 
 @pytest.fixture(scope="module")
@@ -84,21 +85,50 @@ def test_held_out_episodes_choose_how_many_pairs_to_keep(remembered):
     assert (LastKTable().fit(log).k_ > 1) == remembered
 
 
+@pytest.mark.parametrize("k", [1, 2])
+def test_a_task_that_ended_earns_nothing_more(k):
+    """Work earns 1 for ever; to quit earns 2 once, which is worth more only if tasks never end."""
+    stay, leave = [0] * 10, [0] * 4 + [1]
+    episodes = [stay] * 30 + [leave] * 30
+    log = from_arrays(
+        episodes,
+        episodes,  # what is seen is what was done
+        [[1 + a for a in episode] for episode in episodes],
+        action_names=["work", "quit"],
+        observation_names=["busy", "free"],
+        terminated=[episode is leave for episode in episodes],
+    )
+    for ended, value in ((log, 10), (replace(log, terminated=np.zeros(60, bool)), 20)):
+        model = LastKTable(k=k, backoff=1e-9, discount=0.9).fit(ended).model_
+        check_model(model)
+        plan = solve(model, planner_by_name("reachable"))
+        assert plan.value == pytest.approx(value, abs=1e-4)
+        state = model.filter()
+        state.update("quit", "free")
+        over = ended.terminated.any()
+        assert (model.expected_rewards(state.state) == 0).all() == over
+
+
+def test_an_end_that_is_in_doubt_is_none():
+    """Half of the episodes end where the others go on: contexts of this table cannot tell."""
+    rows = [[0, 0], [0, 0, 0]] * 20
+    log = from_arrays(rows, rows, rows, terminated=[True, False] * 20)
+    endless = replace(log, terminated=np.zeros(40, bool))
+    found, expected = (LastKTable(k=1).fit(each).model_ for each in (log, endless))
+    assert found.dimension == expected.dimension
+
+
 def test_a_table_needs_rewards():
     with pytest.raises(InputError, match="no rewards"):
         LastKTable().fit(Trajectories(("a",), ("x",), [0], [0], [0, 1], [False]))
 
 
-def test_a_table_is_judged_by_episodes_without_rewards_and_keeps_a_pair_at_least(tiger):
+def test_a_table_is_judged_by_episodes_without_rewards(tiger):
     log = uniform(tiger, 20, 5)
     table = LastKTable(k=2).fit(log)
     blank = table.judge(replace(log, rewards=None))
     assert blank.reward_rmse is None
     assert blank.loglik == table.judge(log).loglik
-    with pytest.raises(InputError, match="k: read 0, expected 'auto' or a number from 1"):
-        LastKTable(k=0).fit(log)
-    with pytest.raises(InputError, match="longest: read 0, expected a number from 1"):
-        LastKTable(longest=0).fit(log)
     with pytest.raises(InputError, match="no steps"):
         LastKTable().fit(log.select(np.zeros(0, dtype=int)))
 

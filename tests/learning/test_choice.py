@@ -10,7 +10,7 @@ import rpsr
 from rpsr.errors import InputError
 from rpsr.evaluation import StochasticController, exact_return, open_policy, simulate
 from rpsr.learning import EMRPSR, LastKTable, bootstrap, choose
-from rpsr.learning.choice import trial
+from rpsr.learning.choice import RULE, trial
 from rpsr.learning.off_policy import off_policy_value
 from rpsr.logs import Trajectories
 from rpsr.models.renaming import renamed
@@ -50,6 +50,32 @@ def test_the_highest_mean_over_models_is_chosen(tiger, log):
     assert all(option.off_policy.low <= option.off_policy.high for option in choice.options)
     with pytest.raises(InputError, match="at least one"):
         choose([])
+
+
+def test_values_in_models_are_simulated_whether_there_are_one_or_two(tiger, log):
+    model = tiger.belief_model()
+    one, two = (choose([model] * count, log, episodes=20, steps=3) for count in (1, 2))
+    np.testing.assert_array_equal(two.chosen.values, [one.chosen.mean] * 2)
+    assert one.chosen.mean == trial(one.solution, model, 20, 3, 0)
+    assert one.chosen.mean < one.solution.value  # three steps of listening and opening, not all
+    assert one.rule == two.rule == f"{RULE}, by 20 simulated episodes of 3 steps in each"
+    for wrong in ({"episodes": 0}, {"steps": 0}):
+        with pytest.raises(InputError, match=r"read 0, expected a whole number from 1"):
+            choose([model], **wrong)
+
+
+def test_rewards_that_are_small_are_planned_with_as_precisely():
+    """A planner's precision is in units of reward; here rewards are 0 or one power of two."""
+    pomdp = rpsr.load_pomdp("loadunload")
+    uniform = StochasticController.stationary(pomdp)
+    log = simulate(pomdp, uniform, episodes=60, steps=10, seed=0, rewards=True)
+
+    def value(unit):
+        scaled = replace(log, rewards=log.rewards * unit)
+        model = LastKTable(k=2, discount=0.95).fit(scaled).model_
+        return choose([model], scaled, episodes=1, steps=1).solution.value / unit
+
+    assert value(2.0**-40) == value(2.0**-300) == value(1.0) > 0
 
 
 def test_models_of_resampled_logs_differ_and_can_be_had_again(log):

@@ -5,18 +5,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.learning.worlds import simulate
 
 import rpsr
 from rpsr.errors import InputError
 from rpsr.evaluation import simulate as run
-from rpsr.learning import EMRPSR, SpectralRPSR, diagnose, psr_enough
+from rpsr.learning import LastKTable, SpectralRPSR, diagnose, off_policy_value, psr_enough
 from rpsr.learning.base import LONG, Part, beginning, pieces
 from rpsr.learning.learn import ESTIMATOR_NAMES, learn, streams
-from rpsr.learning.moments_plan import Survey, overlap
-from rpsr.logs import Trajectories
+from rpsr.learning.moments_plan import POLICIES, Survey
+from rpsr.learning.propensities import propensities
+from rpsr.logs import Trajectories, from_arrays
 from rpsr.logs.readers import join
 from rpsr.planning import AlphaPolicy, planner_by_name, solve
 
@@ -83,14 +84,81 @@ def test_overlap_is_that_of_its_definition():
         ("often", "rarely"), ("x",), actions, 0 * actions, [0, 4000], [False], rewards=0.0 * actions
     )
     log = replace(log, propensities=np.where(actions == 1, 0.25, 0.75))
-    found = overlap([log], Survey.of([log]))
+    found = Survey.of([log]).overlap
     w = 1 / (2 * log.propensities)
     assert found.effective == pytest.approx(w.mean() ** 2 / (w**2).mean(), rel=1e-12)
     assert (found.smallest, found.unseen) == (0.25, 0.0)
-    counted = overlap([replace(log, propensities=None)], Survey.of([log]))
+    counted = Survey.of([replace(log, propensities=None)]).overlap
     assert counted.effective == pytest.approx(found.effective, abs=0.03)
     never = replace(log, actions=0 * actions, propensities=None)
-    assert overlap([never], Survey.of([never])).unseen == 1.0
+    assert Survey.of([never]).overlap.unseen == 1.0
+
+
+@given(
+    st.lists(st.integers(0, 9), max_size=6), st.integers(0, 99), st.booleans(), st.integers(1, 3)
+)
+def test_overlap_adds_up_what_every_step_weighs(lengths, seed, logged, longest):
+    rng = np.random.default_rng(seed)
+    actions, seen = ([rng.integers(0, 2, n) for n in lengths] for _ in range(2))
+    chances = [rng.uniform(0.1, 1, n) for n in lengths] if logged else None
+    log = from_arrays(actions, seen, propensities=chances)
+    assume(log.steps)
+    survey = Survey.of([log, log], longest)
+    pi = propensities(log, "logged" if logged else "estimated", survey.policy)
+    found, w = survey.overlap, 1 / (len(log.action_names) * pi)
+    assert found.smallest == pytest.approx(pi.min(), rel=1e-12)
+    assert found.effective == pytest.approx(w.mean() ** 2 / (w**2).mean(), rel=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:policy blind")
+def test_overlap_is_of_the_log_whatever_policy_is_declared():
+    """To take a policy for uniform does not make it so."""
+    log = simulate("loadunload", 50, 10, seed=3, chances=lambda _: (0.9, 0.1))
+    found = [SpectralRPSR(rank=2, policy=policy).fit(log).overlap_ for policy in POLICIES]
+    assert found[0] == found[1] == found[2] == Survey.of([log]).overlap
+    assert found[0].smallest == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("name", ESTIMATOR_NAMES)
+def test_the_unit_of_rewards_changes_nothing_else(name):
+    documents = []
+    for unit in (1.0, 2.0**300, 2.0**-300):
+        log = replace(LOG, rewards=LOG.rewards * unit)
+        found = learn(name, log, discount=0.9, rank=FEW.get(name, 3)).document()
+        for key in ("reward_rmse", "reward_std"):
+            found["heldout"][key] /= unit
+        found["psr_enough"]["reward_error"] /= unit
+        documents.append({key: found[key] for key in ("rank", "heldout", "psr_enough")})
+    assert documents[0] == documents[1] == documents[2]
+
+
+@pytest.mark.parametrize("name", ESTIMATOR_NAMES)
+@pytest.mark.parametrize(
+    ("unit", "said"),
+    [
+        (1e200, r"rewards: read 1e\+200, expected a number from -1e100 to 1e100 \(multiply"),
+        (-1.7e308, r"rewards: read -1.7e\+308, expected a number from -1e100"),
+        (1e-300, r"the range of rewards: read 1e-300, expected a number from 1e-100, or 0"),
+        (5e-324, r"the range of rewards: read 5e-324"),
+    ],
+)
+def test_rewards_out_of_a_floats_reach_are_refused(name, unit, said):
+    log = replace(LOG, rewards=LOG.rewards * unit)
+    with pytest.raises(InputError, match=said):
+        learn(name, log, discount=0.9)
+
+
+def test_so_are_they_by_all_that_judges_with_them():
+    huge = replace(LOG, rewards=LOG.rewards * 1e200)
+    model = rpsr.load_pomdp("loadunload").belief_model()
+    for judge in (
+        lambda: diagnose(model, huge),
+        lambda: psr_enough(huge),
+        lambda: off_policy_value(model, model.rewards.T, huge),
+        lambda: LastKTable().fit(huge),
+    ):
+        with pytest.raises(InputError, match="rewards: read"):
+            judge()
 
 
 def test_what_cannot_be_judged_is_refused():
@@ -112,20 +180,6 @@ def test_logs_that_can_be_gone_through_once_are_refused():
     with pytest.raises(InputError, match="gone through once"):
         psr_enough(iter([LOG]))
     assert learn("last-k", iter(chunks(LOG, 4)), discount=0.9, rank=1).steps == LOG.steps
-
-
-@pytest.mark.parametrize(
-    ("ask", "message"),
-    [
-        (lambda: psr_enough(LOG, repeats=0), "repeats: read 0, expected a number from 1"),
-        (lambda: SpectralRPSR(rank="many").fit(LOG), "rank: read 'many', expected 'auto' or a"),
-        (lambda: SpectralRPSR(rank=2.5).fit(LOG), "rank: read 2.5, expected 'auto' or a number"),
-        (lambda: EMRPSR(rewards="normal").fit(LOG), "rewards: read 'normal', expected one of aut"),
-    ],
-)
-def test_options_that_mean_nothing(ask, message):
-    with pytest.raises(InputError, match=message):
-        ask()
 
 
 @st.composite

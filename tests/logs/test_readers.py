@@ -3,6 +3,7 @@
 import gzip
 import itertools
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from rpsr.errors import InputError
 from rpsr.logs import Columns, Trajectories, from_arrays, open_logs, read_logs, readers, stream_logs
+from rpsr.logs.families import Families
 from rpsr.logs.readers import join
 from rpsr.logs.stream import LogStream
 
@@ -83,22 +85,21 @@ def test_given_names_keep_their_order_and_allow_indices_beside_names(tmp_path):
 def test_splitting_a_log_into_files_and_chunks_changes_nothing(
     tmp_path_factory, episodes, files, chunk
 ):
-    folder = tmp_path_factory.mktemp("logs")
+    folder, elsewhere = (tmp_path_factory.mktemp("logs") for _ in range(2))
     records = [
         {
             "actions": [a for a, _ in pairs],
             "observations": [o for _, o in pairs],
             "rewards": [float(i) for i in range(len(pairs))],
         }
-        for pairs in episodes
+        for pairs in [[*zip("abc", "xyz", strict=True)], *episodes]  # every file has a relative
     ]
-    whole = read_logs(write(folder / "whole.txt", *records))
+    whole = read_logs(write(elsewhere / "whole.txt", *records))
     cuts = np.array_split(np.arange(len(records)), files)
     for i, cut in enumerate(cuts):
         write(folder / f"{i}.jsonl", *(records[k] for k in cut))
     parts = list(stream_logs(folder, chunk=chunk))
-    if records:
-        assert same(whole, join(parts))
+    assert same(whole, join(parts))
     stream = stream_logs(folder, chunk=chunk)
     assert [p.steps for p in stream] == [p.steps for p in stream]  # it can be gone through again
 
@@ -192,6 +193,67 @@ def test_places_that_hold_no_log(tmp_path):
     assert read_logs(empty).episodes == 0
 
 
+def test_what_a_folder_holds_and_is_not_read_is_said(tmp_path):
+    write(tmp_path / "a.jsonl", GOOD)
+    for other in ("notes.txt", "table.csv", "more.md", "plan.json"):
+        (tmp_path / other).touch()
+    (tmp_path / "b.jsonl").mkdir()
+    (tmp_path / ".hidden").mkdir()
+    with pytest.warns(UserWarning, match="left out b.jsonl/, more.md, notes.txt and 2 more"):
+        assert read_logs(tmp_path).episodes == 1
+    (tmp_path / "a.jsonl").unlink()
+    with pytest.raises(InputError, match=r"holds no log; read b\.jsonl/.*not in folders"):
+        read_logs(tmp_path)
+
+
+def _file(path, *labels):
+    actions, observations = labels
+    return write(path, {"actions": list(actions), "observations": list(observations)})
+
+
+def test_files_of_different_systems_are_refused(tmp_path):
+    first, second = _file(tmp_path / "a.jsonl", "lr", "xy"), _file(tmp_path / "b.jsonl", "ud", "zz")
+    message = "read action d, action u, observation z, no name of .*a.jsonl: action l, .*one system"
+    with pytest.raises(InputError, match=message) as caught:
+        read_logs([first, second])
+    assert str(caught.value).startswith(f"{second}: ")
+    log = read_logs([first, second], action_names="lrud", observation_names="xyz")
+    assert log.episodes == 2  # the user's word is taken for it
+    third = _file(tmp_path / "c.jsonl", "lu", "xz")  # it has names of both
+    assert read_logs([first, second, third]).action_names == ("d", "l", "r", "u")
+
+
+def test_files_that_share_no_action_are_warned_of(tmp_path):
+    files = [_file(tmp_path / "a.jsonl", "ll", "xy"), _file(tmp_path / "b.jsonl", "rr", "yy")]
+    with pytest.warns(UserWarning, match=r"b.jsonl: read r, no action of .*a.jsonl: l; taken"):
+        assert read_logs(files).action_names == ("l", "r")
+    _file(tmp_path / "b.jsonl", "lr", "zz")
+    with pytest.warns(UserWarning, match=r"b.jsonl: read z, no observation of .*a.jsonl: x, y"):
+        read_logs(files)
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("wxyz")), min_size=1))
+def test_a_log_is_of_one_system_if_shared_names_lead_from_any_file_to_any_other(pairs):
+    families = Families()
+    for number, (action, observation) in enumerate(pairs):
+        families.add(str(number), action, observation)
+    reached = {0}  # files, by breadth-first search
+    for _ in pairs:
+        reached |= {
+            i
+            for i, (a, o) in enumerate(pairs)
+            if any(a == pairs[j][0] or o == pairs[j][1] for j in reached)
+        }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if len(reached) == len(pairs):
+            families.check()
+        else:
+            with pytest.raises(InputError, match="expected logs of one system") as caught:
+                families.check()
+            assert int(str(caught.value).split(":")[0]) == min(set(range(len(pairs))) - reached)
+
+
 # ---- Parquet
 
 pa = pytest.importorskip("pyarrow")
@@ -249,6 +311,14 @@ def test_a_column_that_was_asked_for_by_name_must_be_there(tmp_path):
     assert read_logs(file).rewards is None
     with pytest.raises(InputError, match="has no column 'gain' for the reward; its columns are"):
         read_logs(file, columns=Columns(reward="gain"))
+
+
+def test_names_of_columns_mean_nothing_without_a_table(tmp_path):
+    table, lines = parquet(tmp_path / "a.parquet"), write(tmp_path / "a.jsonl", GOOD)
+    columns = Columns(action="action")
+    with pytest.raises(InputError, match=r"for Parquet: read a.jsonl, expected a file named .parq"):
+        read_logs(lines, columns=columns)
+    assert read_logs([lines, table], columns=columns).episodes == 3
 
 
 def test_a_damaged_table(tmp_path):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter, validators
 
 from rpsr.cli.options import Discount, Json, Normalize, Source
-from rpsr.cli.output import note, print_json, print_lines, print_table
+from rpsr.cli.output import note, print_json, print_lines, print_table, wrote
 from rpsr.cli.progress import counted_progress
 
 if TYPE_CHECKING:
@@ -77,6 +77,8 @@ def accuracy(
         _show(ordered)
     if interrupt is not None:
         raise interrupt
+    if not json:
+        wrote(output)
     return 1 if any(row["error"] is not None for row in ordered) else 0
 
 

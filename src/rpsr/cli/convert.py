@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from rpsr.cli.options import Discount, Normalize, Source, standard_stream
-from rpsr.cli.output import note
+from rpsr.cli.output import note, wrote
 
 if TYPE_CHECKING:
     from rpsr.models import POMDP, LinearModel
@@ -66,3 +66,4 @@ def convert(
         raise InputError(f"holds a {loaded.kind} model, which has no {model} form", place=source)
     for remark in save(loaded, target):
         note(f"{target}: {remark}")
+    wrote(target)

@@ -9,7 +9,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from rpsr.cli.options import Discount, Json, Output
-from rpsr.cli.output import note, print_json, print_table
+from rpsr.cli.output import note, print_json, print_table, wrote
 from rpsr.cli.progress import download_progress
 
 app = App(name="domains", help="List, export and fetch problems.")
@@ -70,6 +70,7 @@ def export(
         pomdp = pomdp.with_discount(discount)
     for remark in save(pomdp, output):
         note(f"{output}: {remark}")
+    wrote(output)
 
 
 @app.command

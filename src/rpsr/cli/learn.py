@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter, validators
 
 from rpsr.cli.options import Json
-from rpsr.cli.output import note, print_facts, print_json, print_table
+from rpsr.cli.output import note, print_facts, print_json, print_table, wrote
 from rpsr.cli.progress import spinning_progress
 
 if TYPE_CHECKING:
@@ -29,6 +29,22 @@ def _rank(_type: Any, tokens: Any) -> int | Literal["auto"]:
     if rank < 1:
         raise ValueError(f"read {word!r}, expected auto or a number from 1")
     return rank
+
+
+def _columns(_type: Any, tokens: Any) -> dict[str, str]:
+    """Names of columns by their roles, from `role=name` with commas between."""
+    from rpsr.logs import Columns
+
+    roles = tuple(vars(Columns()))
+    columns: dict[str, str] = {}
+    for pair in tokens[0].value.split(","):
+        role, equals, name = pair.partition("=")
+        if role not in roles or not (equals and name):
+            raise ValueError(f"read {pair!r}, expected ROLE=NAME, a role of {', '.join(roles)}")
+        if role in columns:
+            raise ValueError(f"read {role} twice")
+        columns[role] = name
+    return columns
 
 
 def learn(
@@ -67,6 +83,16 @@ def learn(
             "need not know."
         ),
     ] = None,
+    columns: Annotated[
+        dict[str, str] | None,
+        Parameter(
+            converter=_columns,
+            n_tokens=1,
+            accepts_keys=False,
+            help="What Parquet files call their columns, where they have names of their own: "
+            "action=act,observation=obs; likewise episode, step, reward, propensity, terminated.",
+        ),
+    ] = None,
     report: Annotated[
         Path | None, Parameter(help="Write a page of diagnostics here, .html.")
     ] = None,
@@ -96,7 +122,7 @@ def learn(
     """
     from rpsr.errors import InputError
     from rpsr.learning.learn import learn as fit
-    from rpsr.logs import Trajectories, open_logs
+    from rpsr.logs import Columns, Trajectories, open_logs
     from rpsr.models.store import save_native
     from rpsr.planning import save_solution
 
@@ -120,7 +146,7 @@ def learn(
         spinning_progress(f"learning from {', '.join(logs)}") as progress,
     ):
         warnings.simplefilter("always", UserWarning)
-        log = open_logs(logs)
+        log = open_logs(logs, columns=None if columns is None else Columns(**columns))
         if isinstance(log, Trajectories) and log.episodes == 0:
             raise InputError("the log has no episodes", place=", ".join(logs))
         learned = fit(
@@ -158,6 +184,7 @@ def learn(
         )
     else:
         _show(learned)
+        wrote(output, plan, report)
 
 
 def _show(learned: Learned) -> None:
@@ -173,14 +200,7 @@ def _show(learned: Learned) -> None:
         facts.append(("rewards", words))
     if learned.psr_enough is not None:
         enough = learned.psr_enough
-        low, high = enough.interval
-        facts.append(
-            (
-                "PSR enough",
-                f"{enough.verdict}: it forgets {enough.statistic:.2g} of what the past says about "
-                f"rewards ({low:.2g} to {high:.2g})",
-            )
-        )
+        facts.append(("PSR enough", f"{enough.verdict}: {enough.words}"))
     facts += [("negative mass", heldout.negative_mass), ("seconds", learned.seconds)]
     print_facts(facts)
     if document["core"] is not None:

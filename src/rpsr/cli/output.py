@@ -7,6 +7,7 @@ import math
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rpsr._version import __version__
@@ -80,6 +81,13 @@ def print_lines(lines: Iterable[str]) -> None:
 def note(text: str) -> None:
     """A line for people on standard error."""
     print(f"rpsr: {text}", file=sys.stderr)
+
+
+def wrote(*targets: str | Path | None) -> None:
+    """Say, on standard error, which files were written: not None, nor standard output."""
+    for target in targets:
+        if target is not None and str(target) != "-":
+            note(f"wrote {target}")
 
 
 def show(value: Any) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from rpsr.cli.options import Discount, Normalize, Output, Source
-from rpsr.cli.output import note
+from rpsr.cli.output import note, wrote
 from rpsr.cli.progress import counted_progress
 
 LIMIT_REACHED = 3
@@ -54,6 +54,7 @@ def report(
             pomdp, story=story, time_limit=time_limit, seed=seed, progress=progress
         )
     write_page(page, output)
+    wrote(output)
     late = [name for name, each in solutions.items() if not each.status.reached_goal]
     if late:
         note(f"{source}: planning on {', '.join(late)} stopped at the time limit; bounds hold")

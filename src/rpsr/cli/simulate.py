@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter, validators
 
 from rpsr.cli.options import Discount, Normalize, Source, standard_stream
-from rpsr.cli.output import note
+from rpsr.cli.output import note, wrote
 from rpsr.cli.progress import measured_progress
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ def simulate(
             progress=progress,
         )
         write_logs(blocks, output)
+    wrote(output)
 
 
 def load_system(source: str, normalize: bool, discount: str | None) -> POMDP | LinearModel:

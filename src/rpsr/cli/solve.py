@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 from rpsr.cli.convert import as_kind
 from rpsr.cli.options import Discount, Json, Normalize, Source, standard_stream
-from rpsr.cli.output import note, print_facts, print_json
+from rpsr.cli.output import note, print_facts, print_json, wrote
 from rpsr.cli.progress import planning_progress
 
 if TYPE_CHECKING:
@@ -158,6 +158,7 @@ def solve(
         print_json("solve", source, solution_document(solution, model, seed))
     elif output != "-":
         print_facts(_for_people(solution, model))
+        wrote(output, checkpoint)
     if by_default and solution.planner == "vi" and solution.status in (Status.TIME, Status.MEMORY):
         note(
             "vi proves values at every belief; --planner sarsop closes the gap at the start sooner"

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from rpsr.errors import InputError
 from rpsr.io.records import Ints
 from rpsr.learning.diagnostics import Diagnosis, diagnose
 from rpsr.learning.learned import Logs, chunks_of
+from rpsr.learning.parameters import Allowed, check_range, check_rewards
 from rpsr.logs import Trajectories
 from rpsr.logs.readers import join
 from rpsr.models import LinearModel
@@ -27,7 +28,12 @@ HELD_OUT = 5  # every fifth episode, or the last fifth of a long one
 
 
 class Estimator(ABC):
-    """A dataclass of keyword parameters; those not given to `__init__` are set by `fit`."""
+    """A dataclass of keyword parameters; those not given to `__init__` are set by `fit`.
+
+    `fit` begins with `check`, which looks up in `_ranges` what each parameter may be.
+    """
+
+    _ranges: ClassVar[dict[str, Allowed]] = {}
 
     model_: LinearModel
     rank_: int
@@ -35,6 +41,11 @@ class Estimator(ABC):
     @abstractmethod
     def fit(self, trajectories: Logs) -> Self:
         """Learn from a log, in memory or as a stream."""
+
+    def check(self) -> None:
+        """Refuse a parameter that is out of range, by its name."""
+        for name, allowed in self._ranges.items():
+            allowed.check(name, getattr(self, name))
 
     def judge(self, logs: Logs) -> Diagnosis:
         """How well what was learned foretells a log that it has not seen."""
@@ -67,9 +78,13 @@ def in_memory(logs: Logs) -> Trajectories:
 def as_episodes(logs: Logs) -> Trajectories:
     """A log in memory for methods that need episodes: a few long recordings are cut into stretches.
 
-    A stretch begins anywhere, so what is learned about the start is what holds in general.
+    A stretch begins anywhere, so what is learned about the start is what holds in general. Rewards
+    that cannot be learned are refused.
     """
     log = in_memory(logs)
+    if log.rewards is not None and log.steps:
+        check_rewards(log.rewards)
+        check_range(float(log.rewards.min()), float(log.rewards.max()))
     few = log.episodes < FEW and (log.lengths > LONG).any()
     return _stretches(log) if few else log
 

@@ -20,6 +20,8 @@ from rpsr.io.records import Floats
 from rpsr.learning.base import Estimator, Resampled, beginning
 from rpsr.learning.learned import Logs
 from rpsr.learning.off_policy import OffPolicyEstimate, off_policy_value
+from rpsr.learning.parameters import FROM_1
+from rpsr.logs.trajectories import Trajectories
 from rpsr.models.filter import RobustBatch
 from rpsr.models.linear import LinearModel
 from rpsr.planning.policies import AlphaPolicy, action_values
@@ -27,12 +29,13 @@ from rpsr.planning.solution import Planner, Solution
 from rpsr.planning.solve import planner_by_name, solve
 
 RULE = "the highest mean value over all models"
+EPSILON = 1e-3  # of plans, for rewards that differ by 1
 SPEAKING_STEPS = 200_000  # steps of a log that are enough for an estimate off policy
 
 
 @dataclass(frozen=True, eq=False)
 class Option:
-    """One plan: its value in its own model, its values in all models (M,), what the log says."""
+    """One plan: as its planner values it, by trials in all models (M,), and by the log."""
 
     solution: Solution
     values: Floats
@@ -51,7 +54,7 @@ class Choice:
     COLUMNS: ClassVar = (
         "plan",
         "rank",
-        "value in its model",
+        "by its planner",
         "mean in all",
         "least",
         "by the log",
@@ -60,7 +63,7 @@ class Choice:
 
     options: tuple[Option, ...]
     index: int
-    rule: str = RULE
+    rule: str
 
     @property
     def chosen(self) -> Option:
@@ -119,29 +122,39 @@ def choose(
 ) -> Choice:
     """Plan in every model and choose by the mean value over all of them.
 
-    planner: PBVI by default. episodes, steps: of the trials of plans in models.
+    planner: by default PBVI, as precise as the rewards of the log need. episodes, steps: of the
+    trials of plans in models, from which all values in models come, also where there is only one.
     logs: for estimates off policy (the first `SPEAKING_STEPS` steps); None leaves them out.
     """
     if not models:
         raise InputError("models: expected at least one to plan in")
-    planner = planner or planner_by_name("pbvi", seed=seed)
+    FROM_1.check("episodes", episodes)
+    FROM_1.check("steps", steps)
+    log = None if logs is None else beginning(logs, SPEAKING_STEPS)
+    planner = planner or planner_by_name("pbvi", seed=seed, epsilon=EPSILON * _unit(log))
     plans: list[Solution] = []
     for number, model in enumerate(models):
         if progress is not None:
             progress(f"plan {number + 1} of {len(models)}")
         plans.append(solve(model, planner))
-    log = None if logs is None else beginning(logs, SPEAKING_STEPS)
     options = tuple(
         Option(
             plan,
-            np.array([trial(plan, model, episodes, steps, seed) for model in models])
-            if len(models) > 1
-            else np.array([plan.value]),
+            np.array([trial(plan, model, episodes, steps, seed) for model in models]),
             None if log is None else off_policy_value(plan.model, plan.vectors, log, seed=seed),
         )
         for plan in plans
     )
-    return Choice(options, int(np.argmax([option.mean for option in options])))
+    rule = f"{RULE}, by {episodes} simulated episodes of {steps} steps in each"
+    return Choice(options, int(np.argmax([option.mean for option in options])), rule)
+
+
+def _unit(log: Trajectories | None) -> float:
+    """What counts as one reward: 1, or the range of a log's rewards where that is less."""
+    if log is None or log.rewards is None or not log.steps:
+        return 1.0
+    extent = float(np.ptp(log.rewards))
+    return min(extent, 1.0) if extent else 1.0
 
 
 def trial(plan: Solution, system: LinearModel, episodes: int, steps: int, seed: int) -> float:

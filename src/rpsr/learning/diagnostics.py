@@ -16,6 +16,7 @@ import numpy as np
 from rpsr.errors import InputError
 from rpsr.io.records import Floats
 from rpsr.learning.learned import Filtered, Logs, chunks_of, filtered, log_chances
+from rpsr.learning.parameters import check_rewards
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.linear import LinearModel
 
@@ -62,6 +63,7 @@ def judged(said: Iterable[tuple[Filtered, Trajectories]]) -> Diagnosis:
         if log.rewards is None:
             rewarded = False
         else:
+            check_rewards(log.rewards)
             squares += float(((log.rewards - told.rewards) ** 2).sum())
             spread.add(log.rewards)
     if steps == 0:

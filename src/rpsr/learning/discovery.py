@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from rpsr.learning.learned import chunks_of, learned_model
 from rpsr.learning.moments import Moments
 from rpsr.learning.moments_hankel import Hankel, hankel
 from rpsr.learning.moments_plan import CELLS
+from rpsr.learning.parameters import AUTO, DISCOUNT, FROM_0, FROM_1, one_of
 from rpsr.learning.propensities import Overlap
 from rpsr.learning.spectral import Policy, SpectralRPSR, provenance
 from rpsr.learning.spectral_fit import assemble, scales
@@ -58,6 +59,15 @@ class DiscoveredRPSR(Estimator):
     None for the constant and the start), `stability_` (the share of samples that chose each core
     intent), `singular_values_`, `noise_level_` and `overlap_` as of `SpectralRPSR`.
     """
+
+    _ranges: ClassVar = {
+        "algorithm": one_of(*Algorithm.__args__),
+        "rank": AUTO | FROM_1,
+        "policy": one_of(*Policy.__args__),
+        "discount": DISCOUNT,
+        **dict.fromkeys(("tests", "histories", "max_histories", "cells"), FROM_1),
+        **dict.fromkeys(("repeats", "seed"), FROM_0),
+    }
 
     algorithm: Algorithm = "pivoted"
     rank: int | Literal["auto"] = "auto"
@@ -85,6 +95,7 @@ class DiscoveredRPSR(Estimator):
 
     def fit(self, trajectories: Logs) -> Self:
         """Discover the core of a log, in memory or as a stream, and how stable that is."""
+        self.check()
         first = SpectralRPSR(
             rank=self.rank,
             policy=self.policy,
@@ -115,9 +126,7 @@ class DiscoveredRPSR(Estimator):
 
     def fit_hankel(self, data: Hankel, rank: int | None = None) -> Self:
         """Discover the core in expectations, estimated or exact."""
-        if self.algorithm not in ("pivoted", "suffix-history", "reset"):
-            expected = "pivoted, suffix-history or reset"
-            raise InputError(f"algorithm: read {self.algorithm!r}, expected {expected}")
+        self.check()
         self._given = self.rank if rank is None else rank
         self.hankel_ = data
         choice = self._choose(data)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -47,6 +47,17 @@ from rpsr.learning.em_steps import (
     likelihoods,
 )
 from rpsr.learning.learned import Logs
+from rpsr.learning.parameters import (
+    AUTO,
+    DISCOUNT,
+    FROM_0,
+    FROM_1,
+    NOT_NEGATIVE,
+    POSITIVE,
+    SHARE,
+    one_of,
+    several,
+)
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
@@ -84,13 +95,29 @@ class EMRPSR(Estimator):
 
     discount: of the model that results. sizes: how many states starts have; starts: how many of
     them for each size, `descents` of which are followed down; memories: how many starts remember a
-    sight. prior: the Dirichlet count. rewards: their family, 'auto' meaning categorical where there
-    are few values; 'none' learns from observations alone. holdout: the share of episodes kept
-    for choosing; keep: how many candidates at most are fitted to everything. probe: how many
-    episodes starts are tried on; probing, fitting, refitting, polishing: iterations. seed: of all
-    that is drawn. states: so many and no others, or 'auto', by held-out episodes. enough: how many
-    visits make an action's reward in a state known.
+    sight, of `largest` states at most. prior: the Dirichlet count; sparsity: what is taken away
+    from every count on the way down and in refitting, so that small probabilities go to 0.
+    rewards: their family, 'auto' meaning categorical where there are few values; 'none' learns from
+    observations alone. holdout: the share of episodes kept for choosing; keep: how many candidates
+    at most are fitted to everything. probe: how many episodes starts are tried on; probing,
+    fitting, refitting, polishing: iterations. states: so many and no others, or 'auto', by held-out
+    episodes. enough: how many visits make an action's reward in a state known. seed: of all that is
+    drawn. progress: told in words what is being done.
     """
+
+    _ranges: ClassVar = {
+        "discount": DISCOUNT,
+        "sizes": several(FROM_1),
+        **dict.fromkeys(("starts", "descents", "keep", "probe"), FROM_1),
+        **dict.fromkeys(("memories", "largest", "seed"), FROM_0),
+        **dict.fromkeys(("probing", "fitting", "refitting", "polishing"), FROM_0),
+        "prior": POSITIVE,
+        "sparsity": NOT_NEGATIVE,
+        "rewards": one_of("auto", *RewardFamily.__args__),
+        "holdout": SHARE,
+        "states": AUTO | FROM_1,
+        "enough": NOT_NEGATIVE,
+    }
 
     discount: float | None = None
     sizes: tuple[int, ...] = (12, 18)
@@ -120,6 +147,7 @@ class EMRPSR(Estimator):
 
     def fit(self, trajectories: Logs) -> EMRPSR:
         """Learn from episodes with rewards; a stream is read into memory, a long recording cut."""
+        self.check()
         trajectories = as_episodes(trajectories)
         log = Encoded.of(trajectories, self.rewards)
         episodes = trajectories.episodes

@@ -33,6 +33,7 @@ from rpsr.learning.learned import check_repeatable, chunks_of
 from rpsr.learning.moments import Moments
 from rpsr.learning.moments_hankel import Hankel, hankel
 from rpsr.learning.moments_plan import Survey, WindowPlan
+from rpsr.learning.parameters import FROM_1, NOT_NEGATIVE, SHARE
 from rpsr.learning.propensities import MISSING, unseen_share
 from rpsr.learning.rank import noise_level, rank_cut
 from rpsr.learning.spectral_fit import Scales, scales, singular_values
@@ -70,6 +71,21 @@ class Enough:
     psr_rank: int
     rpsr_rank: int
 
+    @property
+    def words(self) -> str:
+        """What the share and its interval say, and why they may not decide."""
+        low, high = self.interval
+        said = (
+            f"it forgets {self.statistic:.2g} of what the past says about rewards "
+            f"({low:.2g} to {high:.2g})"
+        )
+        if self.verdict == "undecided" and self.resolution > COARSE:
+            said += (
+                f", unless by tests that differ too little to show in this log (by less than "
+                f"{self.resolution:.2g} of the most they differ)"
+            )
+        return said
+
 
 def psr_enough(
     trajectories: Logs,
@@ -87,8 +103,11 @@ def psr_enough(
     tolerance: the share that does not matter. repeats: bootstrap samples for the interval.
     """
     check_repeatable(trajectories)
-    if repeats < 1:
-        raise InputError(f"repeats: read {repeats!r}, expected a number from 1")
+    FROM_1.check("repeats", repeats)
+    FROM_1.check("tests", tests)
+    FROM_1.check("histories", histories)
+    NOT_NEGATIVE.check("tolerance", tolerance)
+    SHARE.check("level", level)
     survey = Survey.of(chunks_of(trajectories), max(tests, histories))
     plan = WindowPlan.of(
         survey, tests=tests, histories=histories, policy=policy, cells=CELLS, operators=False
@@ -124,7 +143,7 @@ def psr_enough(
     resolution = float(np.sqrt(found.noise))
     if verdict == "no" and resolution > COARSE:
         verdict = "undecided"
-    if verdict == "yes" and unseen_share(survey.tables[1, : plan.n_pairs]) >= MISSING:
+    if verdict == "yes" and unseen_share(survey.follows) >= MISSING:
         verdict = "undecided"  # what was never tried might have shown a difference
     return Enough(
         statistic=float(np.clip(found.most / max(found.told, floor), 0.0, 1.0)),

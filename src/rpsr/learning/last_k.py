@@ -4,8 +4,11 @@ A context is the tuple of the last k pairs, an episode's beginning standing for 
 states that a log shows, so the table is a linear model whose states are corners of a simplex:
 counts give P(o | c, a), mixed with those of the context without its oldest pair as if that had been
 seen `backoff` times; what follows (c, a, o) is the longest context that the log knows. `reachable`
-plans on it exactly, as on any finite problem. Held-out episodes choose k. That a task may end is
-not in the table: it stands for people's first attempt, and goes on for ever.
+plans on it exactly, as on any finite problem. Held-out episodes choose k.
+
+Where tasks ended, one more context is their end, which earns nothing and is never left. What
+follows (c, a, o) is the end if the share of episodes that ended there, mixed like all else, is
+above `SURE`: a context is one state, so it cannot be in doubt whether there still is a task.
 """
 
 from __future__ import annotations
@@ -14,16 +17,17 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
 
 from rpsr.errors import InputError
-from rpsr.io.records import Floats
+from rpsr.io.records import Bools, Floats
 from rpsr.learning.base import Estimator, as_episodes
 from rpsr.learning.diagnostics import Diagnosis, judged
 from rpsr.learning.learned import Filtered, Logs, chunks_of
+from rpsr.learning.parameters import AUTO, DISCOUNT, FROM_0, FROM_1, POSITIVE, SHARE, TINY
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.domain import Simplex
 from rpsr.models.linear import LinearModel
@@ -31,6 +35,7 @@ from rpsr.models.operators import Sparse, SparseOperators
 
 Context = tuple[int, ...]  # pairs a * O + o, oldest first
 WORTH = 0.005  # nats a step that a longer context must bring
+SURE = 0.9  # the share of episodes that end from which on one does
 START = -1  # the beginning of an episode, as if it were a pair
 
 
@@ -39,8 +44,18 @@ class LastKTable(Estimator):
     """A model whose state is the last k pairs. `fit` gives `model_`, `k_` and `rank_`.
 
     k: how many pairs, or 'auto': the best by held-out episodes among 1, ..., longest.
-    backoff: how much a shorter context counts. holdout: the share of episodes kept for choosing.
+    backoff: how much a shorter context counts. holdout: the share of episodes kept for choosing,
+    drawn by seed.
     """
+
+    _ranges: ClassVar = {
+        "discount": DISCOUNT,
+        "k": AUTO | FROM_1,
+        "longest": FROM_1,
+        "backoff": POSITIVE,
+        "holdout": SHARE,
+        "seed": FROM_0,
+    }
 
     discount: float | None = None
     k: int | Literal["auto"] = "auto"
@@ -55,10 +70,7 @@ class LastKTable(Estimator):
 
     def fit(self, trajectories: Logs) -> LastKTable:
         """Count contexts; needs rewards. A stream is read into memory."""
-        if self.k != "auto" and self.k < 1:
-            raise InputError(f"k: read {self.k!r}, expected 'auto' or a number from 1")
-        if self.longest < 1:
-            raise InputError(f"longest: read {self.longest!r}, expected a number from 1")
+        self.check()
         log = as_episodes(trajectories)
         if log.rewards is None:
             raise InputError("these episodes have no rewards, expected them for learning")
@@ -85,7 +97,7 @@ class LastKTable(Estimator):
         scores: list[float] = []
         for k in range(1, self.longest + 1):
             found = judged([(self._count(training, k).said(held_out), held_out)])
-            spread = max(found.reward_rmse or 0.0, 1e-3 * (found.reward_std or 0.0), 1e-12)
+            spread = max(found.reward_rmse or 0.0, 1e-3 * (found.reward_std or 0.0), TINY)
             scores.append(found.loglik - float(np.log(spread)))
         return 1 + int(np.argmax(np.array(scores) >= max(scores) - WORTH))
 
@@ -95,35 +107,47 @@ class LastKTable(Estimator):
         shape = (len(log.action_names), len(log.observation_names))
         counts: dict[Context, Floats] = defaultdict(lambda: np.zeros(shape))
         sums: dict[Context, Floats] = defaultdict(lambda: np.zeros(shape[0]))
-        for (past, action, observation), reward in zip(_walk(log, k), log.rewards, strict=True):
+        ends: dict[Context, Floats] = defaultdict(lambda: np.zeros(shape))
+        last = np.zeros(log.steps, dtype=np.bool_)
+        last[log.offsets[1:][log.terminated & (log.lengths > 0)] - 1] = True
+        steps = zip(_walk(log, k), log.rewards, last, strict=True)
+        for (past, action, observation), reward, ended in steps:
             for begin in range(len(past) + 1):
                 counts[past[begin:]][action, observation] += 1
                 sums[past[begin:]][action] += reward
+                ends[past[begin:]][action, observation] += ended
             reached = (*past, action * shape[1] + observation)[-k:]
             _ = counts[reached], sums[reached]  # an episode's last context is one as well
         contexts = sorted(counts, key=lambda context: (len(context), context))
         number = {context: i for i, context in enumerate(contexts)}
         chances = np.zeros((len(contexts), *shape))
         rewards = np.zeros((len(contexts), shape[0]))
+        ending = np.zeros((len(contexts), *shape))
         prior, mean = np.full(shape, 1.0 / shape[1]), np.full(shape[0], log.rewards.mean())
+        over = np.zeros(shape)
         for i, context in enumerate(contexts):  # the shorter ones come first
             if context:
                 back = number[_known(context[1:], number)]
-                prior, mean = chances[back], rewards[back]
+                prior, mean, over = chances[back], rewards[back], ending[back]
             seen = counts[context].sum(axis=1) + self.backoff
             chances[i] = (counts[context] + self.backoff * prior) / seen[:, None]
             rewards[i] = (sums[context] + self.backoff * mean) / seen
-        return Table(k, number, chances, rewards)
+            ending[i] = (ends[context] + self.backoff * over) / (counts[context] + self.backoff)
+        return Table(k, number, chances, rewards, ending > SURE)
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """n contexts by number, with chances (n, A, O) of what follows and mean rewards (n, A)."""
+    """n contexts by number, with chances (n, A, O) of what follows and mean rewards (n, A).
+
+    ended (n, A, O): whether the task is over then.
+    """
 
     k: int
     number: dict[Context, int]
     chances: Floats
     rewards: Floats
+    ended: Bools
 
     def said(self, log: Trajectories) -> Filtered:
         """What the table says of every step of a log."""
@@ -135,11 +159,11 @@ class Table:
         )
 
     def model(self, log: Trajectories, discount: float | None) -> LinearModel:
-        """The table as a linear model, over the names of a log."""
-        n, n_actions, n_observations = self.chances.shape
+        """The table as a linear model over the names of a log; an end, if there is one, is last."""
+        contexts, n_actions, n_observations = self.chances.shape
+        n = contexts + int(self.ended.any())
         process = tuple(
-            tuple(self._moves(a, o, n_observations) for o in range(n_observations))
-            for a in range(n_actions)
+            tuple(self._moves(a, o, n) for o in range(n_observations)) for a in range(n_actions)
         )
         return LinearModel(
             kind="last-k",
@@ -149,7 +173,7 @@ class Table:
             start=np.bincount([self.number[(START,)]], minlength=n).astype(np.float64),
             operators=SparseOperators(process),
             normalizer=np.ones(n),
-            rewards=self.rewards,
+            rewards=np.pad(self.rewards, ((0, n - contexts), (0, 0))),
             discount=discount,
             domain=Simplex(n),
             provenance={
@@ -160,14 +184,18 @@ class Table:
             },
         )
 
-    def _moves(self, action: int, observation: int, n_observations: int) -> Sparse:
+    def _moves(self, action: int, observation: int, n: int) -> Sparse:
         """From each context to what one more pair makes of it, (n, n)."""
-        pair, n = action * n_observations + observation, len(self.number)
-        targets = [
+        contexts, _, n_observations = self.chances.shape
+        pair = action * n_observations + observation
+        targets = np.full(n, n - 1)
+        targets[:contexts] = [
             self.number[_known((*context, pair)[-self.k :], self.number)] for context in self.number
         ]
-        entries = (self.chances[:, action, observation], (np.arange(n), np.array(targets)))
-        return sp.csr_array(entries, shape=(n, n))
+        targets[:contexts][self.ended[:, action, observation]] = n - 1
+        chances = np.full(n, 1.0 / n_observations)
+        chances[:contexts] = self.chances[:, action, observation]
+        return sp.csr_array((chances, (np.arange(n), targets)), shape=(n, n))
 
 
 def _walk(log: Trajectories, k: int) -> Iterator[tuple[Context, int, int]]:

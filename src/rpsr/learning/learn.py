@@ -17,7 +17,7 @@ from rpsr.learning.choice import Choice, bootstrap, choose
 from rpsr.learning.diagnostics import Diagnosis
 from rpsr.learning.enough import GROUPS, Enough, TooShort, psr_enough
 from rpsr.learning.learned import Logs, check_repeatable, chunks_of
-from rpsr.learning.moments_plan import Survey, overlap
+from rpsr.learning.moments_plan import Survey
 from rpsr.learning.propensities import NO_PROPENSITIES, Overlap
 from rpsr.models.linear import LinearModel
 
@@ -186,7 +186,7 @@ def learn(
         episodes=survey.episodes,
         steps=survey.steps,
         heldout=heldout,
-        overlap=overlap(chunks_of(logs), survey),
+        overlap=survey.overlap,
         psr_enough=enough,
         choice=choice,
         seconds=time.perf_counter() - began,

@@ -29,9 +29,8 @@ from rpsr._version import __version__
 from rpsr.errors import InputError
 from rpsr.io.archive import read_archive, write_archive
 from rpsr.io.records import Ints
-from rpsr.learning.moments_kernels import SQUARE_UNIT, UNIT, WEIGHT, WEIGHT2, add_windows
+from rpsr.learning.moments_kernels import add_windows
 from rpsr.learning.moments_plan import Survey, WindowPlan
-from rpsr.learning.propensities import Overlap
 from rpsr.logs import Trajectories
 
 FORMAT = "rpsr-moments"
@@ -44,7 +43,7 @@ class Moments:
     """Sums over the windows of a log, to a plan. Those of the same plan can be added.
 
     nodes (U, H) and stats (Z, A, H, 4), by `plan.rows`, are the sums, int64; windows is how many
-    windows there were, smallest the smallest propensity.
+    windows there were.
     """
 
     def __init__(self, plan: WindowPlan) -> None:
@@ -55,7 +54,6 @@ class Moments:
         height = int(plan.rows.max()) + 1
         self.stats: Ints = np.zeros((height, n_actions, shape[1], 4), dtype=np.int64)
         self.windows = 0
-        self.smallest = 1.0
 
     @staticmethod
     def of(
@@ -88,8 +86,6 @@ class Moments:
             expected = f"{plan.centre - plan.scale:g} to {plan.centre + plan.scale:g}"
             raise InputError(f"rewards: read {read:g}, expected {expected}, as the plan has it")
         weights = plan.weights(log)
-        largest = float(weights.max(initial=0.0)) * len(plan.action_names)  # 1 / pi
-        self.smallest = min(self.smallest, 1 / largest if largest else 1.0)
         pairs = log.actions * len(plan.observation_names) + log.observations
         self.windows += add_windows(
             (log.actions, pairs, rewards, weights),
@@ -105,14 +101,6 @@ class Moments:
             self.stats,
         )
 
-    def overlap(self, survey: Survey) -> Overlap:
-        """How well the logged actions cover what one may want to know."""
-        actions = self.stats[0, :, 0]  # after nothing, whatever came before
-        weights = float(actions[:, WEIGHT].sum() / UNIT)
-        squares = float(actions[:, WEIGHT2].sum() / SQUARE_UNIT)
-        follows = survey.tables[1, : self.plan.n_pairs]
-        return Overlap.of(self.smallest, (weights, squares, self.windows), follows)
-
     def __add__(self, other: Moments) -> Moments:
         """The moments of both logs together."""
         if not same_plan(self.plan, other.plan):
@@ -121,7 +109,6 @@ class Moments:
         total.nodes[:] = self.nodes + other.nodes
         total.stats[:] = self.stats + other.stats
         total.windows = self.windows + other.windows
-        total.smallest = min(self.smallest, other.smallest)
         return total
 
     def save(self, path: str | Path) -> None:
@@ -142,7 +129,6 @@ class Moments:
             "operators": plan.operators,
             "centre": plan.centre,
             "windows": self.windows,
-            "smallest": self.smallest,
         }
         tables = {f"policy.{k}": table for k, table in enumerate(plan.policies or ())}
         write_archive(path, header, {"nodes": self.nodes, "stats": self.stats, **tables})
@@ -175,7 +161,6 @@ class Moments:
             moments.nodes[:] = arrays["nodes"]
             moments.stats[:] = arrays["stats"]
             moments.windows = int(header["windows"])
-            moments.smallest = float(header["smallest"])
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise InputError(f"damaged file of moments: {error}", place=str(path)) from None
         return moments

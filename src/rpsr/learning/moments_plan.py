@@ -17,7 +17,14 @@ import numpy as np
 from rpsr.errors import InputError
 from rpsr.io.records import Floats, Ints
 from rpsr.learning.moments_kernels import count_contexts
-from rpsr.learning.propensities import NO_PROPENSITIES, Overlap, propensities, shrunk_policy
+from rpsr.learning.parameters import check_range, check_rewards
+from rpsr.learning.propensities import (
+    NO_PROPENSITIES,
+    Overlap,
+    Weights,
+    propensities,
+    shrunk_policy,
+)
 from rpsr.logs import Trajectories
 
 Word = tuple[int, ...]  # pairs a * O + o
@@ -44,6 +51,7 @@ class Survey:
         self.has_rewards = True
         self.has_propensities = True
         self.episodes = 0
+        self._logged = Weights()
 
     @staticmethod
     def of(chunks: Iterable[Trajectories], longest: int = 3) -> Survey:
@@ -65,12 +73,16 @@ class Survey:
         if log.rewards is None:
             self.has_rewards = False
         else:
+            check_rewards(log.rewards)
             low, high = self.rewards
             if log.terminated.any():  # after the end of a task nothing is earned
                 low, high = min(low, 0.0), max(high, 0.0)
             low, high = log.rewards.min(initial=low), log.rewards.max(initial=high)
             self.rewards = float(low), float(high)
-        self.has_propensities = self.has_propensities and log.propensities is not None
+        if log.propensities is None:
+            self.has_propensities = False
+        else:
+            self._logged.add(log.propensities, n_actions)
         self.episodes += log.episodes
 
     @property
@@ -82,6 +94,22 @@ class Survey:
     def policy(self) -> tuple[Floats, ...]:
         """How likely each action is after contexts of 0, 1, ... pairs: see `shrunk_policy`."""
         return shrunk_policy(self.tables, len(self.action_names) * len(self.observation_names))
+
+    @property
+    def overlap(self) -> Overlap:
+        """How well the actions cover those one may want to know about.
+
+        By the propensities that were logged; where some were not, by those that were counted.
+        """
+        weights = (
+            self._logged if self.has_propensities else Weights.counted(self.tables, self.policy)
+        )
+        return Overlap.of(weights, self.follows)
+
+    @property
+    def follows(self) -> Ints:
+        """How often each action followed each pair, (A * O, A)."""
+        return self.tables[1, : len(self.action_names) * len(self.observation_names)]
 
     def counts(self, length: int) -> Ints:
         """How often each word of so many pairs was followed by an action, (contexts,)."""
@@ -128,26 +156,11 @@ def _closed(words: list[Word], most: int, shorter: slice) -> tuple[Word, ...]:
     return tuple(sorted(chosen, key=lambda word: (len(word), word)))
 
 
-def behaviour(log: Trajectories, survey: Survey | None = None) -> Floats:
-    """The propensity of every logged action, (L,): as logged, else as counted by a survey."""
+def behaviour(log: Trajectories) -> Floats:
+    """The propensity of every logged action, (L,): as logged, else as counted."""
     if log.propensities is not None:
         return log.propensities
-    return propensities(log, "estimated", (survey or Survey.of([log])).policy)
-
-
-def overlap(chunks: Iterable[Trajectories], survey: Survey) -> Overlap:
-    """How well the actions of a surveyed log cover those one may want to know about."""
-    smallest, total, squares, steps = 1.0, 0.0, 0.0, 0
-    n_actions = len(survey.action_names)
-    for chunk in chunks:
-        chances = behaviour(chunk, survey)
-        weights = 1.0 / (n_actions * chances)
-        smallest = min(smallest, float(chances.min(initial=1.0)))
-        total += float(weights.sum())
-        squares += float(weights @ weights)
-        steps += chunk.steps
-    follows = survey.tables[1, : n_actions * len(survey.observation_names)]
-    return Overlap.of(smallest, (total, squares, steps), follows)
+    return propensities(log, "estimated", Survey.of([log]).policy)
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,6 +227,7 @@ class WindowPlan:
         paid = max(min(paid, int(cells / (2 * n_actions * after * features))), 1)
         rewarded = _closed(survey.frequent(tests, paid), paid, slice(None, -1))
         low, high = survey.rewards if survey.steps else (0.0, 0.0)
+        check_range(low, high)
         furthest = high / 2 - low / 2
         plan = WindowPlan(
             survey.action_names,

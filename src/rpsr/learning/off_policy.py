@@ -24,6 +24,7 @@ from rpsr.errors import InputError
 from rpsr.io.records import Floats
 from rpsr.learning.learned import filtered
 from rpsr.learning.moments_plan import behaviour
+from rpsr.learning.parameters import check_rewards
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.linear import LinearModel
 from rpsr.planning.policies import action_values
@@ -67,6 +68,7 @@ def off_policy_value(
     """
     if log.rewards is None:
         raise InputError("these episodes have no rewards, expected them for an estimate")
+    check_rewards(log.rewards)
     said = filtered(model, log, states=True)
     agrees = action_values(model, said.states, vectors).argmax(axis=1) == log.actions
     episode = np.repeat(np.arange(log.episodes), log.lengths)

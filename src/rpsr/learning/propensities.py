@@ -50,14 +50,43 @@ class Overlap:
         )
 
     @staticmethod
-    def of(smallest: float, weights: tuple[float, float, int], follows: Ints) -> Overlap:
-        """From sums over steps: of the weights 1 / (A pi), of their squares, and of 1.
+    def of(weights: Weights, follows: Ints) -> Overlap:
+        """From the weights of all steps and counts (A * O, A) of each action after each pair."""
+        effective = weights.total**2 / (weights.squares * weights.steps) if weights.steps else 0.0
+        return Overlap(weights.smallest, effective, unseen_share(follows))
 
-        follows (A * O, A): how often each action followed each pair.
-        """
-        total, squares, steps = weights
-        effective = total**2 / (squares * steps) if squares > 0 else 0.0
-        return Overlap(smallest, effective, unseen_share(follows))
+
+@dataclass
+class Weights:
+    """The smallest propensity pi, and sums over steps: of 1 / (A pi), of its square, and of 1."""
+
+    smallest: float = 1.0
+    total: float = 0.0
+    squares: float = 0.0
+    steps: int = 0
+
+    def add(self, chances: Floats, n_actions: int, counts: Ints | None = None) -> None:
+        """Take in propensities, (n,), each as often as `counts` (n,) says, or once."""
+        often = np.ones(len(chances), dtype=np.int64) if counts is None else counts
+        weights = 1.0 / (n_actions * chances)
+        self.smallest = min(self.smallest, float(chances.min(initial=1.0)))
+        self.total += float(often @ weights)
+        self.squares += float(often @ weights**2)
+        self.steps += int(often.sum())
+
+    @staticmethod
+    def counted(tables: Ints, policies: tuple[Floats, ...]) -> Weights:
+        """Of all steps by their longest contexts; tables (lengths, rows, A) of `count_contexts`."""
+        weights = Weights()
+        n_actions = tables.shape[2]
+        for k, policy in enumerate(policies):
+            counts = tables[k, : len(policy)]
+            if k + 1 < len(policies):  # only those steps that have no longer context
+                longer = tables[k + 1, : len(policies[k + 1])]
+                counts = counts - longer.reshape(-1, len(policy), n_actions).sum(axis=0)
+            taken = counts > 0
+            weights.add(policy[taken], n_actions, counts[taken])
+        return weights
 
 
 def unseen_share(follows: Ints) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 from rpsr.errors import InputError
@@ -15,6 +14,7 @@ from rpsr.learning.learned import check_repeatable, chunks_of, learned_model
 from rpsr.learning.moments import Moments
 from rpsr.learning.moments_hankel import Hankel, hankel
 from rpsr.learning.moments_plan import CELLS, Survey, WindowPlan
+from rpsr.learning.parameters import AUTO, DISCOUNT, FROM_1, one_of
 from rpsr.learning.propensities import Overlap
 from rpsr.learning.rank import BEYOND, LARGEST_RANK, Trial, choose_rank, noise_level, rank_cut
 from rpsr.learning.spectral_fit import scales, singular_values, spectral_parameters
@@ -44,6 +44,14 @@ class SpectralRPSR(Estimator):
 
     _with_rewards: ClassVar[bool] = True  # whether they take part in the state
     _kind: ClassVar[str] = "learned-rpsr"
+    _ranges: ClassVar = {
+        "rank": AUTO | FROM_1,
+        "weighting": one_of(*Weighting.__args__),
+        "policy": one_of(*Policy.__args__),
+        "starts": one_of(*Starts.__args__),
+        "discount": DISCOUNT,
+        **dict.fromkeys(("tests", "histories", "max_histories", "cells"), FROM_1),
+    }
 
     rank: int | Literal["auto"] = "auto"
     weighting: Weighting = "scaled"
@@ -68,7 +76,7 @@ class SpectralRPSR(Estimator):
 
     def fit(self, trajectories: Logs) -> Self:
         """Learn from a log, in memory or as a stream, which is gone through a few times."""
-        self._check()
+        self.check()
         check_repeatable(trajectories)
         chunks = _Told(chunks_of(trajectories), self.progress, "surveying")
         survey = Survey.of(chunks, max(self.tests, self.histories))
@@ -87,14 +95,14 @@ class SpectralRPSR(Estimator):
                 lambda n: self._trial(part, n, most), Part(trajectories, held_out=True), most
             )
         moments = Moments.of(_Told(chunks_of(trajectories), self.progress, "counting"), self.plan_)
-        self.overlap_ = moments.overlap(survey)
+        self.overlap_ = survey.overlap
         self.fit_hankel(hankel(moments), rank)
         self.trials_ = trials
         return self
 
     def fit_hankel(self, data: Hankel, rank: int | None = None) -> Self:
         """Learn from expectations, estimated or exact; the rank, if not given, by the cut."""
-        self._check()
+        self.check()
         scale = scales(data, self.weighting, self._with_rewards)
         self.hankel_ = data
         self.plan_ = data.plan
@@ -106,19 +114,6 @@ class SpectralRPSR(Estimator):
         self.model_ = self._model(data, rank)
         self.rank_ = self.model_.dimension
         return self
-
-    def _check(self) -> None:
-        choices = {"weighting": Weighting, "policy": Policy, "starts": Starts}
-        for name, allowed in choices.items():
-            read = getattr(self, name)
-            if read not in allowed.__args__:
-                expected = ", ".join(allowed.__args__)
-                raise InputError(f"{name}: read {read!r}, expected one of {expected}")
-        if self.rank != "auto" and (not isinstance(self.rank, Integral) or self.rank < 1):
-            raise InputError(f"rank: read {self.rank!r}, expected 'auto' or a number from 1")
-        for name in ("tests", "histories"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name}: read {getattr(self, name)}, expected 1 or more")
 
     def _plan(self, survey: Survey) -> WindowPlan:
         if self.policy == "blind":

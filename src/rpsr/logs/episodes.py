@@ -10,11 +10,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 from rpsr.errors import InputError
+from rpsr.logs.families import Families
 from rpsr.logs.trajectories import Trajectories
 
 Names = tuple[str, ...]
@@ -113,13 +115,24 @@ def _is_index(label: Any) -> bool:
 def alphabets(
     episodes: Iterable[Episode], action_names: Names | None, observation_names: Names | None
 ) -> tuple[Alphabet, Alphabet]:
-    """The names of actions and observations; the episodes are only read if some are not given."""
+    """The names of actions and observations; the episodes are only read if some are not given.
+
+    If none are, files that have nothing in common are refused.
+    """
     actions = Alphabet("action", action_names)
     observations = Alphabet("observation", observation_names)
     if action_names is None or observation_names is None:
-        for episode in episodes:
-            actions.collect(episode, episode.actions)
-            observations.collect(episode, episode.observations)
+        families = Families()
+        for place, file in groupby(episodes, key=lambda episode: episode.place):
+            done, seen = set[Any](), set[Any]()
+            for episode in file:
+                actions.collect(episode, episode.actions)
+                observations.collect(episode, episode.observations)
+                if action_names is None and observation_names is None:
+                    done.update(episode.actions)
+                    seen.update(episode.observations)
+            families.add(place, done, seen)
+        families.check()
     return actions, observations
 
 

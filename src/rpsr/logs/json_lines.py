@@ -21,6 +21,7 @@ from rpsr.errors import InputError
 from rpsr.io.files import GZIP_MAGIC
 from rpsr.logs.episodes import Episode
 
+JSON_SUFFIXES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 _LISTS = ("actions", "observations", "rewards", "propensities", "states")
 _FLAGS = ("terminated", "truncated")
 _KEYS = (*_LISTS, *_FLAGS)

@@ -14,6 +14,7 @@ from typing import Any
 from rpsr.errors import InputError
 from rpsr.logs.episodes import Columns, Episode
 
+PARQUET_SUFFIXES = (".parquet", ".pq")
 BATCH = 2**16  # rows in memory at a time
 _NEEDED = ("episode", "step", "action", "observation")
 

@@ -35,9 +35,9 @@ def read_logs(
     return join(log)
 
 
-def open_logs(paths: Paths) -> Trajectories | LogStream:
+def open_logs(paths: Paths, *, columns: Columns | None = None) -> Trajectories | LogStream:
     """The episodes of some files or folders: in memory if small, as a stream if they are large."""
-    log = stream_logs(paths)
+    log = stream_logs(paths, columns=columns)
     held: list[Trajectories] = []
     steps = 0
     for chunk in log:

@@ -7,6 +7,7 @@ own, the first.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,13 +15,12 @@ from pathlib import Path
 
 from rpsr.errors import InputError
 from rpsr.logs.episodes import Alphabet, Columns, Episode, alphabets, chunks
-from rpsr.logs.json_lines import json_episodes
-from rpsr.logs.parquet import parquet_episodes
+from rpsr.logs.json_lines import JSON_SUFFIXES, json_episodes
+from rpsr.logs.parquet import PARQUET_SUFFIXES, parquet_episodes
 from rpsr.logs.trajectories import Trajectories
 
 CHUNK = 2**18  # steps
-_JSON = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
-_PARQUET = (".parquet", ".pq")
+SOME = 3  # names of files in a sentence
 Paths = str | Path | Sequence[str | Path]
 
 
@@ -49,7 +49,7 @@ class LogStream:
 
     def _episodes(self) -> Iterator[Episode]:
         for file in self.files:
-            if file.name.lower().endswith(_PARQUET):
+            if _is_parquet(file):
                 yield from parquet_episodes(file, self.columns)
             else:
                 yield from json_episodes(file)
@@ -79,12 +79,16 @@ def stream_logs(
     """A log as a stream of chunks: a file, a folder of files, or several of these.
 
     Files are JSON lines (`.jsonl`, `.ndjson`, also `.gz`) or Parquet (`.parquet`); a file of any
-    other name is read as JSON lines, and left out of a folder, as are hidden ones.
+    other name is read as JSON lines, and left out of a folder, with a warning, as are subfolders;
+    hidden ones are left out without a word. columns: of Parquet files, of which there must be one.
     """
     named = [paths] if isinstance(paths, str | Path) else list(paths)
     if not named:
         raise InputError("read no file, expected a file or a folder, or several")
     files = tuple(file for path in named for file in _files(Path(path)))
+    if columns is not None and not any(map(_is_parquet, files)):
+        expected = f"a file named {' or '.join(PARQUET_SUFFIXES)}"
+        raise InputError(f"columns are for Parquet: read {_some(files)}, expected {expected}")
     return LogStream(
         files,
         None if action_names is None else tuple(action_names),
@@ -99,12 +103,24 @@ def _files(path: Path) -> list[Path]:
         raise InputError("there is no such file or folder", place=str(path))
     if not path.is_dir():
         return [path]
-    files = sorted(
-        file
-        for file in path.iterdir()
-        if file.name.lower().endswith((*_JSON, *_PARQUET)) and not file.name.startswith(".")
-    )
+    suffixes = (*JSON_SUFFIXES, *PARQUET_SUFFIXES)
+    found = sorted(file for file in path.iterdir() if not file.name.startswith("."))
+    files = [file for file in found if file.name.lower().endswith(suffixes) and not file.is_dir()]
+    others = sorted(set(found) - set(files))
     if not files:
-        expected = ", ".join((*_JSON, *_PARQUET))
-        raise InputError(f"holds no log; expected files named {expected}", place=str(path))
+        read = f"; read {_some(others)}" if others else ""
+        expected = f"expected files named {', '.join(suffixes)}, not in folders of its own"
+        raise InputError(f"holds no log{read}; {expected}", place=str(path))
+    if others:
+        warnings.warn(f"{path}: left out {_some(others)}", stacklevel=4)
     return files
+
+
+def _is_parquet(file: Path) -> bool:
+    return file.name.lower().endswith(PARQUET_SUFFIXES)
+
+
+def _some(files: Sequence[Path]) -> str:
+    """The first few names; folders are told by a slash."""
+    names = [file.name + "/" * file.is_dir() for file in files[:SOME]]
+    return ", ".join(names) + (f" and {len(files) - SOME} more" if len(files) > SOME else "")

@@ -19,10 +19,10 @@ import numpy as np
 
 from rpsr.errors import InputError
 from rpsr.io.files import write_whole
+from rpsr.logs.json_lines import JSON_SUFFIXES
+from rpsr.logs.parquet import PARQUET_SUFFIXES
 from rpsr.logs.trajectories import Trajectories
 
-JSON_SUFFIXES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
-PARQUET_SUFFIXES = (".parquet", ".pq")
 ROW_GROUP = 2**17  # steps, at least
 _COLUMNS = {"rewards": "reward", "propensities": "propensity", "states": "state"}  # of Parquet
 

@@ -115,12 +115,10 @@ def _choice(choice: Choice) -> tuple[Block, ...]:
 
 
 def _enough(found: Any) -> tuple[Block, ...]:
-    low, high = found.interval
     return (
         Text(
-            f"Verdict: **{found.verdict}**. A PSR's state forgets a share of {found.statistic:.3g} "
-            f"of what histories say about rewards (between {low:.3g} and {high:.3g}); its expected "
-            f"rewards would be off by {found.reward_error:.3g} (root mean square)."
+            f"Verdict: **{found.verdict}**. Of a PSR's state: {found.words}. Its expected rewards "
+            f"would be off by {found.reward_error:.3g} (root mean square)."
         ),
     )
 

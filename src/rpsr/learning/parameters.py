@@ -1,0 +1,89 @@
+"""What parameters and rewards may be, so that what is out of range is refused by its name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from rpsr.errors import InputError
+from rpsr.io.records import Floats
+
+HUGE, TINY = 1e100, 1e-100  # squares of rewards, added up and discounted, must be numbers
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """The values that a parameter may have, in words and as a test; `a | b` allows either."""
+
+    expected: str
+    accepts: Callable[[Any], bool]
+
+    def __or__(self, other: Allowed) -> Allowed:
+        expected = f"{self.expected} or {other.expected}"
+        return Allowed(expected, lambda value: self.accepts(value) or other.accepts(value))
+
+    def check(self, name: str, value: Any) -> None:
+        """Refuse a value that a parameter of this name may not have."""
+        if not self.accepts(value):
+            raise InputError(f"{name}: read {value!r}, expected {self.expected}")
+
+
+def whole(least: int) -> Allowed:
+    """Whole numbers, from the least one on."""
+
+    def accepts(value: Any) -> bool:
+        return not isinstance(value, bool) and isinstance(value, Integral) and int(value) >= least
+
+    return Allowed(f"a whole number from {least}", accepts)
+
+
+def number(words: str, inside: Callable[[float], bool]) -> Allowed:
+    """Finite numbers, of a range that is given in words and as a test."""
+
+    def accepts(value: Any) -> bool:
+        real = not isinstance(value, bool) and isinstance(value, Real)
+        return real and math.isfinite(value) and inside(float(value))
+
+    return Allowed(f"a number {words}", accepts)
+
+
+def one_of(*words: str | None) -> Allowed:
+    """Some words, or None."""
+    expected = " or ".join(map(repr, words))
+    return Allowed(expected, lambda value: isinstance(value, str | None) and value in words)
+
+
+def several(each: Allowed) -> Allowed:
+    """One or more of them."""
+
+    def accepts(value: Any) -> bool:
+        return isinstance(value, tuple | list) and len(value) > 0 and all(map(each.accepts, value))
+
+    return Allowed(f"one or more in a tuple, each {each.expected}", accepts)
+
+
+FROM_0, FROM_1 = whole(0), whole(1)
+POSITIVE = number("above 0", lambda x: x > 0)
+NOT_NEGATIVE = number("from 0", lambda x: x >= 0)
+SHARE = number("between 0 and 1", lambda x: 0 < x < 1)
+DISCOUNT = one_of(None) | number("from 0 to 1", lambda x: 0 <= x <= 1)
+AUTO = one_of("auto")
+_RESCALE = "(multiply all rewards by a positive constant: that changes no plan)"
+_REWARD = number(f"from -1e100 to 1e100 {_RESCALE}", lambda x: abs(x) <= HUGE)
+_RANGE = number(f"from 1e-100, or 0 {_RESCALE}", lambda x: not 0 < x < TINY)
+
+
+def check_rewards(rewards: Floats) -> None:
+    """Refuse rewards (L,) so large that sums of their squares are no numbers any more."""
+    if len(rewards):
+        _REWARD.check("rewards", float(rewards[np.abs(rewards).argmax()]))
+
+
+def check_range(low: float, high: float) -> None:
+    """Refuse rewards of so small a range that squares of differences vanish."""
+    _RANGE.check("the range of rewards", high - low)

@@ -1,0 +1,104 @@
+"""Parameters out of range: refused at `fit`, by name, with what was read and what was expected."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from tests.learning.worlds import simulate
+
+from rpsr.errors import InputError
+from rpsr.learning import (
+    EMRPSR,
+    DiscoveredRPSR,
+    LastKTable,
+    SpectralPSR,
+    SpectralRPSR,
+    psr_enough,
+)
+
+LOG = simulate("tiger", 30, 6, seed=0)
+ESTIMATORS = (EMRPSR, SpectralRPSR, SpectralPSR, DiscoveredRPSR, LastKTable)
+WHOLE = {
+    0: "memories largest probing fitting refitting polishing repeats seed",
+    1: "starts descents keep probe states rank tests histories max_histories cells k longest",
+}
+WRONG = {
+    **{name: [least - 1, 2.5, "x", None, True] for least in WHOLE for name in WHOLE[least].split()},
+    "sizes": [(), (3, 0), 3, "3", (2.5,)],
+    "prior": [0, -0.1, float("nan"), "x"],
+    "backoff": [0.0, -1, float("inf"), None],
+    "sparsity": [-0.5, "x"],
+    "enough": [-1, float("inf")],
+    "holdout": [2, 0, 1, -0.2, "x"],
+    "discount": [-0.1, 1.5, float("nan"), "x"],
+    "weighting": ["none", None, 3, np.arange(2)],
+    "policy": ["known", None],
+    "algorithm": ["magic", None],
+    "rewards": ["normal", None],
+}
+STARTS = {"starts": ["never", 3]}  # of spectral estimators, for whom it is a word
+
+
+def cases():
+    for kind in ESTIMATORS:
+        wrong = WRONG | (STARTS if issubclass(kind, SpectralRPSR) else {})
+        for field in fields(kind):
+            if field.init and field.name not in ("name", "progress"):
+                for value in wrong[field.name]:
+                    yield pytest.param(kind, field.name, value, id=f"{kind.__name__}-{field.name}")
+
+
+@pytest.mark.parametrize(("kind", "name", "value"), list(cases()))
+def test_a_parameter_out_of_range_is_named(kind, name, value):
+    estimator = kind(**{name: value})  # `__init__` only stores
+    with pytest.raises(InputError) as caught:
+        estimator.fit(LOG)
+    message = str(caught.value)
+    assert message.startswith(f"{name}: read {value!r}, expected ")
+    assert "\n" not in message
+    assert not hasattr(estimator, "model_")
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        EMRPSR(
+            sizes=[np.int64(1)],  # pyright: ignore
+            starts=1,
+            descents=1,
+            memories=0,
+            prior=1e-9,
+            sparsity=0,
+            holdout=1e-9,
+            keep=1,
+            probe=1,
+            probing=0,
+            fitting=0,
+            refitting=0,
+            polishing=0,
+            largest=0,
+            states=1,
+            enough=0,
+            discount=0,
+        ),
+        SpectralRPSR(rank=1, tests=1, histories=1, max_histories=1, cells=1, discount=1),
+        SpectralPSR(rank=np.int64(1), tests=1, histories=1, max_histories=1, cells=1, discount=1),
+        DiscoveredRPSR(rank=1, tests=1, histories=1, max_histories=1, cells=1, repeats=0),
+        LastKTable(k=1, backoff=1e-9, holdout=1e-9),
+        LastKTable(longest=1, holdout=1 - 1e-9),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_the_least_that_is_allowed_is_learned_from(estimator):
+    model = estimator.fit(LOG).model_
+    for numbers in (model.start, model.rewards, model.emissions):
+        assert np.isfinite(numbers).all()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"repeats": 0}, {"level": 1}, {"tolerance": -1}, {"tests": 0}, {"histories": 0.5}]
+)
+def test_so_are_those_of_the_rank_test(wrong):
+    (name,) = wrong
+    with pytest.raises(InputError, match=f"^{name}: read .*, expected"):
+        psr_enough(LOG, **wrong)
