@@ -1,7 +1,7 @@
 """EM: expected counts against enumeration, likelihood that never falls, states that merge."""
 
 from dataclasses import replace
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from rpsr.errors import InputError
 from rpsr.evaluation import simulate
 from rpsr.learning import diagnose, em_kernels
 from rpsr.learning.em import EMRPSR
+from rpsr.learning.em_bins import binned, least_squares_cuts, parts, unbinned
 from rpsr.learning.em_merge import descend, merge_costs, merged
 from rpsr.learning.em_models import as_pomdp, cautious
 from rpsr.learning.em_split import best_split, split
@@ -207,34 +208,14 @@ def test_states_that_do_the_same_merge_at_no_cost():
     assert likelihoods(single, log).sum() >= likelihoods(parameters, log).sum() - 1e-3
 
 
-def test_sharing_a_mean_costs_what_squares_around_it_gain():
-    """Over twice the variance; what moves and sights cost is that of rewards which say nothing."""
-    log = small_log(9, ends=False, gaussian=True)
-    shy, told = (Encoded.of(log, family) for family in ("none", "gaussian"))
+def test_rewards_of_the_family_none_cost_nothing_to_share():
+    log = Encoded.of(small_log(9, ends=False), "none")
     rng = np.random.default_rng(0)
     counts = [rng.random(shape) for shape in ((3,), (2, 3, 3), (2, 2, 3))]
-    pairs = rng.random((len(told.pair_actions), 3))
-    _, variances = gaussians(told, pairs, 0.0)
-    silent = merge_costs([*counts, pairs], shy, -1)
-    np.testing.assert_array_equal(silent, merge_costs([*counts, 0 * pairs], shy, -1))
-    found = merge_costs([*counts, pairs], told, -1)
-
-    def squares(action, weights):
-        rewards = told.pair_rewards[told.pair_actions == action]
-        weights = weights[told.pair_actions == action]
-        return (weights * (rewards - np.average(rewards, weights=weights)) ** 2).sum()
-
-    for i, j in ((0, 1), (0, 2), (1, 2)):
-        expected = sum(
-            (
-                squares(a, pairs[:, i] + pairs[:, j])
-                - squares(a, pairs[:, i])
-                - squares(a, pairs[:, j])
-            )
-            / (2 * variances[a])
-            for a in range(2)
-        )
-        assert found[i, j] - silent[i, j] == pytest.approx(expected, rel=1e-9)
+    pairs = rng.random((len(log.pair_actions), 3))
+    np.testing.assert_array_equal(
+        merge_costs([*counts, pairs], log, -1), merge_costs([*counts, 0 * pairs], log, -1)
+    )
 
 
 def test_a_way_down_loses_one_state_at_a_time_and_keeps_the_end():
@@ -259,6 +240,64 @@ def test_the_halves_of_a_state_are_what_it_was(seed, ends):
     assert min(array.min() for array in halves) >= 0
     for found, expected in zip(merged(halves, 1, n), counts, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@given(st.lists(st.integers(-9, 9), min_size=2, max_size=8, unique=True), st.integers(0, 50))
+@settings(max_examples=40, deadline=None)
+def test_bins_of_rewards_have_the_least_squares_of_all(values, seed):
+    points = np.sort(np.array(values, dtype=float))
+    weights = np.random.default_rng(seed).integers(1, 5, size=len(points)).astype(float)
+
+    def squares(cut):
+        return sum(
+            (w * (x - np.average(x, weights=w)) ** 2).sum()
+            for x, w in zip(np.split(points, cut), np.split(weights, cut), strict=True)
+        )
+
+    for number, (found, begins) in enumerate(
+        least_squares_cuts(weights, weights * points, weights * points**2), 1
+    ):
+        ways = list(combinations(range(1, len(points)), number - 1))
+        assert begins[0] == 0
+        assert squares(begins[1:]) == pytest.approx(found, abs=1e-8)
+        assert found == pytest.approx(min(squares(way) for way in ways), abs=1e-8)
+
+
+def test_rewards_are_parted_where_they_lie_apart_and_else_by_quarters():
+    rng = np.random.default_rng(0)
+    often, seldom, far = rng.normal(0, 1, 900), rng.normal(9, 1, 60), rng.normal(30, 1, 5)
+    values = np.sort(np.concatenate([often, seldom, far]))
+    assert np.bincount(parts(values, np.ones(len(values)))).tolist() == [900, 60, 5]
+    alike = parts(np.sort(often), np.ones(900))
+    assert np.bincount(alike).tolist() == pytest.approx([225, 225, 225, 225], abs=2)
+    assert parts(np.array([3.0]), np.ones(1)).tolist() == [0]
+
+
+@given(st.integers(0, 50), st.integers(-60, 60), st.integers(-20, 20))
+@settings(max_examples=20, deadline=None)
+def test_bins_do_not_depend_on_the_unit_or_the_zero_of_rewards(seed, power, shift):
+    values = np.sort(np.random.default_rng(seed).choice([0, 1, 7], 90) * 1.0)
+    values += np.linspace(0, 1 / 4, 90)
+    values.sort()
+    moved = (values + shift) * 2.0**power
+    np.testing.assert_array_equal(parts(values, np.ones(90)), parts(moved, np.ones(90)))
+
+
+def test_a_log_in_bins_is_the_same_log_and_gives_its_likelihoods_back():
+    log = Encoded.of(small_log(5, gaussian=True), "gaussian")
+    coarse, went = binned(log)
+    assert coarse.family == "categorical"
+    np.testing.assert_array_equal(coarse.steps[:, :2], log.steps[:, :2])
+    np.testing.assert_array_equal(coarse.pair_actions[went], log.pair_actions)
+    np.testing.assert_array_equal(coarse.steps[:, 2], went[log.steps[:, 2]])
+    earned = [each.pair_rewards[each.steps[:, 2]].sum() for each in (coarse, log)]
+    assert earned[0] == pytest.approx(earned[1], rel=1e-12)
+    fitted = random_start(coarse, 3, np.random.default_rng(0))
+    np.testing.assert_array_equal(
+        likelihoods(unbinned(fitted, went), log), likelihoods(fitted, coarse)
+    )
+    few = Encoded.of(small_log(5))
+    assert binned(few)[0] is few
 
 
 def uniform_log(name, episodes, steps, seed):
@@ -302,6 +341,21 @@ def test_a_split_leads_out_of_the_optimum_where_one_state_does_the_work_of_two()
     assert likelihoods(freed, encoded).sum() > likelihoods(apart, encoded).sum() - 0.1 * lost
 
 
+@pytest.mark.parametrize("seed", [1, 2])
+def test_noise_on_rewards_hides_no_state(seed):
+    """States are found with noisy rewards in bins; densities then foretell as well as can be."""
+    pomdp, log = uniform_log("loadunload", 100, 20, seed)
+    assert log.rewards is not None
+    noise = np.random.default_rng(seed).normal(0, 0.5 * log.rewards.std(), size=log.steps)
+    noisy = replace(log, rewards=log.rewards + noise)
+    learned = EMRPSR(discount=0.95, sizes=(14,), seed=seed).fit(noisy)
+    known = diagnose(pomdp.belief_model(), noisy).reward_rmse  # nobody can expect rewards better
+    assert learned.judge(noisy).reward_rmse < 1.02 * known
+    assert np.sort(learned.pomdp_.belief_model().rewards.max(axis=1))[-2:] == pytest.approx(
+        1, abs=0.1
+    )
+
+
 def test_load_unload_is_learned_from_a_hundred_episodes():
     pomdp, log = uniform_log("loadunload", 100, 20, 1)
     learned = EMRPSR(discount=0.95, sizes=(14,), seed=1).fit(log)
@@ -340,14 +394,18 @@ def test_the_pomdp_has_the_fitted_numbers_even_with_as_many_states_as_actions():
         np.testing.assert_allclose(pomdp.D[a][o].toarray(), expected, atol=1e-12)
 
 
-def test_what_was_hardly_visited_earns_the_worst():
+def test_what_was_hardly_tried_earns_the_worst():
+    """In full where nothing was tried, in part where little was, unless all was tried as little."""
     log = small_log(7, ends=False)
     encoded = Encoded.of(log)
-    fitted = iterate(random_start(encoded, 2, np.random.default_rng(3)), encoded, PLAIN, 5)
+    fitted = iterate(random_start(encoded, 4, np.random.default_rng(3)), encoded, PLAIN, 5)
     assert fitted.visits.sum() == pytest.approx(log.steps)
-    wary = cautious(fitted, log, 0.5, 1e9)
-    assert wary == pytest.approx(np.full((2, 2), -1.0), abs=1e-6)  # 0 now, 1 less for ever
-    assert cautious(fitted, log, 0.5, 1e-9) == pytest.approx(fitted.means)
+    fitted = replace(fitted, visits=np.array([[0.0, 2, 10, 8], [40, 3, 100, 12]]))
+    known = np.array([[0, 2 / 5, 10 / 20, 1], [1, 3 / 5, 1, 1]])
+    worst = -1.0  # 0 now, and for ever 1 less than it might be
+    expected = known * fitted.means + (1 - known) * worst
+    assert cautious(fitted, log, 0.5, 20) == pytest.approx(expected)
+    assert cautious(fitted, log, 0.5, 0) == pytest.approx(fitted.means)
 
 
 def test_a_log_without_rewards_or_episodes_is_refused():

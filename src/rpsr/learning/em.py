@@ -7,13 +7,15 @@ candidate. Held-out likelihood of observations and rewards chooses, by the rule 
 error: of those that are not clearly worse than the best, the smallest. A state of the one chosen is
 split (`em_split`) and the way down begins again, as long as that leads to another choice. The
 chosen are then fitted to all episodes, in the end by likelihood alone: priors find the way and
-would bias what is found.
+would bias what is found. Continuous rewards are in bins while states are looked for (`em_bins`) and
+Gaussian in these last fits.
 
 Rewards are emissions while learning, and only then: the model that results filters on actions and
 observations. Actions need no propensities as long as they were chosen by what the log shows.
 
-What the log does not show, a planner must not hope for: an action taken in a state fewer than
-`enough` times earns so little that nothing can make up for it, in proportion to what is missing.
+What the log does not show, a planner must not hope for: an action that was hardly ever taken in a
+state, and much less than another, earns so little that nothing can make up for it, in proportion to
+what is missing (`em_models.cautious`).
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from rpsr.errors import InputError
 from rpsr.io.records import Floats
 from rpsr.learning.base import Estimator, as_episodes
 from rpsr.learning.diagnostics import Diagnosis, diagnose
+from rpsr.learning.em_bins import binned, unbinned
 from rpsr.learning.em_merge import descend
 from rpsr.learning.em_models import as_pomdp, as_rpsr
 from rpsr.learning.em_split import best_split
@@ -101,7 +104,7 @@ class EMRPSR(Estimator):
     observations alone. holdout: the share of episodes kept for choosing; keep: how many candidates
     at most are fitted to everything. probe: how many episodes starts are tried on; probing,
     fitting, refitting, polishing: iterations. states: so many and no others, or 'auto', by held-out
-    episodes. enough: how many visits make an action's reward in a state known. seed: of all that is
+    episodes. enough: how many visits at most make an action in a state known. seed: of all that is
     drawn. progress: told in words what is being done.
     """
 
@@ -156,15 +159,16 @@ class EMRPSR(Estimator):
         rng = np.random.default_rng(self.seed)
         order = rng.permutation(episodes)
         kept_out = min(episodes - 1, max(1, round(self.holdout * episodes)))
-        held_out = log.select(np.sort(order[:kept_out]))
-        training = log.select(np.sort(order[kept_out:]))
-        probe = log.select(np.sort(order[kept_out : kept_out + self.probe]))
+        coarse, went = binned(log)
+        held_out = coarse.select(np.sort(order[:kept_out]))
+        training = coarse.select(np.sort(order[kept_out:]))
+        probe = coarse.select(np.sort(order[kept_out : kept_out + self.probe]))
         found: list[tuple[Floats, FittedPOMDP]] = []
         for start in self._starts(probe, training, rng):
             found += self._way_down(start, training, held_out)
         found = self._way_up(found, probe, training, held_out, rng)
         self.candidates_ = tuple(
-            self._candidate(self._refitted(fitted, log), trajectories, *told)
+            self._candidate(self._refitted(unbinned(fitted, went), log), trajectories, *told)
             for fitted, *told in chosen(found, self.keep)
         )
         how = {"estimator": "EMRPSR", "seed": self.seed}

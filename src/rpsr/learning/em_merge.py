@@ -7,13 +7,10 @@ loses the spare parameters, on which held-out data then has its say.
 A pair costs what the expected log-likelihood of the completed data loses when both states share
 their rows of moves, sights and rewards: with counts c_i and c_j over the same categories,
 
-    sum c_i log(c_i / |c_i|) + sum c_j log(c_j / |c_j|) - sum (c_i + c_j) log((c_i + c_j) / |...|),
+    sum c_i log(c_i / |c_i|) + sum c_j log(c_j / |c_j|) - sum (c_i + c_j) log((c_i + c_j) / |...|).
 
-and for Gaussian rewards with means m_i and m_j of n_i and n_j visits and a common variance v,
-
-    n_i n_j / (n_i + n_j) (m_i - m_j)^2 / 2v.
-
-Rewards of the family 'none' are no part of the likelihood and cost nothing.
+Rewards of the family 'none' are no part of the likelihood and cost nothing; continuous ones come in
+bins (`em_bins`).
 
 That bounds nothing but orders pairs well. The few cheapest are tried with some iterations of EM,
 and the one of highest likelihood is kept.
@@ -34,7 +31,6 @@ from rpsr.learning.em_steps import (
     FittedPOMDP,
     Prior,
     counts_of,
-    gaussians,
     improve,
     iterate,
     maximise,
@@ -71,9 +67,7 @@ def merge_costs(counts: list[Floats], log: Encoded, end: int) -> Floats:
     """What merging states i < j would cost, (S, S); infinite elsewhere, and for the end."""
     _, moves, sights, pairs = counts
     costs = _row_costs(np.swapaxes(moves, 1, 2)) + _row_costs(sights)
-    if log.family == "gaussian":
-        costs += _mean_costs(log, pairs)
-    elif log.family == "categorical":
+    if log.family == "categorical":
         for action in range(log.sizes[0]):
             costs += _row_costs(pairs[None, log.pair_actions == action])
     costs[np.tril_indices(len(costs))] = np.inf
@@ -88,16 +82,6 @@ def _row_costs(counts: Floats) -> Floats:
     return np.stack(
         [own[i] + own - _entropies(counts[:, :, [i]] + counts) for i in range(counts.shape[2])]
     )
-
-
-def _mean_costs(log: Encoded, pairs: Floats) -> Floats:
-    """The cost of sharing a mean reward, for every action together, (S, S)."""
-    means, variances = gaussians(log, pairs, 0.0)
-    visits = log.by_action @ pairs
-    both = visits[:, :, None] + visits[:, None, :]
-    weight = visits[:, :, None] * visits[:, None, :] / np.maximum(both, 1e-300)
-    apart = (means[:, :, None] - means[:, None, :]) ** 2
-    return (weight * apart / (2 * variances[:, None, None])).sum(axis=0)
 
 
 def _entropies(counts: Floats) -> Floats:

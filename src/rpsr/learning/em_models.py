@@ -17,6 +17,9 @@ from rpsr.models.operators import DenseOperators
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive import rpsr
 
+SELDOM = 0.25  # an action taken so much less often in a state than another must be known by itself
+FEWEST = 5.0  # visits without which nothing is known
+
 
 def as_pomdp(
     parameters: FittedPOMDP,
@@ -46,7 +49,11 @@ def as_pomdp(
 def cautious(
     parameters: FittedPOMDP, trajectories: Trajectories, discount: float | None, enough: float
 ) -> Floats:
-    """Expected rewards (A, S), mixed with the worst where fewer than `enough` visits are known.
+    """Expected rewards (A, S), mixed with the worst where an action is not known in a state.
+
+    It is known if it was taken there `enough` times, or `SELDOM` as often as the action taken most,
+    but at least `FEWEST` times: of actions that are all as rare, none is the one to avoid, while
+    one that was tried by chance among others that are known well would be chosen for its luck.
 
     The worst is the lowest reward now and then, instead of the highest for ever, again the lowest:
     below what any policy can lose by doing something else.
@@ -55,8 +62,11 @@ def cautious(
     low, high = float(trajectories.rewards.min()), float(trajectories.rewards.max())
     beta = 1.0 if discount is None else discount
     later = beta / (1 - beta) if beta < 1 else float(np.diff(trajectories.offsets).max())
-    known = np.minimum(parameters.visits / enough, 1.0) if enough > 0 else np.ones(1)
-    if parameters.end >= 0 and enough > 0:
+    if enough == 0:
+        return parameters.means
+    asked = np.maximum(SELDOM * parameters.visits.max(axis=0), FEWEST)
+    known = np.minimum(parameters.visits / np.minimum(asked, enough), 1.0)
+    if parameters.end >= 0:
         known[:, parameters.end] = 1.0
     return known * parameters.means + (1 - known) * (low - later * (high - low))
 

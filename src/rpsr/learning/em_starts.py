@@ -18,7 +18,6 @@ from rpsr.io.records import Floats, Ints
 from rpsr.learning.em_steps import Encoded, FittedPOMDP, Prior, maximise
 
 VISITS = 20.0  # how many imagined visits a random start is made of, per state and action
-SHARES = 16  # parts into which continuous rewards of an action are divided for a start
 SIGHTS = 24  # the most frequent ones, of which each pair is tried for remembering
 UNLIKELY = 0.05  # of a sighted state's other observations
 SMOOTHING = Prior(0.5)  # added to the counts of a start that remembers, so that EM can leave it
@@ -50,25 +49,9 @@ def _drawn(log: Encoded, states: int, rng: np.random.Generator, liking: Floats) 
         rng.dirichlet(np.ones(n)) * VISITS,
         rng.dirichlet(np.ones(n), size=(n_actions, n)) * VISITS,
         rng.gamma(1.0, size=(n_actions, n_observations, n)) * wide * VISITS,
-        _drawn_rewards(log, n, rng) * VISITS,
+        rng.gamma(1.0, size=(len(log.pair_actions), n)) * VISITS,
     ]
     return maximise(log, counts, SMOOTHING, end)
-
-
-def _drawn_rewards(log: Encoded, states: int, rng: np.random.Generator) -> Floats:
-    """How often each state is imagined to earn each pair's reward, (J, S).
-
-    Continuous rewards are drawn for by sixteenths: drawn for one by one, the mean of all of an
-    action's rewards would be the same in every state.
-    """
-    if log.family != "gaussian":
-        return rng.gamma(1.0, size=(len(log.pair_actions), states))
-    drawn = np.zeros((len(log.pair_actions), states))
-    for action in range(log.sizes[0]):
-        mine = np.flatnonzero(log.pair_actions == action)  # in the order of rewards
-        for part in np.array_split(mine, min(SHARES, max(len(mine), 1))):
-            drawn[part] = rng.gamma(1.0, size=states) / max(len(part), 1)
-    return drawn
 
 
 @dataclass(frozen=True, order=True)
@@ -84,14 +67,11 @@ def worth_remembering(log: Encoded, most: int) -> list[Memory]:
 
     A memory is a state that the log determines, so that counts say how well it predicts the next
     observation and reward given the action: by likelihood, less one for every free probability
-    (Akaike). Continuous rewards count by the quarter they lie in, those of the family 'none' not at
-    all.
+    (Akaike). Rewards of the family 'none' do not count.
     """
     rewards = log.pair_rewards[log.steps[:, 2]]
     if log.family == "none":
         rewards = np.zeros_like(rewards)
-    if log.family == "gaussian":
-        rewards = np.searchsorted(np.quantile(rewards, [0.25, 0.5, 0.75]), rewards)
     values, kinds = np.unique(rewards, return_inverse=True)
     outcomes = log.steps[:, 1] * len(values) + kinds.reshape(-1)
     scored: list[tuple[float, Memory]] = []
