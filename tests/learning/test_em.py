@@ -14,6 +14,7 @@ from rpsr.evaluation import simulate
 from rpsr.learning import diagnose, em_kernels
 from rpsr.learning.em import EMRPSR
 from rpsr.learning.em_bins import binned, least_squares_cuts, parts, unbinned
+from rpsr.learning.em_candidates import chosen
 from rpsr.learning.em_merge import descend, merge_costs, merged
 from rpsr.learning.em_models import as_pomdp, cautious
 from rpsr.learning.em_split import best_split, split
@@ -227,6 +228,23 @@ def test_a_way_down_loses_one_state_at_a_time_and_keeps_the_end():
         assert p.end == p.states - 1
         assert (p.moves[:, p.end, p.end] == 1).all()
         assert (p.means[:, p.end] == 0).all()
+
+
+def test_the_smallest_within_one_standard_error_is_chosen_and_nothing_twice():
+    log = Encoded.of(small_log(1, ends=False))
+    two, three, four = (random_start(log, n, np.random.default_rng(0)) for n in (2, 3, 4))
+    noise = np.random.default_rng(0).normal(size=400)
+    noise -= noise.mean()
+    best = np.linspace(-1, 1, 400)
+    near, far = best - 0.04 + noise, best - 0.06 + noise  # one standard error is about 0.05
+    again = replace(four)
+    found = [(best, four), (far, two), (near, three), (best - 1e-6, again)]
+    (first, score, behind, stderr), *others = chosen(found, 5)
+    assert first is three
+    assert (score, behind) == (pytest.approx(best.mean() - 0.04), pytest.approx(0.04))
+    assert stderr == pytest.approx(noise.std() / 20)
+    assert [each[0] for each in others] == [four]
+    assert chosen(found, 1)[0][0] is three
 
 
 @given(st.integers(0, 100), st.booleans())

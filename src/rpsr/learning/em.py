@@ -27,10 +27,10 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from rpsr.errors import InputError
-from rpsr.io.records import Floats
 from rpsr.learning.base import Estimator, as_episodes
 from rpsr.learning.diagnostics import Diagnosis, diagnose
 from rpsr.learning.em_bins import binned, unbinned
+from rpsr.learning.em_candidates import Candidate, Found, chosen, difference
 from rpsr.learning.em_merge import descend
 from rpsr.learning.em_models import as_pomdp, as_rpsr
 from rpsr.learning.em_split import best_split
@@ -67,27 +67,7 @@ from rpsr.models.pomdp import POMDP
 
 LOST = 3.0  # a way down ends where it is this many standard errors below its best
 NO_PRIOR = 1e-6  # a count so small that it only decides what is never seen
-SAME = (
-    1e-4  # held-out scores of one size that differ by less, in their deviations, are of one POMDP
-)
 FEWEST_MERGES = 5  # but not before so many merges
-
-
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """One fitted POMDP and what held-out episodes said of it before it saw them.
-
-    cautious: the POMDP to plan on, with low rewards for what the log hardly shows. states: how many
-    there are, the end left out. loglik: held-out log-likelihood of observations and rewards, per
-    episode; behind: by how much that is below the best, and stderr how sure that is.
-    """
-
-    fitted: FittedPOMDP
-    cautious: POMDP
-    states: int
-    loglik: float
-    behind: float
-    stderr: float
 
 
 @dataclass(kw_only=True, eq=False)
@@ -163,7 +143,7 @@ class EMRPSR(Estimator):
         held_out = coarse.select(np.sort(order[:kept_out]))
         training = coarse.select(np.sort(order[kept_out:]))
         probe = coarse.select(np.sort(order[kept_out : kept_out + self.probe]))
-        found: list[tuple[Floats, FittedPOMDP]] = []
+        found: list[Found] = []
         for start in self._starts(probe, training, rng):
             found += self._way_down(start, training, held_out)
         found = self._way_up(found, probe, training, held_out, rng)
@@ -217,9 +197,7 @@ class EMRPSR(Estimator):
             if start.states <= self.largest:
                 yield start
 
-    def _way_down(
-        self, start: FittedPOMDP, training: Encoded, held_out: Encoded
-    ) -> list[tuple[Floats, FittedPOMDP]]:
+    def _way_down(self, start: FittedPOMDP, training: Encoded, held_out: Encoded) -> list[Found]:
         """The fit from one start, then smaller ones until they are clearly worse."""
         sparse = Prior(self.prior, self.sparsity)
         fitted = iterate(start, training, Prior(self.prior), self.fitting)
@@ -238,25 +216,27 @@ class EMRPSR(Estimator):
 
     def _way_up(
         self,
-        found: list[tuple[Floats, FittedPOMDP]],
+        found: list[Found],
         probe: Encoded,
         training: Encoded,
         held_out: Encoded,
         rng: np.random.Generator,
-    ) -> list[tuple[Floats, FittedPOMDP]]:
+    ) -> list[Found]:
         """What was found, and what splits of the chosen one add, as long as one is then chosen."""
         found = self._allowed(found)
-        while True:
-            best = chosen(found, 1)[0][0]
+        best = chosen(found, 1)[0][0]
+        for _ in range(self.largest):  # few rounds in practice; this bounds them
             if best.states >= self.largest:
-                return found
+                break
             larger = best_split(best, probe, Prior(self.prior), rng)
             self._tell(f"split into {larger.states} states")
             found += self._allowed(self._way_down(larger, training, held_out))
-            if chosen(found, 1)[0][0] is best:
-                return found
+            before, best = best, chosen(found, 1)[0][0]
+            if best is before:
+                break
+        return found
 
-    def _allowed(self, found: list[tuple[Floats, FittedPOMDP]]) -> list[tuple[Floats, FittedPOMDP]]:
+    def _allowed(self, found: list[Found]) -> list[Found]:
         """All that was found, or what has as many states as were asked for."""
         if self.states == "auto":
             return found
@@ -279,31 +259,3 @@ class EMRPSR(Estimator):
     def _tell(self, what: str) -> None:
         if self.progress is not None:
             self.progress(what)
-
-
-def difference(best: Floats, scores: Floats) -> tuple[float, float]:
-    """By how much scores (N,) are behind on average, and its standard error."""
-    behind = best - scores
-    return float(behind.mean()), float(behind.std() / np.sqrt(len(behind)))
-
-
-def chosen(
-    found: list[tuple[Floats, FittedPOMDP]], keep: int
-) -> list[tuple[FittedPOMDP, float, float, float]]:
-    """Those within one standard error of the best by held-out scores, the fewest states first.
-
-    Each with its mean score, by how much that is behind the best, and the standard error of that.
-    Different ways often end in the same POMDP; it is chosen once.
-    """
-    best = max((scores for scores, _ in found), key=lambda each: float(each.mean()))
-    rows = [(fitted, float(scores.mean()), *difference(best, scores)) for scores, fitted in found]
-    near = sorted(
-        (row for row in rows if row[2] <= row[3]), key=lambda row: (row[0].states, row[2])
-    )
-    apart = SAME * float(best.std())
-    new = [
-        row
-        for before, row in zip([None, *near], near, strict=False)
-        if before is None or before[0].states < row[0].states or row[2] - before[2] > apart
-    ]
-    return new[:keep]
