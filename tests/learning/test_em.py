@@ -14,7 +14,7 @@ from rpsr.evaluation import simulate
 from rpsr.learning import diagnose, em_kernels
 from rpsr.learning.em import EMRPSR
 from rpsr.learning.em_bins import binned, least_squares_cuts, parts, unbinned
-from rpsr.learning.em_candidates import chosen
+from rpsr.learning.em_candidates import Found, chosen, difference
 from rpsr.learning.em_merge import descend, merge_costs, merged
 from rpsr.learning.em_models import as_pomdp, cautious
 from rpsr.learning.em_split import best_split, split
@@ -238,13 +238,12 @@ def test_the_smallest_within_one_standard_error_is_chosen_and_nothing_twice():
     best = np.linspace(-1, 1, 400)
     near, far = best - 0.04 + noise, best - 0.06 + noise  # one standard error is about 0.05
     again = replace(four)
-    found = [(best, four), (far, two), (near, three), (best - 1e-6, again)]
-    (first, score, behind, stderr), *others = chosen(found, 5)
-    assert first is three
-    assert (score, behind) == (pytest.approx(best.mean() - 0.04), pytest.approx(0.04))
-    assert stderr == pytest.approx(noise.std() / 20)
-    assert [each[0] for each in others] == [four]
-    assert chosen(found, 1)[0][0] is three
+    found = [Found(best, four), Found(far, two), Found(near, three), Found(best - 1e-6, again)]
+    first, *others = chosen(found, 5)
+    assert first.fitted is three
+    assert difference(best, near) == (pytest.approx(0.04), pytest.approx(noise.std() / 20))
+    assert [each.fitted for each in others] == [four]
+    assert chosen(found, 1) == [first]
 
 
 @given(st.integers(0, 100), st.booleans())

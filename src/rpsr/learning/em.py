@@ -30,7 +30,7 @@ from rpsr.errors import InputError
 from rpsr.learning.base import Estimator, as_episodes
 from rpsr.learning.diagnostics import Diagnosis, diagnose
 from rpsr.learning.em_bins import binned, unbinned
-from rpsr.learning.em_candidates import Candidate, Found, chosen, difference
+from rpsr.learning.em_candidates import Candidate, Found, chosen, difference, distinct
 from rpsr.learning.em_merge import descend
 from rpsr.learning.em_models import as_pomdp, as_rpsr
 from rpsr.learning.em_split import best_split
@@ -65,9 +65,9 @@ from rpsr.logs.trajectories import Trajectories
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 
-LOST = 3.0  # a way down ends where it is this many standard errors below its best
-NO_PRIOR = 1e-6  # a count so small that it only decides what is never seen
+LOST = 3.0  # a way down ends where it is this many standard errors below its best,
 FEWEST_MERGES = 5  # but not before so many merges
+NO_PRIOR = 1e-6  # a count so small that it only decides what is never seen
 
 
 @dataclass(kw_only=True, eq=False)
@@ -78,8 +78,9 @@ class EMRPSR(Estimator):
 
     discount: of the model that results. sizes: how many states starts have; starts: how many of
     them for each size, `descents` of which are followed down; memories: how many starts remember a
-    sight, of `largest` states at most. prior: the Dirichlet count; sparsity: what is taken away
-    from every count on the way down and in refitting, so that small probabilities go to 0.
+    sight; largest: how many states they, and what splits lead to, may have. prior: the Dirichlet
+    count; sparsity: what is taken away from every count on the way down and in refitting, so that
+    small probabilities go to 0.
     rewards: their family, 'auto' meaning categorical where there are few values; 'none' learns from
     observations alone. holdout: the share of episodes kept for choosing; keep: how many candidates
     at most are fitted to everything. probe: how many episodes starts are tried on; probing,
@@ -138,7 +139,7 @@ class EMRPSR(Estimator):
             raise InputError(f"read {episodes} episodes, expected at least 2, with steps")
         rng = np.random.default_rng(self.seed)
         order = rng.permutation(episodes)
-        kept_out = min(episodes - 1, max(1, round(self.holdout * episodes)))
+        kept_out = min(episodes - 1, max(2, round(self.holdout * episodes)))
         coarse, went = binned(log)
         held_out = coarse.select(np.sort(order[:kept_out]))
         training = coarse.select(np.sort(order[kept_out:]))
@@ -147,9 +148,14 @@ class EMRPSR(Estimator):
         for start in self._starts(probe, training, rng):
             found += self._way_down(start, training, held_out)
         found = self._way_up(found, probe, training, held_out, rng)
+        best = max(found, key=lambda each: each.mean)
+        refitted: dict[Found, Found] = {}
+        for each in chosen(found, self.keep):
+            fitted = self._refitted(unbinned(each.fitted, went), log)
+            refitted[Found(likelihoods(fitted, log), fitted)] = each
         self.candidates_ = tuple(
-            self._candidate(self._refitted(unbinned(fitted, went), log), trajectories, *told)
-            for fitted, *told in chosen(found, self.keep)
+            self._candidate(each.fitted, refitted[each], best, trajectories)
+            for each in distinct(list(refitted))
         )
         how = {"estimator": "EMRPSR", "seed": self.seed}
         how |= {"episodes": episodes, "steps": trajectories.steps}
@@ -166,16 +172,11 @@ class EMRPSR(Estimator):
         return iterate(fitted, log, Prior(NO_PRIOR), self.polishing)
 
     def _candidate(
-        self,
-        fitted: FittedPOMDP,
-        trajectories: Trajectories,
-        loglik: float,
-        behind: float,
-        stderr: float,
+        self, fitted: FittedPOMDP, before: Found, best: Found, trajectories: Trajectories
     ) -> Candidate:
         cautious = as_pomdp(fitted, trajectories, self.discount, self.enough)
-        states = fitted.states - (fitted.end >= 0)
-        return Candidate(fitted, cautious, states, loglik, behind, stderr)
+        behind, stderr = difference(best.scores, before.scores)
+        return Candidate(fitted, cautious, fitted.size, before.mean, behind, stderr)
 
     def _starts(
         self, probe: Encoded, training: Encoded, rng: np.random.Generator
@@ -194,23 +195,23 @@ class EMRPSR(Estimator):
             yield from (fitted for _, _, fitted in tried[: self.descents])
         for memory in worth_remembering(training, self.memories):
             start = remembering_start(training, memory)
-            if start.states <= self.largest:
+            if start.size <= self.largest:
                 yield start
 
     def _way_down(self, start: FittedPOMDP, training: Encoded, held_out: Encoded) -> list[Found]:
         """The fit from one start, then smaller ones until they are clearly worse."""
         sparse = Prior(self.prior, self.sparsity)
         fitted = iterate(start, training, Prior(self.prior), self.fitting)
-        found = [(likelihoods(fitted, held_out), fitted)]
-        best = found[0][0]
+        found = [Found(likelihoods(fitted, held_out), fitted)]
+        best = found[0].scores
         for smaller in descend(fitted, training, sparse):
             scores = likelihoods(smaller, held_out)
-            found.append((scores, smaller))
-            self._tell(f"{smaller.states} states")
+            found.append(Found(scores, smaller))
+            self._tell(f"{smaller.size} states")
             best = max(best, scores, key=lambda each: float(each.mean()))
             behind, stderr = difference(best, scores)
             lost = behind > LOST * stderr and len(found) > FEWEST_MERGES
-            if lost if self.states == "auto" else smaller.states <= self.states:
+            if lost if self.states == "auto" else smaller.size <= self.states:
                 break
         return found
 
@@ -224,29 +225,25 @@ class EMRPSR(Estimator):
     ) -> list[Found]:
         """What was found, and what splits of the chosen one add, as long as one is then chosen."""
         found = self._allowed(found)
-        best = chosen(found, 1)[0][0]
+        if not found:
+            raise InputError(
+                f"states: read {self.states}, expected as many as starts have, or less"
+            )
+        best = chosen(found, 1)[0]
         for _ in range(self.largest):  # few rounds in practice; this bounds them
-            if best.states >= self.largest:
+            if best.fitted.size >= self.largest:
                 break
-            larger = best_split(best, probe, Prior(self.prior), rng)
-            self._tell(f"split into {larger.states} states")
+            larger = best_split(best.fitted, probe, Prior(self.prior), rng)
+            self._tell(f"split into {larger.size} states")
             found += self._allowed(self._way_down(larger, training, held_out))
-            before, best = best, chosen(found, 1)[0][0]
-            if best is before:
+            before, best = best, chosen(found, 1)[0]
+            if best.same_as(before):
                 break
         return found
 
     def _allowed(self, found: list[Found]) -> list[Found]:
         """All that was found, or what has as many states as were asked for."""
-        if self.states == "auto":
-            return found
-        some = [each for each in found if each[1].states - (each[1].end >= 0) == self.states]
-        if not some:
-            most = max(each[1].states - (each[1].end >= 0) for each in found)
-            raise InputError(
-                f"states: read {self.states}, expected 2 to {most}, as many as starts have"
-            )
-        return some
+        return [each for each in found if self.states in ("auto", each.fitted.size)]
 
     def judge(self, logs: Logs) -> Diagnosis:
         """How well the fitted POMDP foretells a log; caution is for planning and plays no part."""

@@ -12,7 +12,23 @@ from rpsr.models.pomdp import POMDP
 
 SAME = 1e-3  # scores of one size that differ by less, in their deviations, are of one POMDP
 
-Found = tuple[Floats, FittedPOMDP]  # a POMDP with the log-likelihoods (N,) of held-out episodes
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A fitted POMDP and the log-likelihoods (N,) of episodes."""
+
+    scores: Floats
+    fitted: FittedPOMDP
+
+    @property
+    def mean(self) -> float:
+        """The log-likelihood of an episode."""
+        return float(self.scores.mean())
+
+    def same_as(self, other: Found) -> bool:
+        """Whether both are one POMDP, as far as its size and its scores tell."""
+        apart = abs(self.mean - other.mean)
+        return self.fitted.size == other.fitted.size and apart <= SAME * float(self.scores.std())
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +37,8 @@ class Candidate:
 
     cautious: the POMDP to plan on, with low rewards for what the log hardly shows. states: how many
     there are, the end left out. loglik: held-out log-likelihood of observations and rewards, per
-    episode; behind: by how much that is below the best, and stderr how sure that is.
+    episode, continuous rewards in bins; behind: by how much that is below the best, and stderr how
+    sure that is.
     """
 
     fitted: FittedPOMDP
@@ -38,21 +55,21 @@ def difference(best: Floats, scores: Floats) -> tuple[float, float]:
     return float(behind.mean()), float(behind.std() / np.sqrt(len(behind)))
 
 
-def chosen(found: list[Found], keep: int) -> list[tuple[FittedPOMDP, float, float, float]]:
-    """Those within one standard error of the best by held-out scores, the fewest states first.
+def chosen(found: list[Found], keep: int) -> list[Found]:
+    """Those within one standard error of the best, at most so many, the fewest states first.
 
-    Each with its mean score, by how much that is behind the best, and the standard error of that.
     Different ways often end in the same POMDP; it is chosen once.
     """
-    best = max((scores for scores, _ in found), key=lambda each: float(each.mean()))
-    rows = [(fitted, float(scores.mean()), *difference(best, scores)) for scores, fitted in found]
-    near = sorted(
-        (row for row in rows if row[2] <= row[3]), key=lambda row: (row[0].states, row[2])
-    )
-    apart = SAME * float(best.std())
-    new = [
-        row
-        for before, row in zip([None, *near], near, strict=False)
-        if before is None or before[0].states < row[0].states or row[2] - before[2] > apart
-    ]
-    return new[:keep]
+    best = max(found, key=lambda each: each.mean)
+    behind = [difference(best.scores, each.scores) for each in found]
+    near = [each for each, (by, stderr) in zip(found, behind, strict=True) if by <= stderr]
+    return distinct(sorted(near, key=lambda each: (each.fitted.size, -each.mean)))[:keep]
+
+
+def distinct(found: list[Found]) -> list[Found]:
+    """The same without those that are one with an earlier."""
+    kept: list[Found] = []
+    for each in found:
+        if not any(each.same_as(other) for other in kept):
+            kept.append(each)
+    return kept

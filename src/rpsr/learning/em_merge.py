@@ -41,7 +41,7 @@ TRIED, QUICK, POLISH = 4, 3, 12  # pairs tried; iterations to judge one; iterati
 
 def descend(parameters: FittedPOMDP, log: Encoded, prior: Prior) -> Iterator[FittedPOMDP]:
     """Ever smaller POMDPs fitted to the same log, by one state at a time, until two are left."""
-    while parameters.states - (parameters.end >= 0) > 2:
+    while parameters.size > 2:
         parameters = _merge_best(parameters, log, prior)
         yield parameters
 

@@ -60,6 +60,8 @@ def cautious(
     """
     assert trajectories.rewards is not None
     low, high = float(trajectories.rewards.min()), float(trajectories.rewards.max())
+    if parameters.end >= 0:
+        low, high = min(low, 0.0), max(high, 0.0)  # what the end earns
     beta = 1.0 if discount is None else discount
     later = beta / (1 - beta) if beta < 1 else float(np.diff(trajectories.offsets).max())
     if enough == 0:

@@ -1,9 +1,10 @@
 """From a fitted POMDP up to one with a state more: the way out of a local optimum.
 
 EM may let one state do the work of two, say of both places where something is earned, in all of its
-starts, and merging only goes down. Here each state in turn is made two: what was counted as coming
-into it, going out of it and seen in it is dealt out at random, so that the halves differ, and a few
-iterations say how much better both explain the log. The best of these is the one to follow.
+starts, and merging only goes down. Here each state in turn is made two: all that was counted of it,
+coming, going, sights and rewards, is dealt out at random, so that the halves differ. A few
+iterations say which splits explain the log better; what a right one is worth shows later, so some
+of the best go on, and the best of those is the one to follow.
 
 Splits and merges against local optima of mixtures: Ueda, Nakano, Ghahramani and Hinton, "SMEM
 algorithm for mixture models", Neural Computation 12 (2000).
@@ -19,12 +20,13 @@ from rpsr.learning.em_steps import (
     FittedPOMDP,
     Prior,
     counts_of,
-    improve,
     iterate,
+    likelihoods,
     maximise,
 )
 
-QUICK = 5  # iterations after which a split is judged
+QUICK, LONGER = 15, 40  # iterations after which splits are judged, first and last
+KEPT = 4  # splits that go on
 
 
 def best_split(
@@ -32,14 +34,16 @@ def best_split(
 ) -> FittedPOMDP:
     """The POMDP with one state made two, that state whose halves explain the log best."""
     counts, _ = counts_of(parameters, log)
-    tried: list[tuple[float, int, FittedPOMDP]] = []
-    for state in range(parameters.states):
-        if state == parameters.end:
-            continue
-        larger = maximise(log, split(counts, state, rng), prior, parameters.end)
-        larger, likelihood = improve(iterate(larger, log, prior, QUICK - 1), log, prior)
-        tried.append((-likelihood, state, larger))
-    return min(tried, key=lambda trial: trial[:2])[2]
+    tried = [
+        maximise(log, split(counts, state, rng), prior, parameters.end)
+        for state in range(parameters.states)
+        if state != parameters.end
+    ]
+    for iterations, kept in ((QUICK, KEPT), (LONGER, 1)):
+        tried = [iterate(each, log, prior, iterations) for each in tried]
+        worth = [float(likelihoods(each, log).sum()) for each in tried]
+        tried = [tried[i] for i in np.argsort(-np.array(worth), kind="stable")[:kept]]
+    return tried[0]
 
 
 def split(counts: list[Floats], state: int, rng: np.random.Generator) -> list[Floats]:

@@ -77,7 +77,7 @@ class Encoded:
             pair_actions=pairs[:, 0].astype(np.int64),
             pair_rewards=np.ascontiguousarray(pairs[:, 1]),
             family=family,
-            scale=max(float(rewards.var()), TINY_SCALE),
+            scale=float(rewards.var()) or 1.0,
             ends=bool(log.terminated.any()),
         )
 
@@ -151,6 +151,11 @@ class FittedPOMDP:
     def states(self) -> int:
         """The number S of states, that of the end included."""
         return len(self.start)
+
+    @property
+    def size(self) -> int:
+        """The number of states that do not stand for the end."""
+        return self.states - (self.end >= 0)
 
 
 def counts_of(parameters: FittedPOMDP, log: Encoded) -> tuple[list[Floats], float]:
