@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 Kind = Literal["pomdp", "psr", "rpsr", "ra-psr"]
 LIMIT_REACHED, INTERRUPTED = 3, 130
+EPISODES, MOST_STEPS, FORGOTTEN = 1000, 1000, 1e-3  # of simulations; the discount that ends them
+DOUBT = 0.1  # of the value: a simulation further away contradicts it
 
 
 def _existing(_type: Any, name: str | None) -> None:
@@ -154,11 +157,18 @@ def solve(
         solution = smaller.lift(solution)
     if output is not None:
         write_policy(solution, output)
+    document = solution_document(solution, model, seed)
     if json:
-        print_json("solve", source, solution_document(solution, model, seed))
+        print_json("solve", source, document)
     elif output != "-":
-        print_facts(_for_people(solution, model))
+        print_facts(_for_people(solution, document))
         wrote(output, checkpoint)
+    if _contradicts(solution.value, document["simulated"]):
+        note(
+            f"simulated in its own model the policy earns {document['simulated']:.4g}, not "
+            f"{solution.value:.4g}: that model contradicts itself, and the policy may be worth "
+            "little; rpsr learn --plan --ensemble weighs several models"
+        )
     if by_default and solution.planner == "vi" and solution.status in (Status.TIME, Status.MEMORY):
         note(
             "vi proves values at every belief; --planner sarsop closes the gap at the start sooner"
@@ -251,7 +261,7 @@ def solution_document(solution: Solution, model: str | None, seed: int | None) -
         "status": solution.status.name.lower(),
         "message": solution.status.value,
         "value": solution.value,
-        "lower": solution.lower,
+        "lower": solution.lower if proven(solution) else None,
         "upper": solution.upper,
         "gap": solution.gap,
         "residual": solution.residual,
@@ -262,15 +272,38 @@ def solution_document(solution: Solution, model: str | None, seed: int | None) -
         "seed": seed if solution.seed is None else solution.seed,
         "compressed": solution.extras.get("compressed"),
         "learned": solution.model.provenance.get("estimator"),
+        "simulated": None if proven(solution) else simulated(solution),
     }
+
+
+def proven(solution: Solution) -> bool:
+    """Whether bounds hold: not where a learned model may predict less than nothing."""
+    from rpsr.models import Unknown
+
+    learned = "estimator" in solution.model.provenance
+    return not (learned and isinstance(solution.model.domain, Unknown))
+
+
+def simulated(solution: Solution) -> float | None:
+    """The mean return of a policy in its own model, as its filter and its predictions play out."""
+    from rpsr.learning.choice import trial
+
+    discount = solution.model.discount
+    if solution.horizon is not None or discount is None or not 0 < discount < 1:
+        return None
+    steps = min(MOST_STEPS, math.ceil(math.log(FORGOTTEN) / math.log(discount)))
+    return trial(solution, solution.model, EPISODES, steps, 0)
 
 
 def _kind(model: LinearModel) -> str:
     return "pomdp" if model.kind == "belief" else model.kind
 
 
-def _for_people(solution: Solution, model: str | None) -> list[tuple[str, Any]]:
-    document = solution_document(solution, model, None)
+def _contradicts(value: float, played: float | None) -> bool:
+    return played is not None and abs(played - value) > DOUBT * max(abs(played), abs(value))
+
+
+def _for_people(solution: Solution, document: dict[str, Any]) -> list[tuple[str, Any]]:
     numbers = {
         "value": f"{solution.value:.12g}",
         "lower": f"{solution.lower:.12g}",
@@ -280,13 +313,14 @@ def _for_people(solution: Solution, model: str | None) -> list[tuple[str, Any]]:
     }
     learned = document["learned"]
     if learned is not None:
-        numbers["learned"] = f"by {learned}: bounds are of this model, not of the system"
+        said = "bounds are" if proven(solution) else "nothing is proven, and the value is"
+        numbers["learned"] = f"by {learned}: {said} of this model, not of the system"
     saved = solution.extras.get("compressed")
     if saved is not None:
         from rpsr.planning.compress import Saved
 
         numbers["compressed"] = str(Saved(**saved))
-    hidden = ("message",)
+    hidden = ("message",) if solution.seed is not None else ("message", "seed")
     return [
         (key, numbers.get(key, value))
         for key, value in document.items()
