@@ -287,6 +287,8 @@ def test_rewards_are_parted_where_they_lie_apart_and_else_by_quarters():
     assert np.bincount(parts(values, np.ones(len(values)))).tolist() == [900, 60, 5]
     alike = parts(np.sort(often), np.ones(900))
     assert np.bincount(alike).tolist() == pytest.approx([225, 225, 225, 225], abs=2)
+    apart = np.sort(np.concatenate([often, often + 9, [1e4]]))  # one value far out hides nothing
+    assert np.bincount(parts(apart, np.ones(1801))).tolist() == [900, 900, 1]
     assert parts(np.array([3.0]), np.ones(1)).tolist() == [0]
 
 
@@ -307,14 +309,47 @@ def test_a_log_in_bins_is_the_same_log_and_gives_its_likelihoods_back():
     np.testing.assert_array_equal(coarse.steps[:, :2], log.steps[:, :2])
     np.testing.assert_array_equal(coarse.pair_actions[went], log.pair_actions)
     np.testing.assert_array_equal(coarse.steps[:, 2], went[log.steps[:, 2]])
-    earned = [each.pair_rewards[each.steps[:, 2]].sum() for each in (coarse, log)]
-    assert earned[0] == pytest.approx(earned[1], rel=1e-12)
     fitted = random_start(coarse, 3, np.random.default_rng(0))
     np.testing.assert_array_equal(
         likelihoods(unbinned(fitted, went), log), likelihoods(fitted, coarse)
     )
     few = Encoded.of(small_log(5))
     assert binned(few)[0] is few
+
+
+def test_what_two_actions_earn_alike_is_one_reward_in_bins():
+    """Else what is rare, and makes a memory forget, would be all that other actions earn."""
+    _, log = uniform_log("t-maze:length=2", 200, 20, 0)
+    assert log.rewards is not None
+    noise = np.random.default_rng(0).normal(0, 0.01, size=log.steps)
+    coarse, _ = binned(Encoded.of(replace(log, rewards=log.rewards + noise)))
+    rewards = coarse.pair_rewards[coarse.steps[:, 2]]
+    assert len(np.unique(rewards)) == len(np.unique(log.rewards))
+    np.testing.assert_allclose(rewards, log.rewards, atol=0.01)
+
+
+def test_the_end_is_never_split():
+    log = Encoded.of(small_log(4))
+    start = random_start(log, 2, np.random.default_rng(0))
+    assert start.end == 2
+    larger = best_split(start, log, PLAIN, np.random.default_rng(1))
+    assert (larger.states, larger.end, larger.start[2]) == (4, 2, 0)
+    assert larger.moves[:, 2, 2] == pytest.approx(1)
+    assert larger.visits[:, 3].sum() > 0  # the new one is a state in which actions are taken
+
+
+def test_splits_find_as_many_states_as_there_are_from_too_few():
+    """Two starts of four states: without splits there would never be more."""
+    pomdp, log = uniform_log("loadunload", 150, 20, 3)
+    recipe = {"sizes": (4,), "starts": 2, "memories": 0, "seed": 0}
+    grown = EMRPSR(discount=0.95, **recipe).fit(log)
+    kept = EMRPSR(discount=0.95, largest=4, **recipe).fit(log)
+    assert kept.candidates_[0].states <= 4 < grown.candidates_[0].states
+    known, few, many = (
+        diagnose(model, log).reward_rmse
+        for model in (each.belief_model() for each in (pomdp, kept.pomdp_, grown.pomdp_))
+    )
+    assert few - known > 2 * (many - known)
 
 
 def uniform_log(name, episodes, steps, seed):

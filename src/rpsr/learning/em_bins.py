@@ -2,8 +2,10 @@
 
 A Gaussian reward density draws EM into optima where a state is told by what it happens to earn with
 one action. Categories do not, so states are looked for with rewards in bins, and densities are
-fitted to what was found. Each action's rewards are parted where squares around the parts' means are
-least, exactly; into how many parts, the likelihood says of Gaussians of one width, each reward
+fitted to what was found; there are as many likelihoods as bins then, and not as rewards.
+
+Each action's rewards are parted where squares around the parts' means are least, but for a grid of
+some 256 points. Into how many parts, the likelihood says of Gaussians of one width, each reward
 belonging to one of them, less what their parameters cost (BIC). Where that is a single one, rewards
 of different states overlap or are the same, and quarters tell them apart if anything does.
 """
@@ -15,9 +17,10 @@ from dataclasses import replace
 import numpy as np
 
 from rpsr.io.records import Floats, Ints
-from rpsr.learning.em_steps import VARIANCE_FLOOR, Encoded, FittedPOMDP
+from rpsr.learning.em_steps import Encoded, FittedPOMDP
 
 MOST = 8  # bins of an action
+EXACT = 1e-12  # of the variance: rewards that are closer are the same
 POINTS = 129  # rewards are first put on a grid: so many of equal width, so many of equal count
 QUARTERS = slice(POINTS // 4 - 1, -1, POINTS // 4)  # of the quantiles of the grid
 
@@ -34,17 +37,26 @@ def binned(log: Encoded) -> tuple[Encoded, Ints]:
         if mine.any():
             went[mine] = number + parts(log.pair_rewards[mine], times[mine])
             number = int(went[mine].max()) + 1
-    total = np.bincount(went, times)
+    means = np.bincount(went, times * log.pair_rewards) / np.bincount(went, times)
+    centres = _centres(log.pair_rewards, times)
     steps = log.steps.copy()
     steps[:, 2] = went[steps[:, 2]]
     new = replace(
         log,
         steps=steps,
         pair_actions=log.pair_actions[np.unique(went, return_index=True)[1]],
-        pair_rewards=np.bincount(went, times * log.pair_rewards) / np.maximum(total, 1e-300),
+        pair_rewards=centres[abs(means[:, None] - centres).argmin(axis=1)],
         family="categorical",
     )
     return new, went
+
+
+def _centres(rewards: Floats, times: Floats) -> Floats:
+    """The means of bins of all rewards (J,), whatever the action: what actions earn alike."""
+    order = np.argsort(rewards, kind="stable")
+    rewards, times = rewards[order], times[order]
+    label = parts(rewards, times)
+    return np.bincount(label, times * rewards) / np.bincount(label, times)
 
 
 def unbinned(parameters: FittedPOMDP, went: Ints) -> FittedPOMDP:
@@ -71,7 +83,7 @@ def parts(values: Floats, weights: Floats) -> Ints:
     cuts = least_squares_cuts(weight, first, second)
     for squares, cut in cuts:
         sizes = np.add.reduceat(weight, cut)
-        fit = (sizes * np.log(sizes / n)).sum() - n / 2 * np.log(max(squares / n, VARIANCE_FLOOR))
+        fit = (sizes * np.log(sizes / n)).sum() - n / 2 * np.log(max(squares / n, EXACT))
         scores.append(float(fit) - len(cut) * np.log(n))
     best = cuts[int(np.argmax(scores))][1]
     if len(best) == 1:
