@@ -181,9 +181,31 @@ def test_work_that_could_not_be_kept_is_not_begun(log, tmp_path, capsys):
     assert main([*words, "--plan", str(tmp_path / "p.alpha")]) == 1
     assert "native policy file" in capsys.readouterr().err
     for option in ("--plan", "--report"):
-        assert main([*words, option, str(tmp_path / "nowhere" / "file.json")]) == 1
-        assert "no such folder" in capsys.readouterr().err
+        assert main([*words, option, str(tmp_path / "nowhere" / "file.html")]) == 1
+        assert "its folder does not exist" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_no_file_is_written_over_another(log, say):
+    """Neither over what is read, by whatever name, nor over another result."""
+    Path("logs").mkdir()
+    for name in ("data", "logs/log.jsonl"):
+        Path(name).write_bytes(log.read_bytes())
+    words = ["data", "-o", "m.rpsr", "--discount", "0.9", "--estimator", "last-k"]
+    for wrong, said in (
+        (["--plan", "logs/../data"], "logs/../data: is read from already, expected another file"),
+        (["--plan", "./m.rpsr"], "./m.rpsr: is written to already, expected another file"),
+        (["--plan", "logs/log.jsonl"], "logs/log.jsonl: expected another name: a folder"),
+        (["--plan", "p.html", "--report", "p.html"], "p.html: is written to already"),
+        (["--report", "m.rpsr"], "m.rpsr: expected a name ending in .html or .htm"),
+        (["--report", "page.pdf"], "page.pdf: expected a name ending in .html or .htm"),
+    ):
+        code, _, error = say("learn", *words, *wrong)
+        assert code == 1
+        assert error.startswith(f"rpsr: {said}")
+    assert sorted(path.name for path in Path().iterdir()) == ["data", "logs"]
+    assert Path("data").read_bytes() == Path("logs/log.jsonl").read_bytes() == log.read_bytes()
+    assert say("report", "data", "-o", "data")[2].startswith("rpsr: data: is read from already")
 
 
 def test_a_log_that_shows_no_alternatives_is_warned_of(tmp_path, capsys):

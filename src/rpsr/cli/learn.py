@@ -9,13 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter, validators
 
 from rpsr.cli.options import Json
-from rpsr.cli.output import note, print_facts, print_json, print_table, wrote
+from rpsr.cli.output import (
+    check_targets,
+    note,
+    print_facts,
+    print_json,
+    print_table,
+    wrote,
+)
 from rpsr.cli.progress import spinning_progress
 
 if TYPE_CHECKING:
     from rpsr.learning.learn import Learned
 
 NATIVE = ".rpsr"
+PAGES = (".html", ".htm")
 
 
 def _rank(_type: Any, tokens: Any) -> int | Literal["auto"]:
@@ -123,6 +131,7 @@ def learn(
     from rpsr.errors import InputError
     from rpsr.learning.learn import learn as fit
     from rpsr.logs import Columns, Trajectories, open_logs
+    from rpsr.logs.stream import LOG_SUFFIXES
     from rpsr.models.store import save_native
     from rpsr.planning import save_solution
 
@@ -133,9 +142,12 @@ def learn(
     if plan is not None and plan.endswith((".alpha", ".pg")):
         expected = "expected another name: only a native policy file carries a learned filter"
         raise InputError(expected, place=plan)
-    for target in (output, plan, report):  # found out now, rather than after the work
-        if target is not None and not Path(target).absolute().parent.is_dir():
-            raise InputError("there is no such folder", place=str(Path(target).parent))
+    if plan is not None and plan.lower().endswith(LOG_SUFFIXES):
+        expected = "expected another name: a folder with it would be read as if it were a log"
+        raise InputError(expected, place=plan)
+    if report is not None and report.suffix.lower() not in PAGES:
+        raise InputError(f"expected a name ending in {' or '.join(PAGES)}", place=str(report))
+    check_targets(output, plan, report, sources=logs)
     if policy is not None and estimator in ("em", "last-k"):
         note(
             f"{estimator} need not know how actions were chosen: --policy {policy} only changes "
