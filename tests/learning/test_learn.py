@@ -161,6 +161,14 @@ def test_so_are_they_by_all_that_judges_with_them():
             judge()
 
 
+@pytest.mark.parametrize("discount", [None, 1, 1 - 1e-15])
+def test_a_discount_that_no_plan_can_have_is_refused_before_learning(discount):
+    steps = []
+    with pytest.raises(InputError, match=r"discount: read .*, expected one below 1 to plan with"):
+        learn("spectral", LOG, discount=discount, plan=True, progress=steps.append)
+    assert steps == []
+
+
 def test_what_cannot_be_judged_is_refused():
     with pytest.raises(InputError, match="read 4 episodes, expected at least 5"):
         learn("last-k", LOG.select(np.arange(4)), discount=0.9)

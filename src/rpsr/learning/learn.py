@@ -20,6 +20,7 @@ from rpsr.learning.learned import Logs, check_repeatable, chunks_of
 from rpsr.learning.moments_plan import Survey
 from rpsr.learning.propensities import NO_PROPENSITIES, Overlap
 from rpsr.models.linear import LinearModel
+from rpsr.planning.finite import NEAR_ONE
 
 # Where each estimator lives, what it calls the rank, and whether it can do with a stream.
 _ESTIMATORS = {
@@ -147,6 +148,8 @@ def learn(
     choose one plan by its value in all of them. The other options are as in `estimator_by_name`.
     """
     began = time.perf_counter()
+    if plan and (discount is None or discount > 1 - NEAR_ONE):
+        raise InputError(f"discount: read {discount}, expected one below 1 to plan with")
     if not streams(name):
         logs = in_memory(logs)
     check_repeatable(logs)
