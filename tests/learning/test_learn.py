@@ -50,6 +50,7 @@ def test_streams_and_logs_in_memory_say_the_same(name):
     whole, cut = (
         learn(name, log, discount=0.95, rank=rank).document() for log in (LOG, chunks(LOG, 4))
     )
+    assert cut["overlap"].pop("never") == whole["overlap"].pop("never") == ()
     for key in ("heldout", "overlap"):  # sums of floats
         assert cut[key] == pytest.approx(whole[key], rel=1e-9)
     for key in set(whole) - {"heldout", "overlap", "negative_mass", "seconds"}:
@@ -92,6 +93,15 @@ def test_overlap_is_that_of_its_definition():
     assert counted.effective == pytest.approx(found.effective, abs=0.03)
     never = replace(log, actions=0 * actions, propensities=None)
     assert Survey.of([never]).overlap.unseen == 1.0
+    assert found.never == ()
+    assert Survey.of([never]).overlap.never == ("rarely",)
+
+
+def test_an_action_that_is_never_taken_is_named_however_short_the_log():
+    log = from_arrays(*([[0, seven, 0, 0, seven]] * 20 for seven in (7, 1, 1)))
+    for overlap in (SpectralRPSR(rank=1).fit(log).overlap_, Survey.of([log.select([0])]).overlap):
+        assert overlap.never == tuple("123456")
+        assert "ever takes 1, 2, 3, 4 and 2 more:" in overlap.warning
 
 
 @given(

@@ -24,6 +24,7 @@ from rpsr.learning.propensities import (
     Weights,
     propensities,
     shrunk_policy,
+    unseen_share,
 )
 from rpsr.logs import Trajectories
 
@@ -104,7 +105,11 @@ class Survey:
         weights = (
             self._logged if self.has_propensities else Weights.counted(self.tables, self.policy)
         )
-        return Overlap.of(weights, self.follows)
+        taken = self.tables[0].sum(axis=0)
+        never = tuple(
+            name for name, times in zip(self.action_names, taken, strict=True) if not times
+        )
+        return Overlap(weights.smallest, weights.effective, unseen_share(self.follows), never)
 
     @property
     def follows(self) -> Ints:

@@ -72,13 +72,14 @@ def learning_page(learned: Learned, source: str) -> Page:
         sections.append(Section("Core intents", (text, Table("", ("intent", "stability"), rows))))
     overlap = learned.overlap
     words = "What a log can say of an action depends on how often it was taken."
-    text = Text(f"{words} **{overlap.warning}**" if overlap.warning else words)
+    if overlap.warning:
+        words += f" But **{overlap.warning}**."
     rows = (
         ("smallest propensity of a logged action", overlap.smallest),
         ("effective share of the steps, after weighting", overlap.effective),
         ("contexts after which some action was never taken", overlap.unseen),
     )
-    sections.append(Section("Overlap", (text, Table("", ("what", "value"), rows))))
+    sections.append(Section("Overlap", (Text(words), Table("", ("what", "value"), rows))))
     if document["candidates"]:
         rows = tuple(tuple(each.values()) for each in document["candidates"])
         columns = ("states", "held-out log-likelihood of an episode", "behind the best by")
