@@ -179,6 +179,15 @@ def test_a_discount_that_no_plan_can_have_is_refused_before_learning(discount):
     assert steps == []
 
 
+@pytest.mark.parametrize("name", [name for name in ESTIMATOR_NAMES if streams(name)])
+def test_ends_that_an_estimator_does_not_model_are_counted(name):
+    log = replace(LOG, terminated=np.arange(60) % 5 == 0)
+    with pytest.warns(UserWarning, match="the task ended in 12 of 60 episodes") as said:
+        learn(name, chunks(log, 2), discount=0.9, rank=2)
+    assert len(said) == 1
+    learn("last-k", log, discount=0.9, rank=1)  # says nothing
+
+
 def test_what_cannot_be_judged_is_refused():
     with pytest.raises(InputError, match="read 4 episodes, expected at least 5"):
         learn("last-k", LOG.select(np.arange(4)), discount=0.9)

@@ -52,6 +52,7 @@ class Survey:
         self.has_rewards = True
         self.has_propensities = True
         self.episodes = 0
+        self.ended = 0  # of them, by the end of the task
         self._logged = Weights()
 
     @staticmethod
@@ -85,6 +86,7 @@ class Survey:
         else:
             self._logged.add(log.propensities, n_actions)
         self.episodes += log.episodes
+        self.ended += int(log.terminated.sum())
 
     @property
     def steps(self) -> int:
