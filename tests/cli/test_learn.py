@@ -221,6 +221,18 @@ def test_a_log_that_shows_no_alternatives_is_warned_of(tmp_path, capsys):
     assert "rank 500 was asked for" in capsys.readouterr().err
 
 
+def test_caution_is_told_everywhere(log, say):
+    Path("short.jsonl").write_text("".join(log.read_text().splitlines(keepends=True)[:5]))
+    words = ["short.jsonl", "-o", "m.rpsr", "--discount", "0.9", "--report", "p.html", "--json"]
+    code, out, error = say("learn", *words)
+    assert code == 0
+    caution = json.loads(out)["caution"]
+    said = f"{caution['unknown']} of {caution['pairs']} pairs of a state and an action"
+    assert caution["unknown"] > 0
+    assert said in error
+    assert said in Path("p.html").read_text()
+
+
 def test_discovered_intents_are_printed(log, tmp_path, capsys):
     words = ["learn", str(log), "-o", str(tmp_path / "m.rpsr"), "--discount", "0.9"]
     words += ["--estimator", "discovered", "--rank", "2"]

@@ -184,8 +184,8 @@ def learn(
         from rpsr.report.page import write_page
 
         write_page(learning_page(learned, ", ".join(logs)), report)
-    if learned.overlap.warning:
-        note(learned.overlap.warning)
+    for line in filter(None, (learned.overlap.warning, learned.caution)):
+        note(line)
     if rank != "auto" and estimator not in ("em", "last-k") and learned.estimator.rank_ < rank:
         note(f"rank {rank} was asked for; all that the log supports is {learned.estimator.rank_}")
     if learned.heldout.resets:

@@ -32,7 +32,7 @@ from rpsr.learning.diagnostics import Diagnosis, diagnose
 from rpsr.learning.em_bins import binned, unbinned
 from rpsr.learning.em_candidates import Candidate, Found, chosen, difference, distinct
 from rpsr.learning.em_merge import descend
-from rpsr.learning.em_models import as_pomdp, as_rpsr
+from rpsr.learning.em_models import as_pomdp, as_rpsr, known
 from rpsr.learning.em_split import best_split
 from rpsr.learning.em_starts import (
     random_start,
@@ -175,8 +175,9 @@ class EMRPSR(Estimator):
         self, fitted: FittedPOMDP, before: Found, best: Found, trajectories: Trajectories
     ) -> Candidate:
         cautious = as_pomdp(fitted, trajectories, self.discount, self.enough)
+        unknown = int((known(fitted, self.enough) < 1).sum())
         behind, stderr = difference(best.scores, before.scores)
-        return Candidate(fitted, cautious, fitted.size, before.mean, behind, stderr)
+        return Candidate(fitted, cautious, unknown, fitted.size, before.mean, behind, stderr)
 
     def _starts(
         self, probe: Encoded, training: Encoded, rng: np.random.Generator

@@ -54,10 +54,24 @@ class Learned:
     choice: Choice | None
     seconds: float
 
+    @property
+    def caution(self) -> str:
+        """Where the model to plan on is not what was fitted, in a line; empty where it is."""
+        for chosen in getattr(self.estimator, "candidates_", ())[:1]:
+            if chosen.unknown:
+                were = "was" if chosen.unknown == 1 else "were"
+                return (
+                    f"{chosen.unknown} of {chosen.pairs} pairs of a state and an action {were} "
+                    "hardly tried: there the model to plan on expects a penalty, which may lie far "
+                    "below all rewards of the log"
+                )
+        return ""
+
     def document(self) -> dict[str, Any]:
         """All of it, plain JSON values; None where an estimator has no such thing."""
         found = self.estimator
         core = getattr(found, "core_", None)
+        candidates = getattr(found, "candidates_", ())
         return {
             "estimator": self.name,
             "episodes": self.episodes,
@@ -80,8 +94,11 @@ class Learned:
             "resets": self.heldout.resets,
             "candidates": [
                 {"states": each.states, "loglik": each.loglik, "behind": each.behind}
-                for each in getattr(found, "candidates_", ())
+                for each in candidates
             ],
+            "caution": {"unknown": candidates[0].unknown, "pairs": candidates[0].pairs}
+            if candidates
+            else None,
             "choice": None
             if self.choice is None
             else {"rule": self.choice.rule, "options": self.choice.rows()},

@@ -83,11 +83,13 @@ def learning_page(learned: Learned, source: str) -> Page:
     if document["candidates"]:
         rows = tuple(tuple(each.values()) for each in document["candidates"])
         columns = ("states", "held-out log-likelihood of an episode", "behind the best by")
-        text = Text(
+        words = (
             "Of the models not clearly worse than the best on held-out episodes, the "
             "smallest is chosen."
         )
-        sections.append(Section("Candidates", (text, Table("", columns, rows))))
+        if learned.caution:
+            words += f" In it, **{learned.caution}**."
+        sections.append(Section("Candidates", (Text(words), Table("", columns, rows))))
     if learned.choice is not None:
         sections.append(Section("What to do", _choice(learned.choice)))
     if learned.psr_enough is not None:
