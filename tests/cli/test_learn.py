@@ -104,7 +104,7 @@ def test_columns_of_a_table_may_have_names_of_their_own(tmp_path, say):
     parquet.write_table(arrow.table(table.columns, names), "u.parquet")
     words = ["-o", "m.rpsr", "--discount", "0.9", "--estimator", "last-k", "--json"]
     expected = json.loads(say("learn", "t.parquet", *words)[1])
-    columns = ("--columns", "action=what was done,reward=gain")
+    columns = ("--columns", "action=what was done, reward = gain")
     read = json.loads(say("learn", "u.parquet", *words, *columns)[1])
     assert read["heldout"] == expected["heldout"]
     code, _, error = say("learn", "u.parquet", *words, "--columns", "action=act")

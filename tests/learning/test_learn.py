@@ -158,6 +158,17 @@ def test_rewards_out_of_a_floats_reach_are_refused(name, unit, said):
         learn(name, log, discount=0.9)
 
 
+def test_a_reward_out_of_reach_is_named_by_its_place_whatever_the_chunks():
+    rewards = LOG.rewards.copy()
+    rewards[47 * 15 + 3] = -1e200
+    log = replace(LOG, rewards=rewards)
+    model = rpsr.load_pomdp("loadunload").belief_model()
+    for logs in (log, chunks(log, 4)):
+        for judge in (SpectralRPSR().fit, lambda logs: diagnose(model, logs)):
+            with pytest.raises(InputError, match=r"^episode 47, step 3: rewards: read -1e\+200"):
+                judge(logs)
+
+
 def test_so_are_they_by_all_that_judges_with_them():
     huge = replace(LOG, rewards=LOG.rewards * 1e200)
     model = rpsr.load_pomdp("loadunload").belief_model()
@@ -189,8 +200,9 @@ def test_ends_that_an_estimator_does_not_model_are_counted(name):
 
 
 def test_what_cannot_be_judged_is_refused():
-    with pytest.raises(InputError, match="read 4 episodes, expected at least 5"):
-        learn("last-k", LOG.select(np.arange(4)), discount=0.9)
+    for episodes, said in ((4, "4 episodes"), (1, "1 episode")):
+        with pytest.raises(InputError, match=f"read {said}, expected at least 5"):
+            learn("last-k", LOG.select(np.arange(episodes)), discount=0.9)
     with pytest.raises(InputError, match="no rewards"):
         learn("em", replace(LOG, rewards=None), discount=0.9)
     with pytest.raises(InputError, match="no propensities"):

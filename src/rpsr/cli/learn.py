@@ -46,9 +46,11 @@ def _columns(_type: Any, tokens: Any) -> dict[str, str]:
     roles = tuple(vars(Columns()))
     columns: dict[str, str] = {}
     for pair in tokens[0].value.split(","):
-        role, equals, name = pair.partition("=")
+        role, equals, name = map(str.strip, pair.partition("="))
         if role not in roles or not (equals and name):
-            raise ValueError(f"read {pair!r}, expected ROLE=NAME, a role of {', '.join(roles)}")
+            raise ValueError(
+                f"read {pair.strip()!r}, expected ROLE=NAME, a role of {', '.join(roles)}"
+            )
         if role in columns:
             raise ValueError(f"read {role} twice")
         columns[role] = name
@@ -132,6 +134,7 @@ def learn(
     from rpsr.learning.learn import learn as fit
     from rpsr.logs import Columns, Trajectories, open_logs
     from rpsr.logs.stream import LOG_SUFFIXES
+    from rpsr.logs.trajectories import count_of
     from rpsr.models.store import save_native
     from rpsr.planning import save_solution
 
@@ -189,7 +192,8 @@ def learn(
     if rank != "auto" and estimator not in ("em", "last-k") and learned.estimator.rank_ < rank:
         note(f"rank {rank} was asked for; all that the log supports is {learned.estimator.rank_}")
     if learned.heldout.resets:
-        note(f"the filter lost its way {learned.heldout.resets} times on held-out episodes")
+        times = count_of(learned.heldout.resets, "time")
+        note(f"the filter lost its way {times} on held-out episodes")
     if json:
         print_json(
             "learn", logs, learned.document() | {"seed": seed, "output": output, "plan": plan}
@@ -200,10 +204,12 @@ def learn(
 
 
 def _show(learned: Learned) -> None:
+    from rpsr.logs.trajectories import count_of
+
     document, heldout = learned.document(), learned.heldout
     facts: list[tuple[str, Any]] = [
         ("estimator", learned.name),
-        ("log", f"{learned.episodes} episodes, {learned.steps} steps"),
+        ("log", f"{count_of(learned.episodes, 'episode')}, {count_of(learned.steps, 'step')}"),
         *_sizes(learned),
         ("held out", f"log-likelihood {heldout.loglik:.4g} an observation"),
     ]

@@ -94,7 +94,7 @@ def as_episodes(logs: Logs) -> Trajectories:
     """
     log = in_memory(logs)
     if log.rewards is not None and log.steps:
-        check_rewards(log.rewards)
+        check_rewards(log)
         check_range(float(log.rewards.min()), float(log.rewards.max()))
     few = log.episodes < FEW and (log.lengths > LONG).any()
     return _stretches(log) if few else log

@@ -61,7 +61,7 @@ from rpsr.learning.parameters import (
     one_of,
     several,
 )
-from rpsr.logs.trajectories import Trajectories
+from rpsr.logs.trajectories import Trajectories, count_of
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 
@@ -136,7 +136,9 @@ class EMRPSR(Estimator):
         log = Encoded.of(trajectories, self.rewards)
         episodes = trajectories.episodes
         if episodes < 2 or trajectories.steps == 0:
-            raise InputError(f"read {episodes} episodes, expected at least 2, with steps")
+            raise InputError(
+                f"read {count_of(episodes, 'episode')}, expected at least 2, with steps"
+            )
         rng = np.random.default_rng(self.seed)
         order = rng.permutation(episodes)
         kept_out = min(episodes - 1, max(2, round(self.holdout * episodes)))

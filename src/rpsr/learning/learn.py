@@ -19,6 +19,7 @@ from rpsr.learning.enough import GROUPS, Enough, TooShort, psr_enough
 from rpsr.learning.learned import Logs, check_repeatable, chunks_of
 from rpsr.learning.moments_plan import Survey
 from rpsr.learning.propensities import NO_PROPENSITIES, Overlap
+from rpsr.logs.trajectories import count_of
 from rpsr.models.linear import LinearModel
 from rpsr.planning.finite import NEAR_ONE
 
@@ -179,7 +180,7 @@ def learn(
     if policy == "logged" and not survey.has_propensities:
         raise InputError(NO_PROPENSITIES)
     if sum(part.steps for part in unseen) == 0:
-        read = f"read {survey.episodes} episodes"
+        read = f"read {count_of(survey.episodes, 'episode')}"
         raise InputError(f"{read}, expected at least {HELD_OUT}: one in {HELD_OUT} is held out")
 
     def recipe(prefix: str) -> Estimator:

@@ -75,7 +75,7 @@ class Survey:
         if log.rewards is None:
             self.has_rewards = False
         else:
-            check_rewards(log.rewards)
+            check_rewards(log, self.episodes)
             low, high = self.rewards
             if log.terminated.any():  # after the end of a task nothing is earned
                 low, high = min(low, 0.0), max(high, 0.0)

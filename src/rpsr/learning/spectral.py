@@ -20,6 +20,7 @@ from rpsr.learning.rank import BEYOND, LARGEST_RANK, Trial, choose_rank, noise_l
 from rpsr.learning.spectral_fit import scales, singular_values, spectral_parameters
 from rpsr.learning.weighted import weighted_parameters
 from rpsr.logs import Trajectories
+from rpsr.logs.trajectories import count_of
 from rpsr.models import LinearModel
 
 Weighting = Literal["plain", "scaled", "variance"]
@@ -119,7 +120,7 @@ class SpectralRPSR(Estimator):
         if self.policy == "blind":
             warnings.warn(BLIND, stacklevel=3)
         if survey.ended:
-            ended = f"the task ended in {survey.ended} of {survey.episodes} episodes"
+            ended = f"the task ended in {survey.ended} of {count_of(survey.episodes, 'episode')}"
             warnings.warn(f"{ended}{ENDLESS}", stacklevel=3)
         return WindowPlan.of(
             survey,

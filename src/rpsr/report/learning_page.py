@@ -11,6 +11,7 @@ from matplotlib.ticker import LogFormatter, MaxNLocator, NullFormatter
 from rpsr.learning.choice import Choice
 from rpsr.learning.learn import Learned
 from rpsr.report.page import Block, Figure, Page, Section, Text
+from rpsr.report.prose import plain
 from rpsr.report.style import COLOURS, COLUMN, MARKERS, new_figure, styled
 from rpsr.report.tables import Table
 
@@ -73,7 +74,7 @@ def learning_page(learned: Learned, source: str) -> Page:
     overlap = learned.overlap
     words = "What a log can say of an action depends on how often it was taken."
     if overlap.warning:
-        words += f" But **{overlap.warning}**."
+        words += f" But {plain(overlap.warning)}."
     rows = (
         ("smallest propensity of a logged action", overlap.smallest),
         ("effective share of the steps, after weighting", overlap.effective),
