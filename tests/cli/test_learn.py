@@ -151,6 +151,18 @@ def test_a_short_log_is_learned_from_and_blindness_said_once(log, tmp_path, caps
     assert said.err.count("takes actions as chosen uniformly") == 1
     assert "too short to ask" in said.err
     assert "Core intents" in page.read_text()
+    assert "The log is too short to ask" in page.read_text()
+
+
+def test_a_page_draws_no_plot_without_points(say):
+    """Two held-out steps say nothing about frequencies."""
+    episode = {"actions": [0, 1], "observations": [0, 1], "rewards": [0, 1]}
+    Path("log.jsonl").write_text("\n".join([json.dumps(episode)] * 5))
+    words = ["-o", "m.rpsr", "--discount", "0.9", "--estimator", "last-k", "--report", "p.html"]
+    assert say("learn", "log.jsonl", *words)[0] == 0
+    text = Path("p.html").read_text()
+    assert "<svg" not in text
+    assert "is not drawn" in text
 
 
 def test_a_plan_is_chosen_among_models_and_reported(log, tmp_path, capsys):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import LogFormatter, MaxNLocator, NullFormatter
 
 from rpsr.learning.choice import Choice
+from rpsr.learning.enough import GROUPS, Enough
 from rpsr.learning.learn import Learned
 from rpsr.report.page import Block, Figure, Page, Section, Text
 from rpsr.report.prose import plain
@@ -49,12 +48,7 @@ def learning_page(learned: Learned, source: str) -> Page:
                     "filtered on actions and observations alone."
                 ),
                 Table("", ("what", "value"), tuple(judged)),
-                Figure(
-                    plot_calibration(heldout.calibration),
-                    alt="Observed frequency of observations against predicted probability",
-                    caption="On the diagonal, what is predicted with probability p happens with "
-                    "frequency p. Bars are two standard errors.",
-                ),
+                _calibration(heldout.calibration),
             ),
         ),
     ]
@@ -93,8 +87,7 @@ def learning_page(learned: Learned, source: str) -> Page:
         sections.append(Section("Candidates", (Text(words), Table("", columns, rows))))
     if learned.choice is not None:
         sections.append(Section("What to do", _choice(learned.choice)))
-    if learned.psr_enough is not None:
-        sections.append(Section("Is a PSR enough?", _enough(learned.psr_enough)))
+    sections.append(Section("Is a PSR enough?", (_enough(learned.psr_enough),)))
     return Page(
         title=f"A model learned from {source}",
         sections=tuple(sections),
@@ -118,12 +111,29 @@ def _choice(choice: Choice) -> tuple[Block, ...]:
     return text, Table("", choice.COLUMNS, tuple(choice.summary())), figure
 
 
-def _enough(found: Any) -> tuple[Block, ...]:
-    return (
-        Text(
-            f"Verdict: **{found.verdict}**. Of a PSR's state: {found.words}. Its expected rewards "
-            f"would be off by {found.reward_error:.3g} (root mean square)."
-        ),
+def _calibration(bins: np.ndarray) -> Block:
+    if not (bins[:, 2] >= FEWEST).any():
+        return Text(
+            "Whether predictions come true as often as they say is not drawn: held-out episodes "
+            f"are too few for {FEWEST} predictions of about the same probability."
+        )
+    return Figure(
+        plot_calibration(bins),
+        alt="Observed frequency of observations against predicted probability",
+        caption="On the diagonal, what is predicted with probability p happens with frequency p. "
+        "Bars are two standard errors.",
+    )
+
+
+def _enough(found: Enough | None) -> Block:
+    if found is None:
+        return Text(
+            f"The log is too short to ask: that takes {GROUPS} episodes, or stretches of long "
+            "ones, of a few steps each."
+        )
+    return Text(
+        f"Verdict: **{found.verdict}**. Of a PSR's state: {found.words}. Its expected rewards "
+        f"would be off by {found.reward_error:.3g} (root mean square)."
     )
 
 
