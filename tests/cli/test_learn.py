@@ -104,7 +104,7 @@ def test_columns_of_a_table_may_have_names_of_their_own(tmp_path, say):
     parquet.write_table(arrow.table(table.columns, names), "u.parquet")
     words = ["-o", "m.rpsr", "--discount", "0.9", "--estimator", "last-k", "--json"]
     expected = json.loads(say("learn", "t.parquet", *words)[1])
-    columns = ("--columns", "action=what was done,reward=gain")
+    columns = ("--columns", "action=what was done, reward = gain")
     read = json.loads(say("learn", "u.parquet", *words, *columns)[1])
     assert read["heldout"] == expected["heldout"]
     code, _, error = say("learn", "u.parquet", *words, "--columns", "action=act")
@@ -151,6 +151,18 @@ def test_a_short_log_is_learned_from_and_blindness_said_once(log, tmp_path, caps
     assert said.err.count("takes actions as chosen uniformly") == 1
     assert "too short to ask" in said.err
     assert "Core intents" in page.read_text()
+    assert "The log is too short to ask" in page.read_text()
+
+
+def test_a_page_draws_no_plot_without_points(say):
+    """Two held-out steps say nothing about frequencies."""
+    episode = {"actions": [0, 1], "observations": [0, 1], "rewards": [0, 1]}
+    Path("log.jsonl").write_text("\n".join([json.dumps(episode)] * 5))
+    words = ["-o", "m.rpsr", "--discount", "0.9", "--estimator", "last-k", "--report", "p.html"]
+    assert say("learn", "log.jsonl", *words)[0] == 0
+    text = Path("p.html").read_text()
+    assert "<svg" not in text
+    assert "is not drawn" in text
 
 
 def test_a_plan_is_chosen_among_models_and_reported(log, tmp_path, capsys):
@@ -181,9 +193,31 @@ def test_work_that_could_not_be_kept_is_not_begun(log, tmp_path, capsys):
     assert main([*words, "--plan", str(tmp_path / "p.alpha")]) == 1
     assert "native policy file" in capsys.readouterr().err
     for option in ("--plan", "--report"):
-        assert main([*words, option, str(tmp_path / "nowhere" / "file.json")]) == 1
-        assert "no such folder" in capsys.readouterr().err
+        assert main([*words, option, str(tmp_path / "nowhere" / "file.html")]) == 1
+        assert "its folder does not exist" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_no_file_is_written_over_another(log, say):
+    """Neither over what is read, by whatever name, nor over another result."""
+    Path("logs").mkdir()
+    for name in ("data", "logs/log.jsonl"):
+        Path(name).write_bytes(log.read_bytes())
+    words = ["data", "-o", "m.rpsr", "--discount", "0.9", "--estimator", "last-k"]
+    for wrong, said in (
+        (["--plan", "logs/../data"], "logs/../data: is read from already, expected another file"),
+        (["--plan", "./m.rpsr"], "./m.rpsr: is written to already, expected another file"),
+        (["--plan", "logs/log.jsonl"], "logs/log.jsonl: expected another name: a folder"),
+        (["--plan", "p.html", "--report", "p.html"], "p.html: is written to already"),
+        (["--report", "m.rpsr"], "m.rpsr: expected a name ending in .html or .htm"),
+        (["--report", "page.pdf"], "page.pdf: expected a name ending in .html or .htm"),
+    ):
+        code, _, error = say("learn", *words, *wrong)
+        assert code == 1
+        assert error.startswith(f"rpsr: {said}")
+    assert sorted(path.name for path in Path().iterdir()) == ["data", "logs"]
+    assert Path("data").read_bytes() == Path("logs/log.jsonl").read_bytes() == log.read_bytes()
+    assert say("report", "data", "-o", "data")[2].startswith("rpsr: data: is read from already")
 
 
 def test_a_log_that_shows_no_alternatives_is_warned_of(tmp_path, capsys):
@@ -197,6 +231,18 @@ def test_a_log_that_shows_no_alternatives_is_warned_of(tmp_path, capsys):
     assert "some action was never taken" in page.read_text(encoding="utf-8")
     assert main([*words, "--estimator", "spectral", "--rank", "500"]) == 0
     assert "rank 500 was asked for" in capsys.readouterr().err
+
+
+def test_caution_is_told_everywhere(log, say):
+    Path("short.jsonl").write_text("".join(log.read_text().splitlines(keepends=True)[:5]))
+    words = ["short.jsonl", "-o", "m.rpsr", "--discount", "0.9", "--report", "p.html", "--json"]
+    code, out, error = say("learn", *words)
+    assert code == 0
+    caution = json.loads(out)["caution"]
+    said = f"{caution['unknown']} of {caution['pairs']} pairs of a state and an action"
+    assert caution["unknown"] > 0
+    assert said in error
+    assert said in Path("p.html").read_text()
 
 
 def test_discovered_intents_are_printed(log, tmp_path, capsys):

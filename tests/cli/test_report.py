@@ -104,7 +104,7 @@ def test_nothing_is_written_on_ctrl_c(say, monkeypatch):
         (["tiger"], 2, "--output"),
         (["tiger", "-o", "x.html", "--time-limit", "0"], 2, "above 0"),
         (["nothing", "-o", "x.html"], 1, "no such file"),
-        (["tiger", "-o", "none/x.html"], 1, "none/x.html: cannot be written"),
+        (["tiger", "-o", "none/x.html"], 1, "none/x.html: its folder does not exist"),
     ],
 )
 def test_bad_words(say, words, code, message):

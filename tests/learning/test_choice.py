@@ -50,6 +50,8 @@ def test_the_highest_mean_over_models_is_chosen(tiger, log):
     assert all(option.off_policy.low <= option.off_policy.high for option in choice.options)
     with pytest.raises(InputError, match="at least one"):
         choose([])
+    with pytest.raises(InputError, match="models: read LinearModel, expected a list of at least"):
+        choose(choice.solution.model)
 
 
 def test_values_in_models_are_simulated_whether_there_are_one_or_two(tiger, log):

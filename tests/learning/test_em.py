@@ -29,7 +29,8 @@ from rpsr.learning.em_steps import (
     likelihoods,
     maximise,
 )
-from rpsr.logs import Trajectories
+from rpsr.learning.learn import learn
+from rpsr.logs import Trajectories, from_arrays
 from rpsr.planning import UniformPolicy
 
 PLAIN = Prior(0.02)
@@ -458,6 +459,20 @@ def test_what_was_hardly_tried_earns_the_worst():
     expected = known * fitted.means + (1 - known) * worst
     assert cautious(fitted, log, 0.5, 20) == pytest.approx(expected)
     assert cautious(fitted, log, 0.5, 0) == pytest.approx(fitted.means)
+
+
+def test_it_is_counted_how_many_rewards_caution_changes():
+    rng = np.random.default_rng(0)
+    actions, seen = rng.integers(3, size=(5, 6)), rng.integers(2, size=(5, 6))
+    log = from_arrays(actions, seen, 1.0 * (actions == 0))
+    learned = learn("em", log, discount=0.9)
+    chosen = learned.estimator.candidates_[0]
+    changed = learned.estimator.pomdp_.R != chosen.cautious.R
+    assert chosen.unknown == changed.sum() > 0
+    assert chosen.pairs == changed.size
+    assert learned.document()["caution"] == {"unknown": chosen.unknown, "pairs": chosen.pairs}
+    assert f"{chosen.unknown} of {chosen.pairs} pairs" in learned.caution
+    assert learn("last-k", log, discount=0.9).document()["caution"] is None
 
 
 def test_a_log_without_rewards_or_episodes_is_refused():

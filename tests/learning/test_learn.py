@@ -50,6 +50,7 @@ def test_streams_and_logs_in_memory_say_the_same(name):
     whole, cut = (
         learn(name, log, discount=0.95, rank=rank).document() for log in (LOG, chunks(LOG, 4))
     )
+    assert cut["overlap"].pop("never") == whole["overlap"].pop("never") == ()
     for key in ("heldout", "overlap"):  # sums of floats
         assert cut[key] == pytest.approx(whole[key], rel=1e-9)
     for key in set(whole) - {"heldout", "overlap", "negative_mass", "seconds"}:
@@ -92,6 +93,15 @@ def test_overlap_is_that_of_its_definition():
     assert counted.effective == pytest.approx(found.effective, abs=0.03)
     never = replace(log, actions=0 * actions, propensities=None)
     assert Survey.of([never]).overlap.unseen == 1.0
+    assert found.never == ()
+    assert Survey.of([never]).overlap.never == ("rarely",)
+
+
+def test_an_action_that_is_never_taken_is_named_however_short_the_log():
+    log = from_arrays(*([[0, seven, 0, 0, seven]] * 20 for seven in (7, 1, 1)))
+    for overlap in (SpectralRPSR(rank=1).fit(log).overlap_, Survey.of([log.select([0])]).overlap):
+        assert overlap.never == tuple("123456")
+        assert "ever takes 1, 2, 3, 4 and 2 more:" in overlap.warning
 
 
 @given(
@@ -148,6 +158,17 @@ def test_rewards_out_of_a_floats_reach_are_refused(name, unit, said):
         learn(name, log, discount=0.9)
 
 
+def test_a_reward_out_of_reach_is_named_by_its_place_whatever_the_chunks():
+    rewards = LOG.rewards.copy()
+    rewards[47 * 15 + 3] = -1e200
+    log = replace(LOG, rewards=rewards)
+    model = rpsr.load_pomdp("loadunload").belief_model()
+    for logs in (log, chunks(log, 4)):
+        for judge in (SpectralRPSR().fit, lambda logs: diagnose(model, logs)):
+            with pytest.raises(InputError, match=r"^episode 47, step 3: rewards: read -1e\+200"):
+                judge(logs)
+
+
 def test_so_are_they_by_all_that_judges_with_them():
     huge = replace(LOG, rewards=LOG.rewards * 1e200)
     model = rpsr.load_pomdp("loadunload").belief_model()
@@ -161,9 +182,27 @@ def test_so_are_they_by_all_that_judges_with_them():
             judge()
 
 
+@pytest.mark.parametrize("discount", [None, 1, 1 - 1e-15])
+def test_a_discount_that_no_plan_can_have_is_refused_before_learning(discount):
+    steps = []
+    with pytest.raises(InputError, match=r"discount: read .*, expected one below 1 to plan with"):
+        learn("spectral", LOG, discount=discount, plan=True, progress=steps.append)
+    assert steps == []
+
+
+@pytest.mark.parametrize("name", [name for name in ESTIMATOR_NAMES if streams(name)])
+def test_ends_that_an_estimator_does_not_model_are_counted(name):
+    log = replace(LOG, terminated=np.arange(60) % 5 == 0)
+    with pytest.warns(UserWarning, match="the task ended in 12 of 60 episodes") as said:
+        learn(name, chunks(log, 2), discount=0.9, rank=2)
+    assert len(said) == 1
+    learn("last-k", log, discount=0.9, rank=1)  # says nothing
+
+
 def test_what_cannot_be_judged_is_refused():
-    with pytest.raises(InputError, match="read 4 episodes, expected at least 5"):
-        learn("last-k", LOG.select(np.arange(4)), discount=0.9)
+    for episodes, said in ((4, "4 episodes"), (1, "1 episode")):
+        with pytest.raises(InputError, match=f"read {said}, expected at least 5"):
+            learn("last-k", LOG.select(np.arange(episodes)), discount=0.9)
     with pytest.raises(InputError, match="no rewards"):
         learn("em", replace(LOG, rewards=None), discount=0.9)
     with pytest.raises(InputError, match="no propensities"):

@@ -59,6 +59,26 @@ def test_a_parameter_out_of_range_is_named(kind, name, value):
     assert not hasattr(estimator, "model_")
 
 
+@pytest.mark.parametrize("kind", ESTIMATORS)
+@pytest.mark.parametrize("wrong", ["log.jsonl", np.zeros((3, 2)), None, 3, [LOG, "log.jsonl"]])
+def test_what_is_no_log_is_named(kind, wrong):
+    read = "str" if isinstance(wrong, list) else type(wrong).__name__
+    expected = "expected Trajectories or a stream of them; read_logs reads files"
+    with pytest.raises(InputError, match=f"^read a {read}, {expected}$"):
+        kind().fit(wrong)
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_what_is_not_fitted_says_so(kind):
+    """And is not there, as far as Python is concerned."""
+    for ask in (lambda: kind().judge(LOG), lambda: kind().models(), lambda: kind().rank_):
+        with pytest.raises(InputError, match=f"^{kind.__name__} is not fitted: .* is there after"):
+            ask()
+    assert not hasattr(kind(), "model_")
+    with pytest.raises(AttributeError, match="has no attribute 'magic_'"):
+        kind().magic_  # noqa: B018  # asking is the test
+
+
 @pytest.mark.parametrize(
     "estimator",
     [

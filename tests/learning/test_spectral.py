@@ -288,6 +288,12 @@ def test_discovery_reads_like_the_domain():
 # ---- is a PSR enough?
 
 
+def test_a_sample_without_episodes_chooses_no_intent():
+    """Of one episode, about one sample in e has none."""
+    found = DiscoveredRPSR(rank=1, repeats=40).fit(LOG.select([0]))
+    assert 0.3 < found.stability_[0] < 0.9
+
+
 def test_enough_says_what_the_paper_says():
     """Load/unload's PSR is not accurate; tiger's is, which takes more data to be sure of."""
     answer = psr_enough(LOG, repeats=20)

@@ -126,7 +126,10 @@ def test_gzip(tmp_path):
         ({"rewards": [0, "1"]}, "episode 1, step 1: rewards: read '1', expected a finite number"),
         ({"rewards": [float("nan"), 0]}, "step 0: rewards: read nan"),
         ({"propensities": [0, 1]}, "step 0: propensities: read 0, expected a probability above 0"),
-        ({"propensities": [1, 1.5]}, "step 1: propensities: read 1.5"),
+        (
+            {"propensities": [1, 1.5]},
+            "propensities: read 1.5, expected a probability above 0, at most 1",
+        ),
         ({"propensities": None}, "read no propensities; the first episode has them"),
         ({"propensities": [None, 1]}, "read None, expected a probability above 0"),
         ({"rewards": None}, "episode 1: read no rewards; the first episode has them"),
@@ -154,6 +157,9 @@ def test_a_name_that_does_not_exist(tmp_path):
 def test_lines_that_are_no_episodes(tmp_path):
     (tmp_path / "d.jsonl").write_text("{]\n")
     with pytest.raises(InputError, match=r"d\.jsonl:1:2: not JSON: .*; expected one episode a"):
+        read_logs(tmp_path / "d.jsonl")
+    (tmp_path / "d.jsonl").write_bytes('{"actions": ["größer"]}'.encode("latin-1"))
+    with pytest.raises(InputError, match=r"d\.jsonl:1: not UTF-8"):
         read_logs(tmp_path / "d.jsonl")
     (tmp_path / "d.jsonl").write_text("[1]\n")
     with pytest.raises(InputError, match=r"d\.jsonl:1: read \[1\], expected an object"):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from rpsr.errors import InputError
-from rpsr.logs import Trajectories
+from rpsr.logs import Trajectories, from_arrays
 
 
 def make(**changes):
@@ -24,6 +24,9 @@ def test_sizes_and_ends():
     assert log.lengths.tolist() == [3, 2]
     assert log.truncated.tolist() == [False, True]
     assert repr(log) == "<2 episodes, 5 steps, with rewards>"
+    assert repr(from_arrays([[0]], [[0]])) == "<1 episode, 1 step>"
+    with pytest.raises(InputError, match=r"read 1\.5, expected a probability above 0, at most 1"):
+        from_arrays([[0]], [[0]], propensities=[[1.5]])
 
 
 def test_selecting_repeats_and_reorders_episodes():

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tests.models.builders import pomdps, rotated
 
 from rpsr.domains import build
-from rpsr.models import DenseOperators, Unknown
+from rpsr.models import POMDP, DenseOperators, Unknown
+from rpsr.planning import planner_by_name, solve
 from rpsr.planning.controllers import FiniteStateController
 from rpsr.planning.points import (
     Followers,
@@ -114,6 +115,17 @@ def test_first_plans_are_blind_policies_or_the_worst_reward_for_ever():
     worst = first_plans(broken, model.start[None])
     promised = Promises.at(broken, model.start[None])
     assert worst.vectors.tolist() == [[promised.least] * 2]
+
+
+@pytest.mark.parametrize("planner", ["pbvi", "perseus", "q-learning"])
+def test_what_the_start_earns_is_not_promised_for_ever(planner):
+    """A task that earns 1 a step and ends with probability 1/2, told by an observation."""
+    moves = [[0.5, 0.5], [0, 1]]
+    model = POMDP.from_arrays(
+        [moves, moves], [np.eye(2)] * 2, [[1, 1], [0, 0]], [1, 0], 0.9
+    ).belief_model()
+    found = solve(replace(model, domain=Unknown()), planner_by_name(planner))
+    assert found.value == pytest.approx(1 / (1 - 0.9 / 2), abs=0.02)
 
 
 def test_promises_that_rewards_cannot_keep_are_seen():

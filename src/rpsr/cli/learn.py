@@ -9,13 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter, validators
 
 from rpsr.cli.options import Json
-from rpsr.cli.output import note, print_facts, print_json, print_table, wrote
+from rpsr.cli.output import (
+    check_targets,
+    note,
+    print_facts,
+    print_json,
+    print_table,
+    wrote,
+)
 from rpsr.cli.progress import spinning_progress
 
 if TYPE_CHECKING:
     from rpsr.learning.learn import Learned
 
 NATIVE = ".rpsr"
+PAGES = (".html", ".htm")
 
 
 def _rank(_type: Any, tokens: Any) -> int | Literal["auto"]:
@@ -38,9 +46,11 @@ def _columns(_type: Any, tokens: Any) -> dict[str, str]:
     roles = tuple(vars(Columns()))
     columns: dict[str, str] = {}
     for pair in tokens[0].value.split(","):
-        role, equals, name = pair.partition("=")
+        role, equals, name = map(str.strip, pair.partition("="))
         if role not in roles or not (equals and name):
-            raise ValueError(f"read {pair!r}, expected ROLE=NAME, a role of {', '.join(roles)}")
+            raise ValueError(
+                f"read {pair.strip()!r}, expected ROLE=NAME, a role of {', '.join(roles)}"
+            )
         if role in columns:
             raise ValueError(f"read {role} twice")
         columns[role] = name
@@ -123,6 +133,8 @@ def learn(
     from rpsr.errors import InputError
     from rpsr.learning.learn import learn as fit
     from rpsr.logs import Columns, Trajectories, open_logs
+    from rpsr.logs.stream import LOG_SUFFIXES
+    from rpsr.logs.trajectories import count_of
     from rpsr.models.store import save_native
     from rpsr.planning import save_solution
 
@@ -133,9 +145,12 @@ def learn(
     if plan is not None and plan.endswith((".alpha", ".pg")):
         expected = "expected another name: only a native policy file carries a learned filter"
         raise InputError(expected, place=plan)
-    for target in (output, plan, report):  # found out now, rather than after the work
-        if target is not None and not Path(target).absolute().parent.is_dir():
-            raise InputError("there is no such folder", place=str(Path(target).parent))
+    if plan is not None and plan.lower().endswith(LOG_SUFFIXES):
+        expected = "expected another name: a folder with it would be read as if it were a log"
+        raise InputError(expected, place=plan)
+    if report is not None and report.suffix.lower() not in PAGES:
+        raise InputError(f"expected a name ending in {' or '.join(PAGES)}", place=str(report))
+    check_targets(output, plan, report, sources=logs)
     if policy is not None and estimator in ("em", "last-k"):
         note(
             f"{estimator} need not know how actions were chosen: --policy {policy} only changes "
@@ -172,12 +187,13 @@ def learn(
         from rpsr.report.page import write_page
 
         write_page(learning_page(learned, ", ".join(logs)), report)
-    if learned.overlap.warning:
-        note(learned.overlap.warning)
+    for line in filter(None, (learned.overlap.warning, learned.caution)):
+        note(line)
     if rank != "auto" and estimator not in ("em", "last-k") and learned.estimator.rank_ < rank:
         note(f"rank {rank} was asked for; all that the log supports is {learned.estimator.rank_}")
     if learned.heldout.resets:
-        note(f"the filter lost its way {learned.heldout.resets} times on held-out episodes")
+        times = count_of(learned.heldout.resets, "time")
+        note(f"the filter lost its way {times} on held-out episodes")
     if json:
         print_json(
             "learn", logs, learned.document() | {"seed": seed, "output": output, "plan": plan}
@@ -188,10 +204,12 @@ def learn(
 
 
 def _show(learned: Learned) -> None:
+    from rpsr.logs.trajectories import count_of
+
     document, heldout = learned.document(), learned.heldout
     facts: list[tuple[str, Any]] = [
         ("estimator", learned.name),
-        ("log", f"{learned.episodes} episodes, {learned.steps} steps"),
+        ("log", f"{count_of(learned.episodes, 'episode')}, {count_of(learned.steps, 'step')}"),
         *_sizes(learned),
         ("held out", f"log-likelihood {heldout.loglik:.4g} an observation"),
     ]

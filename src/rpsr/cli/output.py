@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rpsr._version import __version__
+from rpsr.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -81,6 +82,24 @@ def print_lines(lines: Iterable[str]) -> None:
 def note(text: str) -> None:
     """A line for people on standard error."""
     print(f"rpsr: {text}", file=sys.stderr)
+
+
+def check_targets(*targets: str | Path | None, sources: Iterable[str | Path] = ()) -> None:
+    """Refuse files that could not be written, before the work: no folder, or a file lost by it.
+
+    sources: what is read, where it is a file, and must not be written over. None and standard
+    output are left out.
+    """
+    taken = {Path(source).resolve(): "read from" for source in sources if Path(source).exists()}
+    for target in targets:
+        if target is None or str(target) == "-":
+            continue
+        path = Path(target).resolve()
+        if not path.parent.is_dir():
+            raise InputError("its folder does not exist", place=str(target))
+        if path in taken:
+            raise InputError(f"is {taken[path]} already, expected another file", place=str(target))
+        taken[path] = "written to"
 
 
 def wrote(*targets: str | Path | None) -> None:

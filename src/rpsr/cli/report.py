@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from rpsr.cli.options import Discount, Normalize, Output, Source
-from rpsr.cli.output import note, wrote
+from rpsr.cli.output import check_targets, note, wrote
 from rpsr.cli.progress import counted_progress
 
 LIMIT_REACHED = 3
@@ -38,13 +37,11 @@ def report(
     time limit, and the page says where.
     """
     from rpsr.cli.info import builtin_facts
-    from rpsr.errors import InputError
     from rpsr.report.model_page import STAGES, model_page
     from rpsr.report.page import write_page
     from rpsr.sources import load_pomdp
 
-    if output != "-" and not Path(output).parent.is_dir():  # said before the work, not after
-        raise InputError("cannot be written: its folder does not exist", place=output)
+    check_targets(output, sources=[source])
     pomdp = load_pomdp(source, normalize=normalize, discount=discount)
     for warning in pomdp.warnings:
         note(f"{source}: {warning}")

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -27,6 +27,10 @@ FEW = 20  # episodes that say enough about how they start
 HELD_OUT = 5  # every fifth episode, or the last fifth of a long one
 
 
+class NotFitted(InputError, AttributeError):
+    """A fitted attribute was asked for before `fit`; to `hasattr` it is not there."""
+
+
 class Estimator(ABC):
     """A dataclass of keyword parameters; those not given to `__init__` are set by `fit`.
 
@@ -41,6 +45,13 @@ class Estimator(ABC):
     @abstractmethod
     def fit(self, trajectories: Logs) -> Self:
         """Learn from a log, in memory or as a stream."""
+
+    if not TYPE_CHECKING:  # to a type checker, fitted attributes are always there
+
+        def __getattr__(self, name: str) -> Any:
+            if name in {field.name for field in fields(self)}:
+                raise NotFitted(f"{type(self).__name__} is not fitted: {name} is there after fit")
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def check(self) -> None:
         """Refuse a parameter that is out of range, by its name."""
@@ -72,7 +83,7 @@ class Estimator(ABC):
 
 def in_memory(logs: Logs) -> Trajectories:
     """A log as a whole; a stream is read once."""
-    return logs if isinstance(logs, Trajectories) else join(logs)
+    return logs if isinstance(logs, Trajectories) else join(chunks_of(logs))
 
 
 def as_episodes(logs: Logs) -> Trajectories:
@@ -83,7 +94,7 @@ def as_episodes(logs: Logs) -> Trajectories:
     """
     log = in_memory(logs)
     if log.rewards is not None and log.steps:
-        check_rewards(log.rewards)
+        check_rewards(log)
         check_range(float(log.rewards.min()), float(log.rewards.max()))
     few = log.episodes < FEW and (log.lengths > LONG).any()
     return _stretches(log) if few else log

@@ -126,8 +126,9 @@ def choose(
     trials of plans in models, from which all values in models come, also where there is only one.
     logs: for estimates off policy (the first `SPEAKING_STEPS` steps); None leaves them out.
     """
-    if not models:
-        raise InputError("models: expected at least one to plan in")
+    if isinstance(models, LinearModel) or not models:
+        read = type(models).__name__ if isinstance(models, LinearModel) else "none"
+        raise InputError(f"models: read {read}, expected a list of at least one to plan in")
     FROM_1.check("episodes", episodes)
     FROM_1.check("steps", steps)
     log = None if logs is None else beginning(logs, SPEAKING_STEPS)

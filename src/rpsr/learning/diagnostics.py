@@ -51,7 +51,7 @@ def diagnose(model: LinearModel, logs: Logs) -> Diagnosis:
 def judged(said: Iterable[tuple[Filtered, Trajectories]]) -> Diagnosis:
     """The judgement of a log, in chunks, on what a model said of each of its steps."""
     chance = squares = negative = 0.0
-    resets = steps = 0
+    resets = steps = episodes = 0
     rewarded, spread = True, Spread()
     bins = np.zeros((BINS, 3))
     for told, log in said:
@@ -63,9 +63,10 @@ def judged(said: Iterable[tuple[Filtered, Trajectories]]) -> Diagnosis:
         if log.rewards is None:
             rewarded = False
         else:
-            check_rewards(log.rewards)
+            check_rewards(log, episodes)
             squares += float(((log.rewards - told.rewards) ** 2).sum())
             spread.add(log.rewards)
+        episodes += log.episodes
     if steps == 0:
         raise InputError("the log has no steps to judge a model by")
     some = bins[:, 2] > 0

@@ -118,8 +118,8 @@ class DiscoveredRPSR(Estimator):
         for repeat in range(self.repeats):
             if self.progress is not None:
                 self.progress(f"bootstrap sample {repeat + 1} of {self.repeats}")
-            sample = hankel(Moments.of(Resampled(trajectories, self.seed + repeat), data.plan))
-            again = self._choose(sample).intents
+            sample = Moments.of(Resampled(trajectories, self.seed + repeat), data.plan)
+            again = self._choose(hankel(sample)).intents if sample.windows else ()
             votes += [intent in again for intent in chosen]
         self.stability_ = tuple((votes / max(self.repeats, 1)).tolist())
         return self

@@ -32,7 +32,7 @@ from rpsr.learning.diagnostics import Diagnosis, diagnose
 from rpsr.learning.em_bins import binned, unbinned
 from rpsr.learning.em_candidates import Candidate, Found, chosen, difference, distinct
 from rpsr.learning.em_merge import descend
-from rpsr.learning.em_models import as_pomdp, as_rpsr
+from rpsr.learning.em_models import as_pomdp, as_rpsr, known
 from rpsr.learning.em_split import best_split
 from rpsr.learning.em_starts import (
     random_start,
@@ -61,7 +61,7 @@ from rpsr.learning.parameters import (
     one_of,
     several,
 )
-from rpsr.logs.trajectories import Trajectories
+from rpsr.logs.trajectories import Trajectories, count_of
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 
@@ -136,7 +136,9 @@ class EMRPSR(Estimator):
         log = Encoded.of(trajectories, self.rewards)
         episodes = trajectories.episodes
         if episodes < 2 or trajectories.steps == 0:
-            raise InputError(f"read {episodes} episodes, expected at least 2, with steps")
+            raise InputError(
+                f"read {count_of(episodes, 'episode')}, expected at least 2, with steps"
+            )
         rng = np.random.default_rng(self.seed)
         order = rng.permutation(episodes)
         kept_out = min(episodes - 1, max(2, round(self.holdout * episodes)))
@@ -175,8 +177,9 @@ class EMRPSR(Estimator):
         self, fitted: FittedPOMDP, before: Found, best: Found, trajectories: Trajectories
     ) -> Candidate:
         cautious = as_pomdp(fitted, trajectories, self.discount, self.enough)
+        unknown = int((known(fitted, self.enough) < 1).sum())
         behind, stderr = difference(best.scores, before.scores)
-        return Candidate(fitted, cautious, fitted.size, before.mean, behind, stderr)
+        return Candidate(fitted, cautious, unknown, fitted.size, before.mean, behind, stderr)
 
     def _starts(
         self, probe: Encoded, training: Encoded, rng: np.random.Generator

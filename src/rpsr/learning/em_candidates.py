@@ -35,18 +35,25 @@ class Found:
 class Candidate:
     """One fitted POMDP and what held-out episodes said of it before it saw them.
 
-    cautious: the POMDP to plan on, with low rewards for what the log hardly shows. states: how many
-    there are, the end left out. loglik: held-out log-likelihood of observations and rewards, per
+    cautious: the POMDP to plan on, with low rewards for what the log hardly shows; unknown: how
+    many pairs of a state and an action that is. states: how many there are, the end left out.
+    loglik: held-out log-likelihood of observations and rewards, per
     episode, continuous rewards in bins; behind: by how much that is below the best, and stderr how
     sure that is.
     """
 
     fitted: FittedPOMDP
     cautious: POMDP
+    unknown: int
     states: int
     loglik: float
     behind: float
     stderr: float
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs of a state and an action there are."""
+        return self.states * len(self.cautious.actions)
 
 
 def difference(best: Floats, scores: Floats) -> tuple[float, float]:

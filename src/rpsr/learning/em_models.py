@@ -46,14 +46,26 @@ def as_pomdp(
     )
 
 
-def cautious(
-    parameters: FittedPOMDP, trajectories: Trajectories, discount: float | None, enough: float
-) -> Floats:
-    """Expected rewards (A, S), mixed with the worst where an action is not known in a state.
+def known(parameters: FittedPOMDP, enough: float) -> Floats:
+    """How well each action is known in each state, from 0 to 1, (A, S).
 
     It is known if it was taken there `enough` times, or `SELDOM` as often as the action taken most,
     but at least `FEWEST` times: of actions that are all as rare, none is the one to avoid, while
     one that was tried by chance among others that are known well would be chosen for its luck.
+    """
+    if enough == 0:
+        return np.ones_like(parameters.visits)
+    asked = np.maximum(SELDOM * parameters.visits.max(axis=0), FEWEST)
+    found = np.minimum(parameters.visits / np.minimum(asked, enough), 1.0)
+    if parameters.end >= 0:
+        found[:, parameters.end] = 1.0
+    return found
+
+
+def cautious(
+    parameters: FittedPOMDP, trajectories: Trajectories, discount: float | None, enough: float
+) -> Floats:
+    """Expected rewards (A, S), mixed with the worst where an action is not `known` in a state.
 
     The worst is the lowest reward now and then, instead of the highest for ever, again the lowest:
     below what any policy can lose by doing something else.
@@ -64,13 +76,8 @@ def cautious(
         low, high = min(low, 0.0), max(high, 0.0)  # what the end earns
     beta = 1.0 if discount is None else discount
     later = beta / (1 - beta) if beta < 1 else float(np.diff(trajectories.offsets).max())
-    if enough == 0:
-        return parameters.means
-    asked = np.maximum(SELDOM * parameters.visits.max(axis=0), FEWEST)
-    known = np.minimum(parameters.visits / np.minimum(asked, enough), 1.0)
-    if parameters.end >= 0:
-        known[:, parameters.end] = 1.0
-    return known * parameters.means + (1 - known) * (low - later * (high - low))
+    share = known(parameters, enough)
+    return share * parameters.means + (1 - share) * (low - later * (high - low))
 
 
 def as_rpsr(pomdp: POMDP, provenance: dict[str, Any]) -> LinearModel:

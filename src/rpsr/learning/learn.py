@@ -19,7 +19,9 @@ from rpsr.learning.enough import GROUPS, Enough, TooShort, psr_enough
 from rpsr.learning.learned import Logs, check_repeatable, chunks_of
 from rpsr.learning.moments_plan import Survey
 from rpsr.learning.propensities import NO_PROPENSITIES, Overlap
+from rpsr.logs.trajectories import count_of
 from rpsr.models.linear import LinearModel
+from rpsr.planning.finite import NEAR_ONE
 
 # Where each estimator lives, what it calls the rank, and whether it can do with a stream.
 _ESTIMATORS = {
@@ -53,10 +55,24 @@ class Learned:
     choice: Choice | None
     seconds: float
 
+    @property
+    def caution(self) -> str:
+        """Where the model to plan on is not what was fitted, in a line; empty where it is."""
+        for chosen in getattr(self.estimator, "candidates_", ())[:1]:
+            if chosen.unknown:
+                were = "was" if chosen.unknown == 1 else "were"
+                return (
+                    f"{chosen.unknown} of {chosen.pairs} pairs of a state and an action {were} "
+                    "hardly tried: there the model to plan on expects a penalty, which may lie far "
+                    "below all rewards of the log"
+                )
+        return ""
+
     def document(self) -> dict[str, Any]:
         """All of it, plain JSON values; None where an estimator has no such thing."""
         found = self.estimator
         core = getattr(found, "core_", None)
+        candidates = getattr(found, "candidates_", ())
         return {
             "estimator": self.name,
             "episodes": self.episodes,
@@ -79,8 +95,11 @@ class Learned:
             "resets": self.heldout.resets,
             "candidates": [
                 {"states": each.states, "loglik": each.loglik, "behind": each.behind}
-                for each in getattr(found, "candidates_", ())
+                for each in candidates
             ],
+            "caution": {"unknown": candidates[0].unknown, "pairs": candidates[0].pairs}
+            if candidates
+            else None,
             "choice": None
             if self.choice is None
             else {"rule": self.choice.rule, "options": self.choice.rows()},
@@ -147,6 +166,8 @@ def learn(
     choose one plan by its value in all of them. The other options are as in `estimator_by_name`.
     """
     began = time.perf_counter()
+    if plan and (discount is None or discount > 1 - NEAR_ONE):
+        raise InputError(f"discount: read {discount}, expected one below 1 to plan with")
     if not streams(name):
         logs = in_memory(logs)
     check_repeatable(logs)
@@ -159,7 +180,7 @@ def learn(
     if policy == "logged" and not survey.has_propensities:
         raise InputError(NO_PROPENSITIES)
     if sum(part.steps for part in unseen) == 0:
-        read = f"read {survey.episodes} episodes"
+        read = f"read {count_of(survey.episodes, 'episode')}"
         raise InputError(f"{read}, expected at least {HELD_OUT}: one in {HELD_OUT} is held out")
 
     def recipe(prefix: str) -> Estimator:

@@ -108,5 +108,14 @@ def check_repeatable(logs: Logs) -> None:
 
 
 def chunks_of(logs: Logs) -> Iterable[Trajectories]:
-    """A log in memory as one chunk; a stream as it is."""
-    return [logs] if isinstance(logs, Trajectories) else logs
+    """A log in memory as one chunk; a stream as it is. What is neither is refused."""
+    if isinstance(logs, Trajectories):
+        return [logs]
+    given: Any = logs  # whatever its annotation says
+    stream = isinstance(given, Iterable) and not isinstance(given, str | bytes | np.ndarray)
+    parts: Iterable[Any] = given if isinstance(given, list | tuple) else ()
+    for each in parts if stream else [given]:
+        if not isinstance(each, Trajectories):
+            expected = "expected Trajectories or a stream of them; read_logs reads files"
+            raise InputError(f"read a {type(each).__name__}, {expected}")
+    return logs

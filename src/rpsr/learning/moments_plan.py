@@ -24,6 +24,7 @@ from rpsr.learning.propensities import (
     Weights,
     propensities,
     shrunk_policy,
+    unseen_share,
 )
 from rpsr.logs import Trajectories
 
@@ -51,6 +52,7 @@ class Survey:
         self.has_rewards = True
         self.has_propensities = True
         self.episodes = 0
+        self.ended = 0  # of them, by the end of the task
         self._logged = Weights()
 
     @staticmethod
@@ -73,7 +75,7 @@ class Survey:
         if log.rewards is None:
             self.has_rewards = False
         else:
-            check_rewards(log.rewards)
+            check_rewards(log, self.episodes)
             low, high = self.rewards
             if log.terminated.any():  # after the end of a task nothing is earned
                 low, high = min(low, 0.0), max(high, 0.0)
@@ -84,6 +86,7 @@ class Survey:
         else:
             self._logged.add(log.propensities, n_actions)
         self.episodes += log.episodes
+        self.ended += int(log.terminated.sum())
 
     @property
     def steps(self) -> int:
@@ -104,7 +107,11 @@ class Survey:
         weights = (
             self._logged if self.has_propensities else Weights.counted(self.tables, self.policy)
         )
-        return Overlap.of(weights, self.follows)
+        taken = self.tables[0].sum(axis=0)
+        never = tuple(
+            name for name, times in zip(self.action_names, taken, strict=True) if not times
+        )
+        return Overlap(weights.smallest, weights.effective, unseen_share(self.follows), never)
 
     @property
     def follows(self) -> Ints:

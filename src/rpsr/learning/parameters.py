@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rpsr.errors import InputError
-from rpsr.io.records import Floats
+from rpsr.logs.trajectories import Trajectories
 
 HUGE, TINY = 1e100, 1e-100  # squares of rewards, added up and discounted, must be numbers
 
@@ -78,10 +78,15 @@ _REWARD = number(f"from -1e100 to 1e100 {_RESCALE}", lambda x: abs(x) <= HUGE)
 _RANGE = number(f"from 1e-100, or 0 {_RESCALE}", lambda x: not 0 < x < TINY)
 
 
-def check_rewards(rewards: Floats) -> None:
-    """Refuse rewards (L,) so large that sums of their squares are no numbers any more."""
-    if len(rewards):
-        _REWARD.check("rewards", float(rewards[np.abs(rewards).argmax()]))
+def check_rewards(log: Trajectories, first: int = 0) -> None:
+    """Refuse rewards so large that sums of their squares are no numbers any more.
+
+    first: the number of the log's first episode, where it is a chunk.
+    """
+    if log.rewards is not None and log.steps:
+        at = int(np.abs(log.rewards).argmax())
+        episode, step = log.place(at)
+        _REWARD.check(f"episode {first + episode}, step {step}: rewards", float(log.rewards[at]))
 
 
 def check_range(low: float, high: float) -> None:

@@ -23,6 +23,7 @@ from rpsr.logs import Trajectories
 SHRINKAGE = 8.0  # how many counts the shorter context is worth
 NO_PROPENSITIES = "the log has no propensities: policy logged needs them, estimated does not"
 MISSING = 0.05  # the share of contexts with an action never taken from which on to warn
+SOME = 4  # names in a sentence
 COMMON = 10  # a context is common if it came so many times for every action
 
 
@@ -32,28 +33,30 @@ class Overlap:
 
     smallest: the smallest propensity. effective: the effective number of actions over their number,
     1 where all weigh the same; a window of k actions has about the k-th power of it. unseen: the
-    share of common contexts (the last pair) after which some action was never taken.
+    share of common contexts (the last pair) after which some action was never taken. never: the
+    actions that were taken nowhere, by name.
     """
 
     smallest: float
     effective: float
     unseen: float
+    never: tuple[str, ...]
 
     @property
     def warning(self) -> str:
-        """What is missing in the log, in a sentence; empty where nothing much is."""
+        """What is missing in the log, in a line; empty where nothing much is."""
+        if self.never:
+            more = f" and {len(self.never) - SOME} more" if len(self.never) > SOME else ""
+            return (
+                f"no episode ever takes {', '.join(self.never[:SOME])}{more}: nothing is known of "
+                "such an action, and a plan that takes it is a guess"
+            )
         if self.unseen < MISSING:
             return ""
         return (
-            f"After {self.unseen:.0%} of the common contexts some action was never taken: nothing "
-            "is known of it there, and a plan that takes it is a guess."
+            f"after {self.unseen:.0%} of the common contexts some action was never taken: nothing "
+            "is known of it there, and a plan that takes it is a guess"
         )
-
-    @staticmethod
-    def of(weights: Weights, follows: Ints) -> Overlap:
-        """From the weights of all steps and counts (A * O, A) of each action after each pair."""
-        effective = weights.total**2 / (weights.squares * weights.steps) if weights.steps else 0.0
-        return Overlap(weights.smallest, effective, unseen_share(follows))
 
 
 @dataclass
@@ -64,6 +67,11 @@ class Weights:
     total: float = 0.0
     squares: float = 0.0
     steps: int = 0
+
+    @property
+    def effective(self) -> float:
+        """The effective number of steps over their number, 0 where there are none."""
+        return self.total**2 / (self.squares * self.steps) if self.steps else 0.0
 
     def add(self, chances: Floats, n_actions: int, counts: Ints | None = None) -> None:
         """Take in propensities, (n,), each as often as `counts` (n,) says, or once."""

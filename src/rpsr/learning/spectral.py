@@ -20,6 +20,7 @@ from rpsr.learning.rank import BEYOND, LARGEST_RANK, Trial, choose_rank, noise_l
 from rpsr.learning.spectral_fit import scales, singular_values, spectral_parameters
 from rpsr.learning.weighted import weighted_parameters
 from rpsr.logs import Trajectories
+from rpsr.logs.trajectories import count_of
 from rpsr.models import LinearModel
 
 Weighting = Literal["plain", "scaled", "variance"]
@@ -118,6 +119,9 @@ class SpectralRPSR(Estimator):
     def _plan(self, survey: Survey) -> WindowPlan:
         if self.policy == "blind":
             warnings.warn(BLIND, stacklevel=3)
+        if survey.ended:
+            ended = f"the task ended in {survey.ended} of {count_of(survey.episodes, 'episode')}"
+            warnings.warn(f"{ended}{ENDLESS}", stacklevel=3)
         return WindowPlan.of(
             survey,
             tests=self.tests,
@@ -192,4 +196,8 @@ class SpectralPSR(SpectralRPSR):
 BLIND = (
     "policy blind takes actions as chosen uniformly, whatever came before; if they were not, the "
     "model is wrong and more data does not cure it: log propensities, or let them be estimated"
+)
+ENDLESS = (
+    ": a spectral model knows of an end only as far as observations tell, and values are else as "
+    "if the task went on; em learns ends"
 )

@@ -192,7 +192,7 @@ def _join(held: list[Episode], actions: Alphabet, observations: Alphabet) -> Tra
 
 _EXPECTED = {
     "rewards": "a finite number",
-    "propensities": "a probability above 0",
+    "propensities": "a probability above 0, at most 1",
     "states": "the index of a state",
 }
 

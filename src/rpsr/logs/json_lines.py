@@ -60,7 +60,9 @@ def _episode(text: bytes, place: str, line: int, number: int) -> Episode:
             line=line,
             column=error.colno,
         ) from None
-    except (ValueError, RecursionError):  # bytes that are no text, numbers of thousands of digits
+    except UnicodeDecodeError:
+        raise InputError("not UTF-8: expected text in JSON", place=place, line=line) from None
+    except (ValueError, RecursionError):  # numbers of thousands of digits, thousands of brackets
         raise InputError("not JSON: expected one episode a line", place=place, line=line) from None
     if not isinstance(read, dict):
         raise InputError(f"read {_short(read)}, expected an object", place=place, line=line)

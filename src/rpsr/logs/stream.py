@@ -19,6 +19,7 @@ from rpsr.logs.json_lines import JSON_SUFFIXES, json_episodes
 from rpsr.logs.parquet import PARQUET_SUFFIXES, parquet_episodes
 from rpsr.logs.trajectories import Trajectories
 
+LOG_SUFFIXES = (*JSON_SUFFIXES, *PARQUET_SUFFIXES)
 CHUNK = 2**18  # steps
 SOME = 3  # names of files in a sentence
 Paths = str | Path | Sequence[str | Path]
@@ -103,13 +104,14 @@ def _files(path: Path) -> list[Path]:
         raise InputError("there is no such file or folder", place=str(path))
     if not path.is_dir():
         return [path]
-    suffixes = (*JSON_SUFFIXES, *PARQUET_SUFFIXES)
     found = sorted(file for file in path.iterdir() if not file.name.startswith("."))
-    files = [file for file in found if file.name.lower().endswith(suffixes) and not file.is_dir()]
+    files = [
+        file for file in found if file.name.lower().endswith(LOG_SUFFIXES) and not file.is_dir()
+    ]
     others = sorted(set(found) - set(files))
     if not files:
         read = f"; read {_some(others)}" if others else ""
-        expected = f"expected files named {', '.join(suffixes)}, not in folders of its own"
+        expected = f"expected files named {', '.join(LOG_SUFFIXES)}, not in folders of its own"
         raise InputError(f"holds no log{read}; {expected}", place=str(path))
     if others:
         warnings.warn(f"{path}: left out {_some(others)}", stacklevel=4)

@@ -57,7 +57,7 @@ class Trajectories:
             self._check("rewards", np.isfinite(self.rewards), "a finite number")
         if self.propensities is not None:
             chance = (self.propensities > 0) & (self.propensities <= 1)
-            self._check("propensities", chance, "a probability above 0")
+            self._check("propensities", chance, "a probability above 0, at most 1")
 
     def _check_offsets(self) -> None:
         offsets = self.offsets
@@ -78,12 +78,16 @@ class Trajectories:
         if good.all():
             return
         at = int(np.argmin(good))
-        episode = int(np.searchsorted(self.offsets, at, side="right")) - 1
-        step = at - int(self.offsets[episode])
+        episode, step = self.place(at)
         read = getattr(self, name)[at]
         raise InputError(
             f"episode {episode}, step {step}: {name}: read {read}, expected {expected}"
         )
+
+    def place(self, at: int) -> tuple[int, int]:
+        """The episode of a step of the log, and which of its steps that is; all from 0."""
+        episode = int(np.searchsorted(self.offsets, at, side="right")) - 1
+        return episode, at - int(self.offsets[episode])
 
     @property
     def episodes(self) -> int:
@@ -112,7 +116,7 @@ class Trajectories:
             if getattr(self, name) is not None
         ]
         tail = f", with {' and '.join(extra)}" if extra else ""
-        return f"<{self.episodes} episodes, {self.steps} steps{tail}>"
+        return f"<{count_of(self.episodes, 'episode')}, {count_of(self.steps, 'step')}{tail}>"
 
     def __len__(self) -> int:
         return self.episodes
@@ -148,6 +152,11 @@ class Trajectories:
         table = np.full((self.episodes, int(self.lengths.max(initial=0))), fill, dtype=column.dtype)
         table[np.arange(table.shape[1]) < self.lengths[:, None]] = column
         return table
+
+
+def count_of(number: int, noun: str) -> str:
+    """So many of something, in words: "1 episode", "2 episodes"."""
+    return f"{number} {noun}" + "s" * (number != 1)
 
 
 def _each_once(names: Iterable[str], kind: str) -> tuple[str, ...]:

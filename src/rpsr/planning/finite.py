@@ -20,7 +20,7 @@ from rpsr.models.linear import LinearModel
 from rpsr.models.operators import Sparse
 
 _IMPROVEMENT = 1e-14  # of the scale of values: a smaller gain in one step is rounding
-_NEAR_ONE = 1e-12  # of 1: a discount this close to it leaves 1 - discount few digits
+NEAR_ONE = 1e-12  # of 1: a discount this close to it leaves 1 - discount few digits
 ROUNDING = 1e-12  # of the scale of values: two one-step values this close are equal in floats
 
 
@@ -50,7 +50,7 @@ def _converging(model: LinearModel, advice: str) -> float:
             f"{model.name} has {has}: its infinite sum of rewards need not converge; "
             + advice.format("discount below 1")
         )
-    if discount > 1 - _NEAR_ONE:
+    if discount > 1 - NEAR_ONE:
         raise ModelError(
             f"{model.name}: floats can hardly tell discount {discount!r} from 1; "
             + advice.format("smaller discount")

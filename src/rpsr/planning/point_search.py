@@ -32,6 +32,7 @@ from rpsr.planning.points import (
     needed,
     step,
     swept,
+    visited,
     witnesses,
 )
 from rpsr.planning.process import corner_process
@@ -67,8 +68,9 @@ class PointSearch:
         self.settled = epsilon * (1 - self.discount)
         self.points = model.start[None]
         self.upper = self._upper()
-        self.best = self.plans = first_plans(model, self.points)
-        self.lower = lower_at_start(model, self.plans, self.points)
+        met = visited(model, self.rng)
+        self.best = self.plans = first_plans(model, met)
+        self.lower = lower_at_start(model, self.plans, met)
         self.rounds = self.dropped = 0
 
     def _upper(self) -> float | None:

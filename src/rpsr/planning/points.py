@@ -43,6 +43,7 @@ from rpsr.models.linear import LinearModel
 from rpsr.planning.bounds import blind_vectors
 
 _ULP = float(np.finfo(float).eps)
+WALKERS, STEPS = 32, 40  # of those who look around before anything is planned
 FAR = 1e3  # times the start's largest coordinate: a state beyond is an artefact of estimation
 
 
@@ -202,6 +203,20 @@ class Promises:
             sane = (worth >= self.least) & (worth <= self.most)
         finite = np.isfinite(vectors)
         return np.all(sane, axis=0) & np.all(finite, axis=1)
+
+
+def visited(model: LinearModel, rng: np.random.Generator) -> Floats:
+    """States to judge first plans by, (P, n): the start, and, where the domain is unknown, others.
+
+    Those are met by walkers who do anything: rewards at the start alone say nothing of later ones.
+    """
+    met = [model.start[None]]
+    states = np.tile(model.start, (WALKERS, 1))
+    for _ in range(STEPS if isinstance(model.domain, Unknown) else 0):
+        actions = rng.integers(len(model.actions), size=WALKERS)
+        seen, states = step(model, states, actions, rng)
+        met.append(states[seen >= 0])
+    return np.vstack(met)
 
 
 def first_plans(model: LinearModel, points: Floats) -> Plans:

@@ -38,7 +38,7 @@ from rpsr.planning.controllers import FiniteStateController
 from rpsr.planning.finite import infinite_discount
 from rpsr.planning.graph import explore
 from rpsr.planning.limits import Clock, LimitReached
-from rpsr.planning.points import Plans, first_plans, lower_at_start, step
+from rpsr.planning.points import Plans, first_plans, lower_at_start, step, visited
 from rpsr.planning.process import corner_process
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
 
@@ -88,8 +88,9 @@ class QLearning:
             process = corner_process(model)
             clock.hold(process.nbytes, "the model and the tables of Q take")
             upper = upper_at_start(process, fast_informed_values(process))
-        plans = first_plans(model, model.start[None])
-        lower = lower_at_start(model, plans, model.start[None])
+        met = visited(model, rng)
+        plans = first_plans(model, met)
+        lower = lower_at_start(model, plans, met)
         q, batches, status = None, 0, Status.SETTLED
         try:
             q = TileCoding(model, self.tilings, self.width, rng)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import LogFormatter, MaxNLocator, NullFormatter
 
 from rpsr.learning.choice import Choice
+from rpsr.learning.enough import GROUPS, Enough
 from rpsr.learning.learn import Learned
 from rpsr.report.page import Block, Figure, Page, Section, Text
+from rpsr.report.prose import plain
 from rpsr.report.style import COLOURS, COLUMN, MARKERS, new_figure, styled
 from rpsr.report.tables import Table
 
@@ -48,12 +48,7 @@ def learning_page(learned: Learned, source: str) -> Page:
                     "filtered on actions and observations alone."
                 ),
                 Table("", ("what", "value"), tuple(judged)),
-                Figure(
-                    plot_calibration(heldout.calibration),
-                    alt="Observed frequency of observations against predicted probability",
-                    caption="On the diagonal, what is predicted with probability p happens with "
-                    "frequency p. Bars are two standard errors.",
-                ),
+                _calibration(heldout.calibration),
             ),
         ),
     ]
@@ -72,25 +67,27 @@ def learning_page(learned: Learned, source: str) -> Page:
         sections.append(Section("Core intents", (text, Table("", ("intent", "stability"), rows))))
     overlap = learned.overlap
     words = "What a log can say of an action depends on how often it was taken."
-    text = Text(f"{words} **{overlap.warning}**" if overlap.warning else words)
+    if overlap.warning:
+        words += f" But {plain(overlap.warning)}."
     rows = (
         ("smallest propensity of a logged action", overlap.smallest),
         ("effective share of the steps, after weighting", overlap.effective),
         ("contexts after which some action was never taken", overlap.unseen),
     )
-    sections.append(Section("Overlap", (text, Table("", ("what", "value"), rows))))
+    sections.append(Section("Overlap", (Text(words), Table("", ("what", "value"), rows))))
     if document["candidates"]:
         rows = tuple(tuple(each.values()) for each in document["candidates"])
         columns = ("states", "held-out log-likelihood of an episode", "behind the best by")
-        text = Text(
+        words = (
             "Of the models not clearly worse than the best on held-out episodes, the "
             "smallest is chosen."
         )
-        sections.append(Section("Candidates", (text, Table("", columns, rows))))
+        if learned.caution:
+            words += f" In it, **{learned.caution}**."
+        sections.append(Section("Candidates", (Text(words), Table("", columns, rows))))
     if learned.choice is not None:
         sections.append(Section("What to do", _choice(learned.choice)))
-    if learned.psr_enough is not None:
-        sections.append(Section("Is a PSR enough?", _enough(learned.psr_enough)))
+    sections.append(Section("Is a PSR enough?", (_enough(learned.psr_enough),)))
     return Page(
         title=f"A model learned from {source}",
         sections=tuple(sections),
@@ -114,12 +111,29 @@ def _choice(choice: Choice) -> tuple[Block, ...]:
     return text, Table("", choice.COLUMNS, tuple(choice.summary())), figure
 
 
-def _enough(found: Any) -> tuple[Block, ...]:
-    return (
-        Text(
-            f"Verdict: **{found.verdict}**. Of a PSR's state: {found.words}. Its expected rewards "
-            f"would be off by {found.reward_error:.3g} (root mean square)."
-        ),
+def _calibration(bins: np.ndarray) -> Block:
+    if not (bins[:, 2] >= FEWEST).any():
+        return Text(
+            "Whether predictions come true as often as they say is not drawn: held-out episodes "
+            f"are too few for {FEWEST} predictions of about the same probability."
+        )
+    return Figure(
+        plot_calibration(bins),
+        alt="Observed frequency of observations against predicted probability",
+        caption="On the diagonal, what is predicted with probability p happens with frequency p. "
+        "Bars are two standard errors.",
+    )
+
+
+def _enough(found: Enough | None) -> Block:
+    if found is None:
+        return Text(
+            f"The log is too short to ask: that takes {GROUPS} episodes, or stretches of long "
+            "ones, of a few steps each."
+        )
+    return Text(
+        f"Verdict: **{found.verdict}**. Of a PSR's state: {found.words}. Its expected rewards "
+        f"would be off by {found.reward_error:.3g} (root mean square)."
     )
 
 
