@@ -14,9 +14,10 @@ from functools import cached_property
 from pathlib import Path
 
 from rpsr.errors import InputError
-from rpsr.logs.episodes import Alphabet, Columns, Episode, alphabets, chunks
-from rpsr.logs.json_lines import JSON_SUFFIXES, json_episodes
-from rpsr.logs.parquet import PARQUET_SUFFIXES, parquet_episodes
+from rpsr.logs.blocks import Block
+from rpsr.logs.episodes import Alphabet, Columns, alphabets, chunks
+from rpsr.logs.json_lines import JSON_SUFFIXES, json_blocks
+from rpsr.logs.parquet import PARQUET_SUFFIXES, parquet_blocks
 from rpsr.logs.trajectories import Trajectories
 
 CHUNK = 2**18  # steps
@@ -39,7 +40,7 @@ class LogStream:
 
     @cached_property
     def _alphabets(self) -> tuple[Alphabet, Alphabet]:
-        return alphabets(self._episodes(), self.action_names, self.observation_names)
+        return alphabets(self._blocks(), self.action_names, self.observation_names)
 
     @property
     def names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -47,18 +48,18 @@ class LogStream:
         actions, observations = self._alphabets
         return actions.names, observations.names
 
-    def _episodes(self) -> Iterator[Episode]:
+    def _blocks(self) -> Iterator[Block]:
         for file in self.files:
             if _is_parquet(file):
-                yield from parquet_episodes(file, self.columns)
+                yield from parquet_blocks(file, self.columns)
             else:
-                yield from json_episodes(file)
+                yield from json_blocks(file)
 
     def __iter__(self) -> Iterator[Trajectories]:
         """The log from its beginning, chunk by chunk; at least one, though it may be empty."""
         actions, observations = self._alphabets
         empty = True
-        for chunk in chunks(self._episodes(), actions, observations, self.chunk):
+        for chunk in chunks(self._blocks(), actions, observations, self.chunk):
             empty = False
             yield chunk
         if empty:
