@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from rpsr.errors import InputError
 from rpsr.io.records import Bools, Ints
 
-BLOCK = 2**16  # steps, about
 Numbers = NDArray[Any] | list[Any]  # a list, for the message, where one is not as it should be
 
 
@@ -31,10 +30,15 @@ class Labels:
     @staticmethod
     def of(values: Sequence[Any]) -> Labels:
         """A column given label by label, of any type."""
-        if set(map(type, values)) <= {str, int}:
-            found: dict[Any, Any] = dict.fromkeys(values)
+        found: dict[Any, Any] = {}
+        try:
+            found = dict.fromkeys(values)
+            clear = set(map(type, found)) <= {str} or set(map(type, values)) <= {str, int}
+        except TypeError:  # a list is no key
+            clear = False
+        if clear:
             keys, distinct = values, list(found)
-        else:  # True is 1 to a dictionary, and a list is no key
+        else:  # True is 1 to a dictionary
             keys = [(type(value), repr(value)) for value in values]
             found = dict(zip(keys, values, strict=True))
             distinct = list(found.values())

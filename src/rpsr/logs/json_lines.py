@@ -23,9 +23,10 @@ import numpy as np
 
 from rpsr.errors import InputError
 from rpsr.io.files import GZIP_MAGIC
-from rpsr.logs.blocks import BLOCK, Block, Labels, Numbers, episode_error, numbers_of
+from rpsr.logs.blocks import Block, Labels, Numbers, episode_error, numbers_of
 
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+BLOCK = 2**12  # steps, about: fresh from the parser, they are still in the cache
 _LISTS = ("actions", "observations", "rewards", "propensities", "states")
 _FLAGS = ("terminated", "truncated")
 _KEYS = (*_LISTS, *_FLAGS)

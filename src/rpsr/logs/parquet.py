@@ -16,10 +16,11 @@ import numpy as np
 from rpsr.errors import InputError
 from rpsr.io.records import Bools, Ints
 from rpsr.logs.arrow import decoded, differs, flags_of, is_null, labels_of, numbers_in
-from rpsr.logs.blocks import BLOCK, Block, episode_error
+from rpsr.logs.blocks import Block, episode_error
 from rpsr.logs.episodes import Columns
 
 PARQUET_SUFFIXES = (".parquet", ".pq")
+BLOCK = 2**16  # rows, about
 _NEEDED = ("episode", "step", "action", "observation")
 Table = dict[str, Any]  # arrays of pyarrow, of one length, by our names of the columns
 

@@ -29,17 +29,14 @@ def read_logs(
         observation_names=observation_names,
         columns=columns,
     )
-    return join(log)
+    return join(log.held() or log)
 
 
 def open_logs(paths: Paths, *, columns: Columns | None = None) -> Trajectories | LogStream:
     """The episodes of some files or folders: in memory if small, as a stream if they are large."""
     log = stream_logs(paths, columns=columns)
-    held: list[Trajectories] = []
-    steps = 0
-    for chunk in log:
-        held.append(chunk)
-        steps += chunk.steps
-        if steps > SMALL:
-            return log
-    return join(held)
+    held = log.held(SMALL)
+    if held is not None:
+        return join(held)
+    _ = log.names  # a large log, too, is read to its end before it is handed over
+    return log

@@ -7,8 +7,9 @@ own, the first.
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -57,9 +58,29 @@ class LogStream:
 
     def __iter__(self) -> Iterator[Trajectories]:
         """The log from its beginning, chunk by chunk; at least one, though it may be empty."""
-        actions, observations = self._alphabets
+        return self._coded(self._blocks(), *self._alphabets)
+
+    def held(self, most: float = math.inf) -> list[Trajectories] | None:
+        """All chunks, from one pass, names included; None if there are more steps than `most`."""
+        held: list[Block] = []
+        steps = 0
+        try:
+            for block in self._blocks():
+                held.append(block)
+                steps += block.steps
+                if steps > most:
+                    return None
+        except InputError:
+            _ = self.names  # what is wrong with names before that is said first
+            raise
+        found = alphabets(held, self.action_names, self.observation_names)
+        return list(self._coded(held, *found))
+
+    def _coded(
+        self, blocks: Iterable[Block], actions: Alphabet, observations: Alphabet
+    ) -> Iterator[Trajectories]:
         empty = True
-        for chunk in chunks(self._blocks(), actions, observations, self.chunk):
+        for chunk in chunks(blocks, actions, observations, self.chunk):
             empty = False
             yield chunk
         if empty:
