@@ -14,26 +14,75 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rpsr.errors import InputError
 from rpsr.io.files import GZIP_MAGIC
-from rpsr.logs.episodes import Episode
+from rpsr.logs.blocks import Block, Labels, Numbers, episode_error, numbers_of
 
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+BLOCK = 2**12  # steps, about: fresh from the parser, they are still in the cache
 _LISTS = ("actions", "observations", "rewards", "propensities", "states")
 _FLAGS = ("terminated", "truncated")
 _KEYS = (*_LISTS, *_FLAGS)
 
 
-def json_episodes(path: Path) -> Iterator[Episode]:
-    """The episodes of one file."""
-    number = 0
-    for line, text in enumerate(_lines(path), start=1):
-        if text.strip():
-            yield _episode(text, str(path), line, number)
-            number += 1
+@dataclass(frozen=True)
+class _Episode:
+    """One line: where it stands, the lists that it has, all of one length, and how it ended."""
+
+    line: int
+    lists: dict[str, list[Any]]
+    terminated: bool
+
+
+def json_blocks(path: Path) -> Iterator[Block]:
+    """The episodes of one file; those of a block have the same lists."""
+    place = str(path)
+    held: list[_Episode] = []
+    number = size = 0  # the first episode held, and the steps of all of them
+    try:
+        for line, text in enumerate(_lines(path), start=1):
+            if not text.strip():
+                continue
+            episode = _episode(text, place, line, number + len(held))
+            if held and (size >= BLOCK or episode.lists.keys() != held[0].lists.keys()):
+                yield _block(held, place, number)
+                number, held, size = number + len(held), [], 0
+            held.append(episode)
+            size += len(episode.lists["actions"])
+    except InputError:
+        if held:  # what is wrong with earlier lines is said first
+            yield _block(held, place, number)
+        raise
+    if held:
+        yield _block(held, place, number)
+
+
+def _block(held: list[_Episode], place: str, number: int) -> Block:
+    columns = {
+        name: list(chain.from_iterable(episode.lists[name] for episode in held))
+        for name in held[0].lists
+    }
+    numbers: dict[str, Numbers | None] = {
+        name: numbers_of(name, columns[name]) if name in columns else None
+        for name in ("rewards", "propensities", "states")
+    }
+    return Block(
+        place=place,
+        number=number,
+        lines=np.array([episode.line for episode in held]),
+        offsets=np.cumsum([0, *(len(episode.lists["actions"]) for episode in held)]),
+        actions=Labels.of(columns["actions"]),
+        observations=Labels.of(columns["observations"]),
+        terminated=np.array([episode.terminated for episode in held]),
+        **numbers,
+    )
 
 
 def _lines(path: Path) -> Iterator[bytes]:
@@ -50,7 +99,7 @@ def _lines(path: Path) -> Iterator[bytes]:
         raise InputError(f"cannot be read: {error.strerror or error}", place=place) from None
 
 
-def _episode(text: bytes, place: str, line: int, number: int) -> Episode:
+def _episode(text: bytes, place: str, line: int, number: int) -> _Episode:
     try:
         read: Any = json.loads(text)
     except json.JSONDecodeError as error:
@@ -66,29 +115,29 @@ def _episode(text: bytes, place: str, line: int, number: int) -> Episode:
         raise InputError("not JSON: expected one episode a line", place=place, line=line) from None
     if not isinstance(read, dict):
         raise InputError(f"read {_short(read)}, expected an object", place=place, line=line)
-    lists: dict[str, list[Any] | None] = {name: read.get(name) for name in _LISTS}
-    episode = Episode(place, line, number, [], [], None, None, False)
     if unknown := [name for name in read if name not in _KEYS]:
-        raise episode.error(f"read a key {unknown[0]!r}, expected {', '.join(_KEYS)}")
-    for name, values in lists.items():
-        needed = name in ("actions", "observations")
-        if values is None and not needed:
+        message = f"read a key {unknown[0]!r}, expected {', '.join(_KEYS)}"
+        raise episode_error(message, place, line, number)
+    lists: dict[str, list[Any]] = {}
+    for name in _LISTS:
+        values = read.get(name)
+        if values is None and name not in ("actions", "observations"):
             continue
         if not isinstance(values, list):
-            raise episode.error(f"{name}: read {_short(values)}, expected a list")
-        expected = len(lists["actions"] or ())
+            message = f"{name}: read {_short(values)}, expected a list"
+            raise episode_error(message, place, line, number)
+        lists[name] = values
+        expected = len(lists["actions"])
         if len(values) != expected:
             first = name == "observations" and len(values) == expected + 1
             hint = " (none before the first action)" if first else ""
-            raise episode.error(
-                f"{name}: read {len(values)} of them, expected {expected}, one an action{hint}"
-            )
-        setattr(episode, name, values)
+            message = f"read {len(values)} of them, expected {expected}, one an action{hint}"
+            raise episode_error(f"{name}: {message}", place, line, number)
     for name in _FLAGS:
         if not isinstance(flag := read.get(name, False), bool):
-            raise episode.error(f"{name}: read {_short(flag)}, expected true or false")
-    episode.terminated = read.get("terminated", False)
-    return episode
+            message = f"{name}: read {_short(flag)}, expected true or false"
+            raise episode_error(message, place, line, number)
+    return _Episode(line, lists, read.get("terminated", False))
 
 
 def _short(value: Any) -> str:

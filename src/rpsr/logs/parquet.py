@@ -11,47 +11,93 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rpsr.errors import InputError
-from rpsr.logs.episodes import Columns, Episode
+from rpsr.io.records import Bools, Ints
+from rpsr.logs.arrow import decoded, differs, flags_of, is_null, labels_of, numbers_in
+from rpsr.logs.blocks import Block, episode_error
+from rpsr.logs.episodes import Columns
 
 PARQUET_SUFFIXES = (".parquet", ".pq")
-BATCH = 2**16  # rows in memory at a time
+BLOCK = 2**16  # rows, about
 _NEEDED = ("episode", "step", "action", "observation")
+Table = dict[str, Any]  # arrays of pyarrow, of one length, by our names of the columns
 
 
-def parquet_episodes(path: Path, columns: Columns) -> Iterator[Episode]:
+def parquet_blocks(path: Path, columns: Columns) -> Iterator[Block]:
     """The episodes of one file."""
-    current: Episode | None = None
-    name: Any = None
-    firsts = (0, 1)
-    previous = 0
-    number = 0
-    for line, row in _rows(path, columns):
-        if current is None or row["episode"] != name:
-            if current is not None:
-                yield current
-                number += 1
-            current = _begin(path, line, number, row)
-            if row["episode"] is None:
-                raise current.error("read nothing, expected a name or number of the episode")
-            if row["step"] not in firsts:
-                expected = " or ".join(map(str, firsts))
-                raise current.error(
-                    f"step: read {row['step']!r}, expected {expected} in its first row"
-                )
-            name, previous, firsts = row["episode"], row["step"] - 1, (row["step"],)
-        if row["step"] != previous + 1:
-            raise current.error(f"row {line}: step: read {row['step']!r}, expected {previous + 1}")
-        if current.terminated:
-            raise current.error("terminated: read true before the last row", len(current.actions))
-        previous = row["step"]
-        _append(current, row, line)
-    if current is not None:
-        yield current
+    row = number = 0  # rows and episodes before this table
+    firsts = (0, 1)  # what the first step of an episode may be called
+    for table, starts in _whole_episodes(path, columns):
+        read = table["step"][0].as_py()
+        firsts = (read,) if read in firsts else firsts
+        rows = len(table["step"])
+        steps = np.arange(rows) - np.repeat(starts, np.diff(starts, append=rows))
+        ended, neither = flags_of(table.get("terminated"), rows)
+        wrong = differs(table["step"], steps + firsts[0]) | neither
+        wrong[starts] |= is_null(table["episode"])[starts]
+        wrong[1:] |= ended[:-1] & (steps[1:] > 0)
+        bad = int(np.argmax(wrong)) if wrong.any() else None
+        whole = len(starts) if bad is None else int(np.searchsorted(starts, bad, "right")) - 1
+        if whole:  # also where a row is wrong: what is wrong with earlier episodes is said first
+            yield _block(path, table, np.append(starts, rows)[: whole + 1], ended, row, number)
+        if bad is not None:
+            step = int(steps[bad])
+            message, of_step = _what_is_wrong(table, bad, step, firsts, row)
+            line, at = row + bad - step + 1, step if of_step else None
+            raise episode_error(message, str(path), line, number + whole, at)
+        row += rows
+        number += whole
 
 
-def _rows(path: Path, columns: Columns) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each row, by our names of its columns, with its number from 1."""
+def _what_is_wrong(
+    table: Table, bad: int, step: int, firsts: tuple[int, ...], row: int
+) -> tuple[str, bool]:
+    """What is wrong with a row, and whether the message is to name the step."""
+    read, expected = table["step"][bad].as_py(), firsts[0] + step
+    if step == 0 and not table["episode"][bad].is_valid:
+        return "read nothing, expected a name or number of the episode", False
+    if step == 0 and read not in firsts:
+        expected = " or ".join(map(str, firsts))
+        return f"step: read {read!r}, expected {expected} in its first row", False
+    if read != expected:
+        return f"row {row + bad + 1}: step: read {read!r}, expected {expected}", False
+    if step > 0 and table["terminated"][bad - 1].as_py():
+        return "terminated: read true before the last row", True
+    return f"terminated: read {table['terminated'][bad].as_py()!r}, expected true or false", True
+
+
+def _whole_episodes(path: Path, columns: Columns) -> Iterator[tuple[Table, Ints]]:
+    """Tables of about a block each, and the rows in which their episodes start."""
+    waiting: list[Table] = []
+    size, enough = 0, BLOCK
+
+    def joined() -> tuple[Table, Ints]:
+        import pyarrow as pa
+
+        parts = {name: [part[name] for part in waiting] for name in waiting[0]}
+        table = {name: pa.concat_arrays(arrays) for name, arrays in parts.items()}
+        codes = labels_of(table["episode"]).codes
+        return table, np.append(0, np.flatnonzero(codes[1:] != codes[:-1]) + 1)
+
+    for batch in _batches(path, columns):
+        waiting.append(batch)
+        size += len(batch["step"])
+        if size < enough:
+            continue
+        table, starts = joined()
+        last = int(starts[-1])  # this episode may go on in the next batch
+        if last:
+            yield {name: column[:last] for name, column in table.items()}, starts[:-1]
+        waiting = [{name: column[last:] for name, column in table.items()}]
+        size -= last
+        enough = max(BLOCK, 2 * size)  # so that a long episode is not joined over and over
+    if size:
+        yield joined()
+
+
+def _batches(path: Path, columns: Columns) -> Iterator[Table]:
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -73,33 +119,25 @@ def _rows(path: Path, columns: Columns) -> Iterator[tuple[int, dict[str, Any]]]:
                         place=str(path),
                     )
             used = {ours: theirs for ours, theirs in names.items() if theirs in present}
-            line = 0
-            for batch in file.iter_batches(BATCH, columns=list(used.values())):
-                table = batch.to_pydict()
-                values = [table[theirs] for theirs in used.values()]
-                for row in zip(*values, strict=True):
-                    line += 1
-                    yield line, dict(zip(used, row, strict=True))
+            for batch in file.iter_batches(BLOCK, columns=list(used.values())):
+                yield {ours: decoded(batch.column(theirs)) for ours, theirs in used.items()}
     except (pa.ArrowException, OSError) as error:
         reason = " ".join(str(error).split())
         raise InputError(f"not readable as Parquet: {reason}", place=str(path)) from None
 
 
-def _begin(path: Path, line: int, number: int, row: dict[str, Any]) -> Episode:
-    rewards: list[Any] | None = [] if "reward" in row else None
-    propensities: list[Any] | None = [] if "propensity" in row else None
-    return Episode(str(path), line, number, [], [], rewards, propensities, False)
-
-
-def _append(episode: Episode, row: dict[str, Any], line: int) -> None:
-    episode.actions.append(row["action"])
-    episode.observations.append(row["observation"])
-    if episode.rewards is not None:
-        episode.rewards.append(row["reward"])
-    if episode.propensities is not None:
-        episode.propensities.append(row["propensity"])
-    terminated = row.get("terminated", False)
-    if not isinstance(terminated, bool):
-        step = len(episode.actions) - 1
-        raise episode.error(f"terminated: read {terminated!r}, expected true or false", step)
-    episode.terminated = terminated
+def _block(path: Path, table: Table, offsets: Ints, ended: Bools, row: int, number: int) -> Block:
+    """The episodes between these rows; `row` rows and `number` episodes came before the table."""
+    table = {name: column[: int(offsets[-1])] for name, column in table.items()}
+    return Block(
+        place=str(path),
+        number=number,
+        lines=row + offsets[:-1] + 1,
+        offsets=offsets,
+        actions=labels_of(table["action"]),
+        observations=labels_of(table["observation"]),
+        rewards=numbers_in(table.get("reward"), "rewards"),
+        propensities=numbers_in(table.get("propensity"), "propensities"),
+        states=None,
+        terminated=ended[offsets[1:] - 1],
+    )

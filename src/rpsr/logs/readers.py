@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-import numpy as np
-
-from rpsr.errors import InputError
 from rpsr.logs.episodes import Columns
 from rpsr.logs.stream import LogStream, Paths, stream_logs
-from rpsr.logs.trajectories import Trajectories
+from rpsr.logs.trajectories import Trajectories, join
 
 SMALL = 2**22  # steps: what a file packs into how many bytes, nobody knows beforehand
 
@@ -32,49 +29,14 @@ def read_logs(
         observation_names=observation_names,
         columns=columns,
     )
-    return join(log)
+    return join(log.held() or log)
 
 
 def open_logs(paths: Paths, *, columns: Columns | None = None) -> Trajectories | LogStream:
     """The episodes of some files or folders: in memory if small, as a stream if they are large."""
     log = stream_logs(paths, columns=columns)
-    held: list[Trajectories] = []
-    steps = 0
-    for chunk in log:
-        held.append(chunk)
-        steps += chunk.steps
-        if steps > SMALL:
-            return log
-    return join(held)
-
-
-def join(logs: Iterable[Trajectories]) -> Trajectories:
-    """Several logs over the same names as one, episode after episode."""
-    parts = list(logs)
-    if not parts:
-        raise InputError("no log to join")
-    first = parts[0]
-    for part in parts:
-        for kind in ("action_names", "observation_names"):
-            read, expected = getattr(part, kind), getattr(first, kind)
-            if read != expected:
-                raise InputError(f"{kind}: read {read}, expected {expected}, as before")
-
-    def column(name: str) -> np.ndarray | None:
-        columns = [getattr(part, name) for part in parts]
-        present = [c for c in columns if c is not None]
-        if present and len(present) < len(columns):
-            raise InputError(f"{name}: some logs have them and some do not")
-        return np.concatenate(present) if present else None
-
-    return Trajectories(
-        action_names=first.action_names,
-        observation_names=first.observation_names,
-        actions=np.concatenate([part.actions for part in parts]),
-        observations=np.concatenate([part.observations for part in parts]),
-        offsets=np.cumsum([0, *(n for part in parts for n in part.lengths.tolist())]),
-        terminated=np.concatenate([part.terminated for part in parts]),
-        rewards=column("rewards"),
-        propensities=column("propensities"),
-        states=column("states"),
-    )
+    held = log.held(SMALL)
+    if held is not None:
+        return join(held)
+    _ = log.names  # a large log, too, is read to its end before it is handed over
+    return log

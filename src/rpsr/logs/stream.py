@@ -7,16 +7,18 @@ own, the first.
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from rpsr.errors import InputError
-from rpsr.logs.episodes import Alphabet, Columns, Episode, alphabets, chunks
-from rpsr.logs.json_lines import JSON_SUFFIXES, json_episodes
-from rpsr.logs.parquet import PARQUET_SUFFIXES, parquet_episodes
+from rpsr.logs.blocks import Block
+from rpsr.logs.episodes import Alphabet, Columns, alphabets, chunks
+from rpsr.logs.json_lines import JSON_SUFFIXES, json_blocks
+from rpsr.logs.parquet import PARQUET_SUFFIXES, parquet_blocks
 from rpsr.logs.trajectories import Trajectories
 
 LOG_SUFFIXES = (*JSON_SUFFIXES, *PARQUET_SUFFIXES)
@@ -40,7 +42,7 @@ class LogStream:
 
     @cached_property
     def _alphabets(self) -> tuple[Alphabet, Alphabet]:
-        return alphabets(self._episodes(), self.action_names, self.observation_names)
+        return alphabets(self._blocks(), self.action_names, self.observation_names)
 
     @property
     def names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -48,18 +50,38 @@ class LogStream:
         actions, observations = self._alphabets
         return actions.names, observations.names
 
-    def _episodes(self) -> Iterator[Episode]:
+    def _blocks(self) -> Iterator[Block]:
         for file in self.files:
             if _is_parquet(file):
-                yield from parquet_episodes(file, self.columns)
+                yield from parquet_blocks(file, self.columns)
             else:
-                yield from json_episodes(file)
+                yield from json_blocks(file)
 
     def __iter__(self) -> Iterator[Trajectories]:
         """The log from its beginning, chunk by chunk; at least one, though it may be empty."""
-        actions, observations = self._alphabets
+        return self._coded(self._blocks(), *self._alphabets)
+
+    def held(self, most: float = math.inf) -> list[Trajectories] | None:
+        """All chunks, from one pass, names included; None if there are more steps than `most`."""
+        held: list[Block] = []
+        steps = 0
+        try:
+            for block in self._blocks():
+                held.append(block)
+                steps += block.steps
+                if steps > most:
+                    return None
+        except InputError:
+            _ = self.names  # what is wrong with names before that is said first
+            raise
+        found = alphabets(held, self.action_names, self.observation_names)
+        return list(self._coded(held, *found))
+
+    def _coded(
+        self, blocks: Iterable[Block], actions: Alphabet, observations: Alphabet
+    ) -> Iterator[Trajectories]:
         empty = True
-        for chunk in chunks(self._episodes(), actions, observations, self.chunk):
+        for chunk in chunks(blocks, actions, observations, self.chunk):
             empty = False
             yield chunk
         if empty:

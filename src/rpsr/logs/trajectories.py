@@ -159,6 +159,38 @@ def count_of(number: int, noun: str) -> str:
     return f"{number} {noun}" + "s" * (number != 1)
 
 
+def join(logs: Iterable[Trajectories]) -> Trajectories:
+    """Several logs over the same names as one, episode after episode."""
+    parts = list(logs)
+    if not parts:
+        raise InputError("no log to join")
+    first = parts[0]
+    for part in parts:
+        for kind in ("action_names", "observation_names"):
+            read, expected = getattr(part, kind), getattr(first, kind)
+            if read != expected:
+                raise InputError(f"{kind}: read {read}, expected {expected}, as before")
+
+    def column(name: str) -> np.ndarray | None:
+        columns = [getattr(part, name) for part in parts]
+        present = [c for c in columns if c is not None]
+        if present and len(present) < len(columns):
+            raise InputError(f"{name}: some logs have them and some do not")
+        return np.concatenate(present) if present else None
+
+    return Trajectories(
+        action_names=first.action_names,
+        observation_names=first.observation_names,
+        actions=np.concatenate([part.actions for part in parts]),
+        observations=np.concatenate([part.observations for part in parts]),
+        offsets=np.cumsum([0, *(n for part in parts for n in part.lengths.tolist())]),
+        terminated=np.concatenate([part.terminated for part in parts]),
+        rewards=column("rewards"),
+        propensities=column("propensities"),
+        states=column("states"),
+    )
+
+
 def _each_once(names: Iterable[str], kind: str) -> tuple[str, ...]:
     known: dict[str, None] = {}
     for name in names:

@@ -1,0 +1,69 @@
+"""Columns of a Parquet file, which are arrays of pyarrow, as numpy arrays, (L,)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rpsr.io.records import Bools, Ints
+from rpsr.logs.blocks import Labels, Numbers, numbers_of
+
+
+def decoded(column: Any) -> Any:
+    """A column without a dictionary of its own, which could differ from batch to batch."""
+    return column.dictionary_decode() if hasattr(column, "dictionary_decode") else column
+
+
+def labels_of(column: Any) -> Labels:
+    """A column of any type as labels; a missing one is a label, too."""
+    import pyarrow as pa
+
+    try:
+        coded = column.dictionary_encode("encode")
+    except pa.ArrowNotImplementedError:  # lists and the like
+        return Labels.of(column.to_pylist())
+    return Labels(coded.dictionary.to_pylist(), coded.indices.to_numpy())
+
+
+def numbers_in(column: Any, name: str) -> Numbers | None:
+    """A column of rewards or propensities, where there is one."""
+    if column is None:
+        return None
+    found = _numeric(column)
+    return numbers_of(name, column.to_pylist()) if found is None else found
+
+
+def differs(column: Any, expected: Ints) -> Bools:
+    """Where a column of any type does not hold the number that is expected."""
+    found = _numeric(column)
+    if found is None:
+        pairs = zip(column.to_pylist(), expected.tolist(), strict=True)
+        return np.array([read != number for read, number in pairs])
+    return found != expected
+
+
+def is_null(column: Any) -> Bools:
+    """Where a column has no value."""
+    return column.is_null().to_numpy(zero_copy_only=False)
+
+
+def flags_of(column: Any, rows: int) -> tuple[Bools, Bools]:
+    """Where a column is true, and where it is neither true nor false; None is all false."""
+    import pyarrow as pa
+
+    nowhere = np.zeros(rows, dtype=np.bool_)
+    if column is None:
+        return nowhere, nowhere
+    if not pa.types.is_boolean(column.type):
+        return nowhere, ~nowhere
+    return column.fill_null(False).to_numpy(zero_copy_only=False), is_null(column)
+
+
+def _numeric(column: Any) -> NDArray[Any] | None:
+    """The numbers of a column that holds nothing else."""
+    import pyarrow as pa
+
+    numeric = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+    return column.to_numpy(zero_copy_only=False) if numeric and not column.null_count else None

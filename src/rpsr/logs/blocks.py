@@ -1,0 +1,144 @@
+"""Whole episodes of one file as it tells them, column by column, before names become indices.
+
+A log has millions of steps and few names. What a label means, and whether it may stand there, is
+worked out once for each distinct label; the steps are array indexing.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rpsr.errors import InputError
+from rpsr.io.records import Bools, Ints
+
+Numbers = NDArray[Any] | list[Any]  # a list, for the message, where one is not as it should be
+
+
+@dataclass(frozen=True)
+class Labels:
+    """A column of labels: distinct ones in order of appearance, and which of them where, (L,)."""
+
+    distinct: list[Any]
+    codes: NDArray[np.integer[Any]]
+
+    @staticmethod
+    def of(values: Sequence[Any]) -> Labels:
+        """A column given label by label, of any type."""
+        found: dict[Any, Any] = {}
+        try:
+            found = dict.fromkeys(values)
+            clear = set(map(type, found)) <= {str} or set(map(type, values)) <= {str, int}
+        except TypeError:  # a list is no key
+            clear = False
+        if clear:
+            keys, distinct = values, list(found)
+        else:  # True is 1 to a dictionary
+            keys = [(type(value), repr(value)) for value in values]
+            found = dict(zip(keys, values, strict=True))
+            distinct = list(found.values())
+        code = {key: i for i, key in enumerate(found)}
+        codes = np.fromiter(map(code.__getitem__, keys), np.int64, len(keys))
+        return Labels(distinct, codes)
+
+    def first(self, label: int) -> int:
+        """The step at which a distinct label, given by its place among them, appears first."""
+        return int(np.argmax(self.codes == label))
+
+
+@dataclass(frozen=True)
+class Block:
+    """N whole episodes of a file, one after another, L steps in all.
+
+    number: of the first, from 0 within the file. lines (N,): where each begins, from 1. offsets
+    (N + 1,): the first step of each. A column that the log does not have is None.
+    """
+
+    place: str
+    number: int
+    lines: Ints
+    offsets: Ints
+    actions: Labels
+    observations: Labels
+    rewards: Numbers | None
+    propensities: Numbers | None
+    states: Numbers | None
+    terminated: Bools
+
+    @property
+    def steps(self) -> int:
+        """The number L of steps in all episodes."""
+        return len(self.actions.codes)
+
+    def error(self, message: str, at: int | None = None) -> InputError:
+        """An error about a step of this block, or about its first episode."""
+        if at is None:
+            return episode_error(message, self.place, int(self.lines[0]), self.number)
+        episode = int(np.searchsorted(self.offsets, at, side="right")) - 1
+        step = at - int(self.offsets[episode])
+        line = int(self.lines[episode])
+        return episode_error(message, self.place, line, self.number + episode, step)
+
+    def numbers(self, name: str) -> NDArray[Any] | None:
+        """The rewards, propensities or states, if all of them can be such."""
+        column: Numbers | None = getattr(self, name)
+        if column is None:
+            return None
+        if isinstance(column, list):
+            good = np.array([_is_good(name, value) for value in column], dtype=np.bool_)
+        else:
+            good = _are_good(name, column)
+        if good.all():
+            return np.asarray(column)
+        at = int(np.argmin(good))
+        value = column[at] if isinstance(column, list) else column[at].item()
+        raise self.error(f"{name}: read {value!r}, expected {_EXPECTED[name]}", at)
+
+
+_EXPECTED = {
+    "rewards": "a finite number",
+    "propensities": "a probability above 0, at most 1",
+    "states": "the index of a state",
+}
+
+
+def _is_good(name: str, value: Any) -> bool:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    if name == "propensities":
+        return 0 < value <= 1
+    if name == "states":
+        return isinstance(value, int) and 0 <= value <= np.iinfo(np.int64).max
+    return abs(value) <= sys.float_info.max  # also says no to NaN, and to integers too large
+
+
+def _are_good(name: str, column: NDArray[Any]) -> Bools:
+    if name == "propensities":
+        return (column > 0) & (column <= 1)
+    return column >= 0 if name == "states" else np.isfinite(column)
+
+
+def numbers_of(name: str, values: list[Any]) -> Numbers:
+    """Rewards, propensities or states given one by one: an array (L,) if all can be such."""
+    whole = name == "states"
+    if set(map(type, values)) <= ({int} if whole else {int, float}):
+        try:
+            column = np.array(values, dtype=np.int64 if whole else np.float64)
+        except OverflowError:
+            return values
+        if _are_good(name, column).all():
+            return column
+    return values
+
+
+def episode_error(
+    message: str, place: str, line: int, number: int, step: int | None = None
+) -> InputError:
+    """An error about an episode (its number from 0, the line where it begins) or a step of it."""
+    where = f"episode {number}" + ("" if step is None else f", step {step}")
+    return InputError(f"{where}: {message}", place=place, line=line)
