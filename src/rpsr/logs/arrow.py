@@ -12,7 +12,7 @@ from rpsr.logs.blocks import Labels, Numbers, numbers_of
 
 
 def decoded(column: Any) -> Any:
-    """A column without a dictionary of its own, which could differ from batch to batch."""
+    """A column without a dictionary of its own."""
     return column.dictionary_decode() if hasattr(column, "dictionary_decode") else column
 
 
@@ -20,11 +20,21 @@ def labels_of(column: Any) -> Labels:
     """A column of any type as labels; a missing one is a label, too."""
     import pyarrow as pa
 
+    if isinstance(column, pa.DictionaryArray):  # in any order, and some may stand nowhere
+        used = column.indices.dictionary_encode("encode")
+        return Labels(column.dictionary.take(used.dictionary).to_pylist(), used.indices.to_numpy())
     try:
         coded = column.dictionary_encode("encode")
     except pa.ArrowNotImplementedError:  # lists and the like
         return Labels.of(column.to_pylist())
     return Labels(coded.dictionary.to_pylist(), coded.indices.to_numpy())
+
+
+def changes(column: Any) -> Ints:
+    """The rows whose value is not that of the row before; not the first."""
+    found = _numeric(column)
+    found = labels_of(column).codes if found is None else found
+    return np.flatnonzero(found[1:] != found[:-1]) + 1
 
 
 def numbers_in(column: Any, name: str) -> Numbers | None:

@@ -15,12 +15,13 @@ import numpy as np
 
 from rpsr.errors import InputError
 from rpsr.io.records import Bools, Ints
-from rpsr.logs.arrow import decoded, differs, flags_of, is_null, labels_of, numbers_in
+from rpsr.logs.arrow import changes, decoded, differs, flags_of, is_null, labels_of, numbers_in
 from rpsr.logs.blocks import Block, episode_error
 from rpsr.logs.episodes import Columns
 
 PARQUET_SUFFIXES = (".parquet", ".pq")
 BLOCK = 2**16  # rows, about
+_LABELS = ("action", "observation")
 _NEEDED = ("episode", "step", "action", "observation")
 Table = dict[str, Any]  # arrays of pyarrow, of one length, by our names of the columns
 
@@ -78,8 +79,7 @@ def _whole_episodes(path: Path, columns: Columns) -> Iterator[tuple[Table, Ints]
 
         parts = {name: [part[name] for part in waiting] for name in waiting[0]}
         table = {name: pa.concat_arrays(arrays) for name, arrays in parts.items()}
-        codes = labels_of(table["episode"]).codes
-        return table, np.append(0, np.flatnonzero(codes[1:] != codes[:-1]) + 1)
+        return table, np.append(0, changes(table["episode"]))
 
     for batch in _batches(path, columns):
         waiting.append(batch)
@@ -106,9 +106,12 @@ def _batches(path: Path, columns: Columns) -> Iterator[Table]:
             "reading Parquet needs pyarrow: pip install 'rpsr[data]'", place=str(path)
         ) from None
     try:
-        with pq.ParquetFile(path) as file:
+        labels = (columns.action, columns.observation)  # few names: left as the file packs them
+        fields = pq.read_schema(path)
+        packed = [f.name for f in fields if f.name in labels and pa.types.is_string(f.type)]
+        with pq.ParquetFile(path, read_dictionary=packed) as file:
             names: dict[str, str] = vars(columns)
-            present = set(file.schema_arrow.names)
+            present = set(fields.names)
             usual: dict[str, str] = vars(Columns())
             for ours in names:
                 needed = ours in _NEEDED or names[ours] != usual[ours]
@@ -120,7 +123,8 @@ def _batches(path: Path, columns: Columns) -> Iterator[Table]:
                     )
             used = {ours: theirs for ours, theirs in names.items() if theirs in present}
             for batch in file.iter_batches(BLOCK, columns=list(used.values())):
-                yield {ours: decoded(batch.column(theirs)) for ours, theirs in used.items()}
+                table = {ours: batch.column(theirs) for ours, theirs in used.items()}
+                yield {o: c if o in _LABELS else decoded(c) for o, c in table.items()}
     except (pa.ArrowException, OSError) as error:
         reason = " ".join(str(error).split())
         raise InputError(f"not readable as Parquet: {reason}", place=str(path)) from None
