@@ -10,7 +10,7 @@ import rpsr
 from rpsr.errors import InputError
 from rpsr.evaluation import StochasticController, exact_return, open_policy, simulate
 from rpsr.learning import EMRPSR, LastKTable, bootstrap, choose
-from rpsr.learning.choice import RULE, trial
+from rpsr.learning.choice import RULE, doubt, trial
 from rpsr.learning.off_policy import off_policy_value
 from rpsr.logs import Trajectories
 from rpsr.models.renaming import renamed
@@ -34,6 +34,18 @@ def test_trials_of_a_plan_in_its_own_model_agree_with_the_exact_value(tiger):
     exact = exact_return(tiger, AlphaPolicy(model, plan.vectors), steps=30)
     found = trial(plan, model, 3000, 30, 0)
     assert found == pytest.approx(exact, abs=1.0)  # a standard error is about 0.15
+
+
+def test_a_value_that_does_not_play_out_is_doubted(tiger):
+    """By more than what is left after the last step; an honest plan never is."""
+    model = tiger.belief_model()  # discount 0.95
+    plan = solve(model, planner_by_name("pbvi"))
+    played = trial(plan, model, 3000, 100, 0)
+    assert doubt(plan, played, 100) == ""
+    said = doubt(replace(plan, value=2 * plan.value), played, 100)
+    assert f"earns {played:.4g}, not {2 * plan.value:.4g}" in said
+    assert doubt(replace(plan, value=1.3 * played), played, 20) == ""  # 0.95^20 is above 0.3
+    assert choose([model], steps=200).options[0].doubt == ""
 
 
 def test_the_highest_mean_over_models_is_chosen(tiger, log):

@@ -182,6 +182,8 @@ def learn(
     save_native(learned.model, output)
     if learned.choice is not None and plan is not None:
         save_solution(learned.choice.solution, plan)
+        if learned.choice.options[learned.choice.index].doubt:
+            note(learned.choice.options[learned.choice.index].doubt)
     if report is not None:
         from rpsr.report.learning_page import learning_page
         from rpsr.report.page import write_page

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 Kind = Literal["pomdp", "psr", "rpsr", "ra-psr"]
 LIMIT_REACHED, INTERRUPTED = 3, 130
 EPISODES, MOST_STEPS, FORGOTTEN = 1000, 1000, 1e-3  # of simulations; the discount that ends them
-DOUBT = 0.1  # of the value: a simulation further away contradicts it
 
 
 def _existing(_type: Any, name: str | None) -> None:
@@ -163,12 +162,12 @@ def solve(
     elif output != "-":
         print_facts(_for_people(solution, document))
         wrote(output, checkpoint)
-    if _contradicts(solution.value, document["simulated"]):
-        note(
-            f"simulated in its own model the policy earns {document['simulated']:.4g}, not "
-            f"{solution.value:.4g}: that model contradicts itself, and the policy may be worth "
-            "little; rpsr learn --plan --ensemble weighs several models"
-        )
+    if document["simulated"] is not None:
+        from rpsr.learning.choice import doubt
+
+        said = doubt(solution, document["simulated"], MOST_STEPS)
+        if said:
+            note(f"{said}; rpsr learn --plan --ensemble weighs several models")
     if by_default and solution.planner == "vi" and solution.status in (Status.TIME, Status.MEMORY):
         note(
             "vi proves values at every belief; --planner sarsop closes the gap at the start sooner"
@@ -297,10 +296,6 @@ def simulated(solution: Solution) -> float | None:
 
 def _kind(model: LinearModel) -> str:
     return "pomdp" if model.kind == "belief" else model.kind
-
-
-def _contradicts(value: float, played: float | None) -> bool:
-    return played is not None and abs(played - value) > DOUBT * max(abs(played), abs(value))
 
 
 def _for_people(solution: Solution, document: dict[str, Any]) -> list[tuple[str, Any]]:

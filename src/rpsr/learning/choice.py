@@ -30,6 +30,7 @@ from rpsr.planning.solve import planner_by_name, solve
 
 RULE = "the highest mean value over all models"
 EPSILON = 1e-3  # of plans, for rewards that differ by 1
+DOUBT = 0.1  # of a value: a simulation further away contradicts it
 SPEAKING_STEPS = 200_000  # steps of a log that are enough for an estimate off policy
 
 
@@ -40,6 +41,7 @@ class Option:
     solution: Solution
     values: Floats
     off_policy: OffPolicyEstimate | None
+    doubt: str = ""  # why its own model is not to be believed, or nothing
 
     @property
     def mean(self) -> float:
@@ -138,13 +140,17 @@ def choose(
         if progress is not None:
             progress(f"plan {number + 1} of {len(models)}")
         plans.append(solve(model, planner))
+    tried = [
+        np.array([trial(plan, model, episodes, steps, seed) for model in models]) for plan in plans
+    ]
     options = tuple(
         Option(
             plan,
-            np.array([trial(plan, model, episodes, steps, seed) for model in models]),
+            values,
             None if log is None else off_policy_value(plan.model, plan.vectors, log, seed=seed),
+            doubt(plan, float(values[number]), steps),
         )
-        for plan in plans
+        for number, (plan, values) in enumerate(zip(plans, tried, strict=True))
     )
     rule = f"{RULE}, by {episodes} simulated episodes of {steps} steps in each"
     return Choice(options, int(np.argmax([option.mean for option in options])), rule)
@@ -156,6 +162,20 @@ def _unit(log: Trajectories | None) -> float:
         return 1.0
     extent = float(np.ptp(log.rewards))
     return min(extent, 1.0) if extent else 1.0
+
+
+def doubt(plan: Solution, played: float, steps: int) -> str:
+    """Why a model is not to be believed, if a plan's value is not what it earns as that plays out.
+
+    played: the mean return of so many steps in the model the plan was made on.
+    """
+    left = 1.0 if plan.model.discount is None else plan.model.discount**steps
+    if abs(played - plan.value) <= (DOUBT + left) * max(abs(played), abs(plan.value)):
+        return ""
+    return (
+        f"simulated in its own model the policy earns {played:.4g}, not {plan.value:.4g}: that "
+        "model contradicts itself, and the policy may be worth little"
+    )
 
 
 def trial(plan: Solution, system: LinearModel, episodes: int, steps: int, seed: int) -> float:
