@@ -243,7 +243,7 @@ def _show(learned: Learned) -> None:
             learned.choice.COLUMNS,
             learned.choice.summary(),
             f"Plans: chosen is {learned.choice.rule}. By the log: what episodes that did the same "
-            "earned, with an interval.",
+            "earned in the steps before none did, with an interval: the beginning of a return.",
         )
 
 

@@ -25,7 +25,7 @@ from rpsr.io.records import Floats
 from rpsr.learning.learned import filtered
 from rpsr.learning.moments_plan import behaviour
 from rpsr.learning.parameters import check_rewards
-from rpsr.logs.trajectories import Trajectories
+from rpsr.logs.trajectories import Trajectories, count_of
 from rpsr.models.linear import LinearModel
 from rpsr.planning.policies import action_values
 
@@ -50,7 +50,9 @@ class OffPolicyEstimate:
         """As people read it, with how far the log speaks for the policy."""
         if self.steps == 0:
             return "nothing: no episode did the same"
-        return f"{self.value:.3g} ({self.low:.3g} to {self.high:.3g}), {self.steps} steps"
+        said = f"{self.value:.3g} ({self.low:.3g} to {self.high:.3g})"
+        speaking = count_of(self.speakers[1], "episode")
+        return f"{said} in {count_of(self.steps, 'step')}, by {speaking} at the last"
 
 
 def off_policy_value(
