@@ -264,3 +264,22 @@ def test_an_empty_log_is_named(tmp_path, capsys):
     assert main(["learn", str(path), "-o", str(tmp_path / "m.rpsr"), "--discount", "0.9"]) == 1
     assert "empty.jsonl: the log has no episodes" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_nothing_is_proven_of_a_model_that_may_predict_less_than_nothing(succeed):
+    """A spectral model of few episodes; beside its plan's value stands how it plays out."""
+    succeed("simulate", "loadunload", "-o", "log.jsonl", "--episodes", "200", "--steps", "20")
+    learn = ("learn", "log.jsonl", "--discount", "0.95", "-o")
+    succeed(*learn, "spectral.rpsr", "--estimator", "spectral")
+    succeed(*learn, "last.rpsr", "--estimator", "last-k")
+    out, err = succeed("solve", "spectral.rpsr", "--json")
+    spectral = json.loads(out)
+    assert spectral["lower"] is None
+    assert spectral["learned"] == "SpectralRPSR"
+    assert spectral["simulated"] == pytest.approx(spectral["value"], rel=0.1)
+    assert err == ""
+    out, err = succeed("solve", "last.rpsr", "--planner", "pbvi", "--json")
+    known = json.loads(out)  # a table of contexts is a process: its bounds hold
+    assert (known["simulated"], err) == (None, "")
+    assert known["lower"] <= known["value"] + 1e-9
+    assert "nothing is proven" in succeed("solve", "spectral.rpsr").out

@@ -392,22 +392,3 @@ def test_only_a_pomdp_is_compressed(say):
     code, _, err = say("solve", "tiger", "--compress", "--model", "rpsr")
     assert code == 1
     assert "--compress makes a POMDP smaller" in err
-
-
-def test_nothing_is_proven_of_a_model_that_may_predict_less_than_nothing(succeed):
-    """A spectral model of few episodes; beside its plan's value stands how it plays out."""
-    succeed("simulate", "loadunload", "-o", "log.jsonl", "--episodes", "200", "--steps", "20")
-    learn = ("learn", "log.jsonl", "--discount", "0.95", "-o")
-    succeed(*learn, "spectral.rpsr", "--estimator", "spectral")
-    succeed(*learn, "last.rpsr", "--estimator", "last-k")
-    out, err = succeed("solve", "spectral.rpsr", "--json")
-    spectral = json.loads(out)
-    assert spectral["lower"] is None
-    assert spectral["learned"] == "SpectralRPSR"
-    assert spectral["simulated"] == pytest.approx(spectral["value"], rel=0.1)
-    assert err == ""
-    out, err = succeed("solve", "last.rpsr", "--planner", "pbvi", "--json")
-    known = json.loads(out)  # a table of contexts is a process: its bounds hold
-    assert (known["simulated"], err) == (None, "")
-    assert known["lower"] <= known["value"] + 1e-9
-    assert "nothing is proven" in succeed("solve", "spectral.rpsr").out

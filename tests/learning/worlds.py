@@ -4,9 +4,10 @@ from itertools import product
 
 import numpy as np
 
-from rpsr import domains
+from rpsr import domains, evaluation, load_pomdp
 from rpsr.learning import WindowPlan
 from rpsr.logs import Trajectories
+from rpsr.planning import UniformPolicy
 
 
 def simulate(name, episodes, steps, seed, chances=None, ago=1):
@@ -66,3 +67,29 @@ def whole_plan(model, tests, histories, **options):
     scale = float(2.0 ** np.ceil(np.log2(largest)))
     names = (model.actions, model.observations)
     return WindowPlan(*names, words(tests), words(tests), words(histories), scale, **options)
+
+
+def small_log(seed, *, ends=True, gaussian=False):
+    """A few short episodes over two actions and two observations, drawn without a model."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, 5, size=4)
+    steps = int(lengths.sum())
+    rewards = rng.normal(size=steps) if gaussian else rng.integers(0, 2, size=steps).astype(float)
+    return Trajectories(
+        action_names=("left", "right"),
+        observation_names=("dark", "light"),
+        actions=rng.integers(2, size=steps),
+        observations=rng.integers(2, size=steps),
+        offsets=np.concatenate([[0], np.cumsum(lengths)]),
+        terminated=rng.random(4) < 0.5 if ends else np.zeros(4, dtype=bool),
+        rewards=rewards,
+    )
+
+
+def uniform_log(name, episodes, steps, seed):
+    """A domain and a log of it by uniform actions, with rewards and propensities."""
+    pomdp = load_pomdp(name)
+    policy = UniformPolicy(pomdp.belief_model(), np.random.default_rng(seed))
+    return pomdp, evaluation.simulate(
+        pomdp, policy, episodes=episodes, steps=steps, seed=seed, rewards=True, propensities=True
+    )

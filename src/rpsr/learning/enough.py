@@ -140,8 +140,8 @@ def psr_enough(
         reason = "histories say next to nothing about rewards"
     elif low > tolerance and resolution > COARSE:
         reason = (
-            f"tests that differ by less than {resolution:.2g} of the most they could not be told "
-            "apart in this log"
+            f"tests that differ by less than {resolution:.2g} of the most that any do could not be "
+            "told apart in this log"
         )
     elif low > tolerance:
         verdict = "no"
