@@ -1,8 +1,7 @@
 """Continuous rewards in few bins: a log on which to look for states before rewards have densities.
 
-A Gaussian reward density draws EM into optima where a state is told by what it happens to earn with
-one action. Categories do not, so states are looked for with rewards in bins, and densities are
-fitted to what was found; there are as many likelihoods as bins then, and not as rewards.
+There are then as many likelihoods of rewards as bins, and not as rewards, so the search is faster,
+and a few rewards far out decide less. Densities are fitted to the states that were found.
 
 Each action's rewards are parted where squares around the parts' means are least, but for a grid of
 some 256 points. Into how many parts, the likelihood says of Gaussians of one width, each reward
