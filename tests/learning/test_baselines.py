@@ -109,15 +109,6 @@ def test_a_task_that_ended_earns_nothing_more(k):
         assert (model.expected_rewards(state.state) == 0).all() == over
 
 
-def test_an_end_that_is_in_doubt_is_none():
-    """Half of the episodes end where the others go on: contexts of this table cannot tell."""
-    rows = [[0, 0], [0, 0, 0]] * 20
-    log = from_arrays(rows, rows, rows, terminated=[True, False] * 20)
-    endless = replace(log, terminated=np.zeros(40, bool))
-    found, expected = (LastKTable(k=1).fit(each).model_ for each in (log, endless))
-    assert found.dimension == expected.dimension
-
-
 def test_a_table_needs_rewards():
     with pytest.raises(InputError, match="no rewards"):
         LastKTable().fit(Trajectories(("a",), ("x",), [0], [0], [0, 1], [False]))

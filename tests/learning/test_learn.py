@@ -190,15 +190,6 @@ def test_a_discount_that_no_plan_can_have_is_refused_before_learning(discount):
     assert steps == []
 
 
-@pytest.mark.parametrize("name", [name for name in ESTIMATOR_NAMES if streams(name)])
-def test_ends_that_an_estimator_does_not_model_are_counted(name):
-    log = replace(LOG, terminated=np.arange(60) % 5 == 0)
-    with pytest.warns(UserWarning, match="the task ended in 12 of 60 episodes") as said:
-        learn(name, chunks(log, 2), discount=0.9, rank=2)
-    assert len(said) == 1
-    learn("last-k", log, discount=0.9, rank=1)  # says nothing
-
-
 def test_what_cannot_be_judged_is_refused():
     for episodes, said in ((4, "4 episodes"), (1, "1 episode")):
         with pytest.raises(InputError, match=f"read {said}, expected at least 5"):
@@ -244,9 +235,7 @@ def test_every_step_is_either_learned_from_or_held_out(log, parts):
     both = np.concatenate([sides[0].rewards, sides[2].rewards])
     np.testing.assert_array_equal(np.sort(both), log.rewards)
     for side in sides:
-        last = side.offsets[1:][side.terminated & (side.lengths > 0)] - 1
-        ends = log.rewards[log.offsets[1:][log.terminated & (log.lengths > 0)] - 1]
-        assert set(side.rewards[last]) <= set(ends)
+        assert set(side.rewards[side.ends]) <= set(log.rewards[log.ends])
     if (log.lengths > LONG).any():
         assert sides[2].steps >= LONG // 5
 

@@ -17,6 +17,7 @@ import numpy as np
 from rpsr.errors import InputError
 from rpsr.io.records import Ints
 from rpsr.learning.diagnostics import Diagnosis, diagnose
+from rpsr.learning.ends import seen_ends
 from rpsr.learning.learned import Logs, chunks_of
 from rpsr.learning.parameters import Allowed, check_range, check_rewards
 from rpsr.logs import Trajectories
@@ -89,10 +90,10 @@ def in_memory(logs: Logs) -> Trajectories:
 def as_episodes(logs: Logs) -> Trajectories:
     """A log in memory for methods that need episodes: a few long recordings are cut into stretches.
 
-    A stretch begins anywhere, so what is learned about the start is what holds in general. Rewards
-    that cannot be learned are refused.
+    A stretch begins anywhere, so what is learned about the start is what holds in general. Ends are
+    seen (`seen_ends`). Rewards that cannot be learned are refused.
     """
-    log = in_memory(logs)
+    log = in_memory(seen_ends(in_memory(logs)))
     if log.rewards is not None and log.steps:
         check_rewards(log)
         check_range(float(log.rewards.min()), float(log.rewards.max()))

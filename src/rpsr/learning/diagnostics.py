@@ -15,6 +15,7 @@ import numpy as np
 
 from rpsr.errors import InputError
 from rpsr.io.records import Floats
+from rpsr.learning.ends import as_seen_by
 from rpsr.learning.learned import Filtered, Logs, chunks_of, filtered, log_chances
 from rpsr.learning.parameters import check_rewards
 from rpsr.logs.trajectories import Trajectories
@@ -45,7 +46,8 @@ class Diagnosis:
 
 def diagnose(model: LinearModel, logs: Logs) -> Diagnosis:
     """Follow episodes with a model and judge its predictions of every step."""
-    return judged((filtered(model, log), log) for log in chunks_of(logs))
+    seen = (as_seen_by(log, model.observations) for log in chunks_of(logs))
+    return judged((filtered(model, log), log) for log in seen)
 
 
 def judged(said: Iterable[tuple[Filtered, Trajectories]]) -> Diagnosis:

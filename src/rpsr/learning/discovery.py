@@ -33,6 +33,7 @@ from rpsr.learning.discovery_core import (
     intent_word,
     pivoted_core,
 )
+from rpsr.learning.ends import seen_ends
 from rpsr.learning.learned import chunks_of, learned_model
 from rpsr.learning.moments import Moments
 from rpsr.learning.moments_hankel import Hankel, hankel
@@ -96,6 +97,7 @@ class DiscoveredRPSR(Estimator):
     def fit(self, trajectories: Logs) -> Self:
         """Discover the core of a log, in memory or as a stream, and how stable that is."""
         self.check()
+        trajectories = seen_ends(trajectories)
         first = SpectralRPSR(
             rank=self.rank,
             policy=self.policy,

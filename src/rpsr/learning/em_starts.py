@@ -15,7 +15,7 @@ from itertools import combinations
 import numpy as np
 
 from rpsr.io.records import Floats, Ints
-from rpsr.learning.em_steps import Encoded, FittedPOMDP, Prior, maximise
+from rpsr.learning.em_steps import TINY_SCALE, Encoded, FittedPOMDP, Prior, maximise
 
 VISITS = 20.0  # how many imagined visits a random start is made of, per state and action
 SIGHTS = 24  # the most frequent ones, of which each pair is tried for remembering
@@ -31,6 +31,7 @@ def random_start(log: Encoded, states: int, rng: np.random.Generator) -> FittedP
 def sighted_start(log: Encoded, states: int, rng: np.random.Generator) -> FittedPOMDP:
     """Each state mostly shows one observation, those seen often having more states."""
     frequency = np.bincount(log.steps[:, 1], minlength=log.sizes[1]) + 1.0
+    frequency[log.final] = TINY_SCALE  # what the end shows, no other state does
     first = np.argsort(-frequency, kind="stable")[:states]
     more = rng.choice(len(frequency), size=states, p=frequency / frequency.sum())
     shown = np.concatenate([first, more])[:states]

@@ -24,6 +24,7 @@ import numpy as np
 from rpsr.errors import InputError
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.learning.em_kernels import expect, score
+from rpsr.learning.ends import final_sights
 from rpsr.logs.trajectories import Trajectories
 
 RewardFamily = Literal["categorical", "gaussian", "none"]
@@ -39,6 +40,7 @@ class Encoded:
     pair_actions (J,), pair_rewards (J,): what those pairs are. terminated (N,), offsets (N + 1,).
     family: how rewards are emitted; scale: the variance of all rewards. ends: whether any episode
     terminated, of these or of those they were selected from, so that a state stands for the end.
+    final (O,): the observations that state shows, and no other, if all ends are seen; else none.
     """
 
     sizes: tuple[int, int]  # A, O
@@ -50,6 +52,7 @@ class Encoded:
     family: RewardFamily
     scale: float
     ends: bool
+    final: Bools
 
     @staticmethod
     def of(log: Trajectories, family: RewardFamily | Literal["auto"] = "auto") -> Encoded:
@@ -79,6 +82,7 @@ class Encoded:
             family=family,
             scale=float(rewards.var()) or 1.0,
             ends=bool(log.terminated.any()),
+            final=final_sights(log),
         )
 
     @cached_property
@@ -101,6 +105,7 @@ class Encoded:
             self.family,
             self.scale,
             self.ends,
+            self.final,
         )
 
 
@@ -192,6 +197,10 @@ def maximise(log: Encoded, counts: list[Floats], prior: Prior, end: int) -> Fitt
         start[end] = 0.0
         moves[:, end] = 0.0
         moves[:, end, end] = 1.0
+        if log.final.any():
+            alive = np.arange(len(start)) != end
+            sights[:, ~log.final, end] = 0.0
+            sights[:, log.final] *= ~alive | log.final.all()
     pairs, log_scale, means = _rewards(log, pairs, prior, end)
     return FittedPOMDP(
         start=start / start.sum(),

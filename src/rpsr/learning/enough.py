@@ -29,6 +29,7 @@ import numpy as np
 
 from rpsr.errors import InputError
 from rpsr.learning.base import Logs, pieces
+from rpsr.learning.ends import seen_ends
 from rpsr.learning.enough_squares import Quarters, total
 from rpsr.learning.learned import check_repeatable, chunks_of
 from rpsr.learning.moments import Moments
@@ -99,6 +100,7 @@ def psr_enough(
     tolerance: the share that does not matter. repeats: bootstrap samples for the interval.
     """
     check_repeatable(trajectories)
+    trajectories = seen_ends(trajectories)
     FROM_1.check("repeats", repeats)
     FROM_1.check("tests", tests)
     FROM_1.check("histories", histories)

@@ -6,9 +6,8 @@ counts give P(o | c, a), mixed with those of the context without its oldest pair
 seen `backoff` times; what follows (c, a, o) is the longest context that the log knows. `reachable`
 plans on it exactly, as on any finite problem. Held-out episodes choose k.
 
-Where tasks ended, one more context is their end, which earns nothing and is never left. What
-follows (c, a, o) is the end if the share of episodes that ended there, mixed like all else, is
-above `SURE`: a context is one state, so it cannot be in doubt whether there still is a task.
+Where tasks ended, one more context is their end, which earns nothing and is never left: what
+follows an observation that is seen at ends only (`ends.seen_ends` sees to it that there is one).
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ from rpsr.errors import InputError
 from rpsr.io.records import Bools, Floats
 from rpsr.learning.base import Estimator, as_episodes
 from rpsr.learning.diagnostics import Diagnosis, judged
+from rpsr.learning.ends import as_seen_by, final_sights
 from rpsr.learning.learned import Filtered, Logs, chunks_of
 from rpsr.learning.parameters import AUTO, DISCOUNT, FROM_0, FROM_1, POSITIVE, SHARE, TINY
 from rpsr.logs.trajectories import Trajectories
@@ -35,7 +35,6 @@ from rpsr.models.operators import Sparse, SparseOperators
 
 Context = tuple[int, ...]  # pairs a * O + o, oldest first
 WORTH = 0.005  # nats a step that a longer context must bring
-SURE = 0.9  # the share of episodes that end from which on one does
 START = -1  # the beginning of an episode, as if it were a pair
 
 
@@ -84,7 +83,8 @@ class LastKTable(Estimator):
 
     def judge(self, logs: Logs) -> Diagnosis:
         """How well the table foretells a log."""
-        return judged((self.table_.said(log), log) for log in chunks_of(logs))
+        seen = (as_seen_by(log, self.model_.observations) for log in chunks_of(logs))
+        return judged((self.table_.said(log), log) for log in seen)
 
     def _best(self, log: Trajectories) -> int:
         order = np.random.default_rng(self.seed).permutation(log.episodes)
@@ -107,47 +107,39 @@ class LastKTable(Estimator):
         shape = (len(log.action_names), len(log.observation_names))
         counts: dict[Context, Floats] = defaultdict(lambda: np.zeros(shape))
         sums: dict[Context, Floats] = defaultdict(lambda: np.zeros(shape[0]))
-        ends: dict[Context, Floats] = defaultdict(lambda: np.zeros(shape))
-        last = np.zeros(log.steps, dtype=np.bool_)
-        last[log.offsets[1:][log.terminated & (log.lengths > 0)] - 1] = True
-        steps = zip(_walk(log, k), log.rewards, last, strict=True)
-        for (past, action, observation), reward, ended in steps:
+        for (past, action, observation), reward in zip(_walk(log, k), log.rewards, strict=True):
             for begin in range(len(past) + 1):
                 counts[past[begin:]][action, observation] += 1
                 sums[past[begin:]][action] += reward
-                ends[past[begin:]][action, observation] += ended
             reached = (*past, action * shape[1] + observation)[-k:]
             _ = counts[reached], sums[reached]  # an episode's last context is one as well
         contexts = sorted(counts, key=lambda context: (len(context), context))
         number = {context: i for i, context in enumerate(contexts)}
         chances = np.zeros((len(contexts), *shape))
         rewards = np.zeros((len(contexts), shape[0]))
-        ending = np.zeros((len(contexts), *shape))
         prior, mean = np.full(shape, 1.0 / shape[1]), np.full(shape[0], log.rewards.mean())
-        over = np.zeros(shape)
         for i, context in enumerate(contexts):  # the shorter ones come first
             if context:
                 back = number[_known(context[1:], number)]
-                prior, mean, over = chances[back], rewards[back], ending[back]
+                prior, mean = chances[back], rewards[back]
             seen = counts[context].sum(axis=1) + self.backoff
             chances[i] = (counts[context] + self.backoff * prior) / seen[:, None]
             rewards[i] = (sums[context] + self.backoff * mean) / seen
-            ending[i] = (ends[context] + self.backoff * over) / (counts[context] + self.backoff)
-        return Table(k, number, chances, rewards, ending > SURE)
+        return Table(k, number, chances, rewards, final_sights(log))
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
     """n contexts by number, with chances (n, A, O) of what follows and mean rewards (n, A).
 
-    ended (n, A, O): whether the task is over then.
+    final (O,): the observations after which the task is over.
     """
 
     k: int
     number: dict[Context, int]
     chances: Floats
     rewards: Floats
-    ended: Bools
+    final: Bools
 
     def said(self, log: Trajectories) -> Filtered:
         """What the table says of every step of a log."""
@@ -161,7 +153,7 @@ class Table:
     def model(self, log: Trajectories, discount: float | None) -> LinearModel:
         """The table as a linear model over the names of a log; an end, if there is one, is last."""
         contexts, n_actions, n_observations = self.chances.shape
-        n = contexts + int(self.ended.any())
+        n = contexts + int(self.final.any())
         process = tuple(
             tuple(self._moves(a, o, n) for o in range(n_observations)) for a in range(n_actions)
         )
@@ -189,11 +181,13 @@ class Table:
         contexts, _, n_observations = self.chances.shape
         pair = action * n_observations + observation
         targets = np.full(n, n - 1)
-        targets[:contexts] = [
-            self.number[_known((*context, pair)[-self.k :], self.number)] for context in self.number
-        ]
-        targets[:contexts][self.ended[:, action, observation]] = n - 1
-        chances = np.full(n, 1.0 / n_observations)
+        if not self.final[observation]:
+            targets[:contexts] = [
+                self.number[_known((*context, pair)[-self.k :], self.number)]
+                for context in self.number
+            ]
+        shown = self.final if self.final.any() else np.ones(n_observations)  # by the end
+        chances = np.full(n, shown[observation] / shown.sum())
         chances[:contexts] = self.chances[:, action, observation]
         return sp.csr_array((chances, (np.arange(n), targets)), shape=(n, n))
 

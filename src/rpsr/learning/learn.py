@@ -15,6 +15,7 @@ from rpsr.errors import InputError
 from rpsr.learning.base import HELD_OUT, Estimator, Part, in_memory, pieces
 from rpsr.learning.choice import Choice, bootstrap, choose
 from rpsr.learning.diagnostics import Diagnosis
+from rpsr.learning.ends import seen_ends
 from rpsr.learning.enough import GROUPS, Enough, TooShort, psr_enough
 from rpsr.learning.learned import Logs, check_repeatable, chunks_of
 from rpsr.learning.moments_plan import Survey
@@ -171,6 +172,7 @@ def learn(
     if not streams(name):
         logs = in_memory(logs)
     check_repeatable(logs)
+    logs = seen_ends(logs)
     survey = Survey.of(chunks_of(logs))
     unseen = Part(logs, held_out=True)
     if survey.episodes == 0:

@@ -52,7 +52,7 @@ class Survey:
         self.has_rewards = True
         self.has_propensities = True
         self.episodes = 0
-        self.ended = 0  # of them, by the end of the task
+        self.final: Ints = np.zeros(n_pairs, dtype=np.int64)  # how often a task ended at each pair
         self._logged = Weights()
 
     @staticmethod
@@ -86,7 +86,7 @@ class Survey:
         else:
             self._logged.add(log.propensities, n_actions)
         self.episodes += log.episodes
-        self.ended += int(log.terminated.sum())
+        self.final += np.bincount(pairs[log.ends], minlength=n_pairs)
 
     @property
     def steps(self) -> int:
@@ -132,7 +132,7 @@ class Survey:
         n_pairs = len(self.action_names) * len(self.observation_names)
         ranked: list[tuple[int, int, Word]] = []
         for k in range(1, min(length, self.longest) + 1):
-            counts = self.counts(k)
+            counts = self.counts(k) + (self.final if k == 1 else 0)
             for code in np.argsort(-counts, kind="stable")[:most].tolist():
                 if counts[code]:
                     ranked.append((-int(counts[code]), k, _digits(code, k, n_pairs)))

@@ -22,6 +22,7 @@ import numpy as np
 
 from rpsr.errors import InputError
 from rpsr.io.records import Floats
+from rpsr.learning.ends import as_seen_by
 from rpsr.learning.learned import filtered
 from rpsr.learning.moments_plan import behaviour
 from rpsr.learning.parameters import check_rewards
@@ -71,7 +72,7 @@ def off_policy_value(
     if log.rewards is None:
         raise InputError("these episodes have no rewards, expected them for an estimate")
     check_rewards(log)
-    said = filtered(model, log, states=True)
+    said = filtered(model, as_seen_by(log, model.observations), states=True)
     agrees = action_values(model, said.states, vectors).argmax(axis=1) == log.actions
     episode = np.repeat(np.arange(log.episodes), log.lengths)
     step = np.arange(log.steps) - log.offsets[episode]

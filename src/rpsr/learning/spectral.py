@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 from rpsr.errors import InputError
 from rpsr.io.records import Floats
 from rpsr.learning.base import FEW, Estimator, Logs, Part
+from rpsr.learning.ends import seen_ends
 from rpsr.learning.learned import check_repeatable, chunks_of, learned_model
 from rpsr.learning.moments import Moments
 from rpsr.learning.moments_hankel import Hankel, hankel
@@ -20,7 +21,6 @@ from rpsr.learning.rank import BEYOND, LARGEST_RANK, Trial, choose_rank, noise_l
 from rpsr.learning.spectral_fit import scales, singular_values, spectral_parameters
 from rpsr.learning.weighted import weighted_parameters
 from rpsr.logs import Trajectories
-from rpsr.logs.trajectories import count_of
 from rpsr.models import LinearModel
 
 Weighting = Literal["plain", "scaled", "variance"]
@@ -79,6 +79,7 @@ class SpectralRPSR(Estimator):
         """Learn from a log, in memory or as a stream, which is gone through a few times."""
         self.check()
         check_repeatable(trajectories)
+        trajectories = seen_ends(trajectories)
         chunks = _Told(chunks_of(trajectories), self.progress, "surveying")
         survey = Survey.of(chunks, max(self.tests, self.histories))
         if survey.steps == 0:
@@ -119,9 +120,6 @@ class SpectralRPSR(Estimator):
     def _plan(self, survey: Survey) -> WindowPlan:
         if self.policy == "blind":
             warnings.warn(BLIND, stacklevel=3)
-        if survey.ended:
-            ended = f"the task ended in {survey.ended} of {count_of(survey.episodes, 'episode')}"
-            warnings.warn(f"{ended}{ENDLESS}", stacklevel=3)
         return WindowPlan.of(
             survey,
             tests=self.tests,
@@ -196,8 +194,4 @@ class SpectralPSR(SpectralRPSR):
 BLIND = (
     "policy blind takes actions as chosen uniformly, whatever came before; if they were not, the "
     "model is wrong and more data does not cure it: log propensities, or let them be estimated"
-)
-ENDLESS = (
-    ": a spectral model knows of an end only as far as observations tell, and values are else as "
-    "if the task went on; em learns ends"
 )

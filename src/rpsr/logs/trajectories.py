@@ -105,6 +105,11 @@ class Trajectories:
         return ~self.terminated
 
     @property
+    def ends(self) -> Ints:
+        """The steps at which a task ended."""
+        return self.offsets[1:][self.terminated & (self.lengths > 0)] - 1
+
+    @property
     def lengths(self) -> Ints:
         """The number of steps of each episode, (N,)."""
         return np.diff(self.offsets)

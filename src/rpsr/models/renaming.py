@@ -1,7 +1,8 @@
 """A linear model with its actions and observations in another system's order.
 
 A log names what it saw, in an order of its own, and may never have seen some observation. What was
-learned from it still runs on the system, where the names are matched.
+learned from it still runs on the system, where the names are matched. A model that knows of `END`,
+the end of the task where nothing else shows it, runs where the end is not an observation.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from rpsr.errors import InputError
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import DenseOperators, SparseOperators
 
+END = "(end)"  # the observation that a task is over, in models of logs that have none for it
 UNSEEN = 1e-12  # the probability of an observation that a model does not know
 
 
@@ -22,6 +24,8 @@ def renamed(
     model: LinearModel, actions: tuple[str, ...], observations: tuple[str, ...]
 ) -> LinearModel:
     """The model over other lists of names, which must include its own; the actions all of them.
+
+    `END` need not be among them: as long as there is anything to see, it is not seen.
 
     An observation that the model does not know has probability `UNSEEN` always and tells nothing:
     the state moves on as if nothing had been seen.
@@ -31,8 +35,8 @@ def renamed(
     if set(model.actions) != set(actions):
         here = ", ".join(actions)
         raise InputError(f"has other actions: {', '.join(model.actions)}; expected {here}")
-    if not set(model.observations) <= set(observations):
-        other = sorted(set(model.observations) - set(observations))
+    other = sorted(set(model.observations) - {*observations, END})
+    if other:
         raise InputError(f"has observations that do not exist here: {', '.join(other)}")
     order = [model.actions.index(name) for name in actions]
     seen = {name: o for o, name in enumerate(model.observations)}

@@ -1,0 +1,204 @@
+"""Tasks that end: every estimator learns when, and no filter doubts that a task goes on."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rpsr.errors import InputError
+from rpsr.evaluation import simulate
+from rpsr.learning import EMRPSR
+from rpsr.learning.base import Part, Resampled
+from rpsr.learning.em_steps import Encoded
+from rpsr.learning.ends import SeenEnds, as_seen_by, final_sights, seen_ends, with_end
+from rpsr.learning.learn import ESTIMATOR_NAMES, estimator_by_name, learn
+from rpsr.learning.off_policy import off_policy_value
+from rpsr.logs import Trajectories, from_arrays
+from rpsr.logs.readers import join
+from rpsr.models.filter import RobustFilter
+from rpsr.models.renaming import END, renamed
+from rpsr.planning import (
+    AlphaPolicy,
+    UniformPolicy,
+    load_policy,
+    planner_by_name,
+    save_solution,
+    solve,
+)
+
+DISCOUNT = 0.9
+ENDING = {"work": 0.3, "rest": 0.05}
+EARNED = {"work": 1.0, "rest": 0.5}
+
+
+def coin_log(episodes, seed, steps=30):
+    """What is seen is a coin, at ends as ever; work earns more and ends sooner."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for _ in range(episodes):
+        ends = rng.random((steps, 2)) < list(ENDING.values())
+        actions = rng.integers(2, size=steps)
+        over = np.flatnonzero(ends[np.arange(steps), actions])
+        length = int(over[0]) + 1 if len(over) else steps
+        rows.append((actions[:length], rng.integers(2, size=length), bool(len(over))))
+    actions, seen, terminated = zip(*rows, strict=True)
+    rewards = [np.array(list(EARNED.values()))[taken] for taken in actions]
+    names = {"action_names": list(ENDING), "observation_names": ["head", "tail"]}
+    return from_arrays(actions, seen, rewards, terminated=terminated, **names)
+
+
+LOG = coin_log(400, 3)
+
+
+@pytest.fixture(scope="module", params=ESTIMATOR_NAMES)
+def fitted(request):
+    return estimator_by_name(request.param, discount=DISCOUNT, seed=0).fit(LOG)
+
+
+def test_values_reckon_with_ends_nothing_shows(fitted):
+    """Work for ever is worth 10, or, with its ends, less than to rest; as often as ends came."""
+    rest = LOG.action_names.index("rest")
+    taken = LOG.actions == rest
+    often = taken[LOG.ends].sum() / taken.sum()
+    worth = EARNED["rest"] / (1 - DISCOUNT * (1 - often))
+    plan = solve(fitted.model_, planner_by_name("pbvi", epsilon=1e-3))
+    state = fitted.model_.filter()
+    assert AlphaPolicy.of(plan).act() == rest
+    # Estimators differ by what they make of chance, so by less than the log can know it.
+    stderr = DISCOUNT * worth**2 / EARNED["rest"] * np.sqrt(often * (1 - often) / taken.sum())
+    assert plan.value == pytest.approx(worth, abs=2 * stderr)
+    # Of the start a table knows what half of the episodes say: three standard errors.
+    chance = ENDING["work"]
+    known = 3 * np.sqrt(chance * (1 - chance) / (LOG.episodes / 2))
+    assert state.predict("work")[-1] == pytest.approx(chance, abs=known)
+
+
+def test_a_filter_does_not_tire_of_a_task_that_goes_on(fitted):
+    """At every step the task may have ended, and whoever is still at work sees that it has not."""
+    model = fitted.model_
+    state = model.filter()
+    rng = np.random.default_rng(5)
+    for _ in range(100):
+        state.update(int(rng.integers(2)), int(rng.integers(2)))
+        earned = model.expected_rewards(state.state)
+        assert earned == pytest.approx(list(EARNED.values()), abs=0.12)
+    assert isinstance(state, RobustFilter)
+    assert state.resets == 0
+    state.update("work", END)
+    assert model.expected_rewards(state.state) == pytest.approx([0, 0], abs=0.05)
+
+
+def test_a_log_without_seen_ends_can_be_judged_and_speak_for_a_plan(fitted):
+    other = coin_log(200, 4)
+    judged = fitted.judge(other)
+    often = [np.mean(np.isin(np.flatnonzero(other.actions == a), other.ends)) for a in (0, 1)]
+    share = [(other.actions == a).mean() for a in (0, 1)]
+    # Head or tail are a coin, and with what chance the task ends is all that there is to know.
+    best = sum(
+        s * (q * np.log(q) + (1 - q) * np.log((1 - q) / 2))
+        for s, q in zip(share, often, strict=True)
+    )
+    assert best - 0.03 < judged.loglik <= best + 1e-3
+    assert judged.reward_rmse < 0.1
+    said = off_policy_value(fitted.model_, fitted.model_.rewards.T, other)
+    assert said.low <= 1 / (1 - DISCOUNT * (1 - ENDING["work"])) <= said.high
+
+
+def test_a_policy_runs_where_ends_are_not_observations(fitted, tmp_path):
+    """The system names head and tail, in its own order; what the policy does is the same."""
+    plan = solve(fitted.model_, planner_by_name("pbvi", epsilon=1e-3))
+    save_solution(plan, tmp_path / "p")
+    system = replace(
+        renamed(fitted.model_, ("rest", "work"), ("tail", "head")), kind="other", provenance={}
+    )
+    policy, own = load_policy(tmp_path / "p", system).policy(), AlphaPolicy.of(plan)
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        action, seen = own.act(), ("head", "tail")[rng.integers(2)]
+        assert system.actions[policy.act()] == fitted.model_.actions[action]
+        own.update(action, seen)
+        policy.update(fitted.model_.actions[action], seen)
+    with pytest.raises(InputError, match="observations that do not exist here: head"):
+        renamed(fitted.model_, ("rest", "work"), ("tail", END))
+
+
+def test_a_learned_task_ends_when_it_is_simulated(fitted):
+    model = fitted.model_
+    policy = UniformPolicy(model, np.random.default_rng(0))
+    log = simulate(model, policy, episodes=400, steps=30, seed=1)
+    assert (log.observations[log.ends] == model.observations.index(END)).all()
+    assert len(log.ends) == (log.observations == model.observations.index(END)).sum()
+    assert log.terminated.mean() == pytest.approx(LOG.terminated.mean(), abs=0.05)
+    assert log.lengths.mean() == pytest.approx(LOG.lengths.mean(), rel=0.2)
+    assert simulate(model, policy, episodes=3, steps=9, ends=False).terminated.sum() == 0
+
+
+def test_a_streamed_log_is_learned_from_like_one_in_memory():
+    parts = [LOG.select(each) for each in np.array_split(np.arange(LOG.episodes), 5)]
+    whole, cut = (learn("spectral", logs, discount=DISCOUNT, rank=2) for logs in (LOG, parts))
+    assert whole.model.observations == cut.model.observations == ("head", "tail", END)
+    np.testing.assert_array_equal(whole.model.rewards, cut.model.rewards)
+    assert whole.heldout.loglik == pytest.approx(cut.heldout.loglik, abs=1e-12)
+
+
+def test_only_the_end_shows_that_it_is_the_end():
+    found = EMRPSR(discount=DISCOUNT, sizes=(3,), starts=2).fit(LOG).candidates_[0].fitted
+    alive = np.arange(found.states) != found.end
+    assert (found.sights[:, -1, found.end] == 1).all()
+    assert (found.sights[:, -1, alive] == 0).all()
+
+
+def test_episodes_of_one_step_that_all_end_are_learned():
+    """Every observation is then one of an end."""
+    log = from_arrays([[0]] * 60, [[0], [1]] * 30, [[1.0]] * 60, terminated=[True] * 60)
+    assert seen_ends(log) is log
+    model = EMRPSR(discount=DISCOUNT, sizes=(2,), starts=2).fit(log).model_
+    assert solve(model, planner_by_name("pbvi")).value == pytest.approx(1, abs=1e-3)
+
+
+@st.composite
+def short_logs(draw):
+    lengths = draw(st.lists(st.integers(0, 3), min_size=1, max_size=6))
+    seen = draw(st.lists(st.integers(0, 2), min_size=sum(lengths), max_size=sum(lengths)))
+    ended = draw(st.lists(st.booleans(), min_size=len(lengths), max_size=len(lengths)))
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    number = np.arange(sum(lengths))
+    return Trajectories(("a",), ("x", "y", "z"), 0 * number, seen, offsets, ended, number)
+
+
+@settings(max_examples=200, deadline=None)
+@given(log=short_logs(), parts=st.integers(1, 3))
+def test_an_end_that_looks_like_no_end_is_seen(log, parts):
+    """By the definition, step by step; in memory as in a stream; once as often as twice."""
+    ends, others = set(), set()
+    for (first, last), over in zip(pairwise(log.offsets), log.terminated, strict=True):
+        for t in range(first, last):
+            (ends if over and t == last - 1 else others).add(int(log.observations[t]))
+    told = seen_ends(log)
+    if ends & others:
+        assert told.observation_names == ("x", "y", "z", END)
+        expected = log.observations.copy()
+        expected[log.ends] = 3
+        np.testing.assert_array_equal(told.observations, expected)
+        assert not final_sights(log).any()
+    else:
+        assert told is log
+        assert set(np.flatnonzero(final_sights(log))) == ends
+    assert seen_ends(told) is told
+    np.testing.assert_array_equal(told.rewards, log.rewards)
+    chunks = [log.select(each) for each in np.array_split(np.arange(log.episodes), parts)]
+    stream = seen_ends(chunks)
+    again = join(stream)
+    np.testing.assert_array_equal(again.observations, told.observations)
+    assert again.observation_names == told.observation_names
+    for part in (stream, Part(stream, held_out=False), Resampled(stream, 0)):
+        assert seen_ends(part) is part  # no pass to look for what is seen already
+    assert isinstance(seen_ends(Part(chunks, held_out=False)), SeenEnds)
+    assert as_seen_by(log, log.observation_names) is log
+    np.testing.assert_array_equal(
+        as_seen_by(log, ("x", "y", "z", END)).observations, with_end(log).observations
+    )
+    assert (Encoded.of(told).final == final_sights(told)).all() if log.steps else True
