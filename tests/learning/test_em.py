@@ -203,7 +203,7 @@ def test_a_way_down_loses_one_state_at_a_time_and_keeps_the_end():
     log = Encoded.of(small_log(4))
     start = random_start(log, 5, np.random.default_rng(0))
     path = list(descend(start, log, PLAIN))
-    assert [p.states for p in path] == [5, 4, 3]
+    assert [p.states for p in path] == [5, 4, 3, 2]
     for p in path:
         assert p.end == p.states - 1
         assert (p.moves[:, p.end, p.end] == 1).all()

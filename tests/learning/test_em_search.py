@@ -24,6 +24,7 @@ from rpsr.learning.em_steps import (
     likelihoods,
     maximise,
 )
+from rpsr.logs import from_arrays
 
 PLAIN = Prior(0.02)
 
@@ -42,6 +43,26 @@ def test_the_smallest_within_one_standard_error_is_chosen_and_nothing_twice():
     assert difference(best, near) == (pytest.approx(0.04), pytest.approx(noise.std() / 20))
     assert [each.fitted for each in others] == [four]
     assert chosen(found, 1) == [first]
+
+
+def test_less_than_a_nat_in_all_decides_nothing():
+    """Scores that hardly vary have tiny standard errors, and rounding would choose among them."""
+    log = Encoded.of(small_log(1, ends=False))
+    one, two = (random_start(log, n, np.random.default_rng(0)) for n in (1, 2))
+    best = np.zeros(50)
+    for behind, smaller in ((0.9, True), (1.1, False)):
+        found = [Found(best, two), Found(best - behind / 50, one)]
+        assert (chosen(found, 1)[0].fitted is one) == smaller
+
+
+@pytest.mark.parametrize("sights", [1, 2])
+def test_a_task_without_a_state_has_one(sights):
+    """Actions pay, and what is seen is chance, or always the same: there is nothing to remember."""
+    rng = np.random.default_rng(1)
+    actions = rng.integers(2, size=(100, 10))
+    log = from_arrays(actions, rng.integers(sights, size=actions.shape), actions * 1.0)
+    found = EMRPSR(discount=0.9, sizes=(4,), starts=2).fit(log)
+    assert found.candidates_[0].states == found.rank_ == 1
 
 
 @given(st.integers(0, 100), st.booleans())

@@ -57,9 +57,12 @@ class Candidate:
 
 
 def difference(best: Floats, scores: Floats) -> tuple[float, float]:
-    """By how much scores (N,) are behind on average, and its standard error."""
+    """By how much scores (N,) are behind on average, and its standard error.
+
+    That is at least a nat in all: where nothing is left to chance, rounding would else decide.
+    """
     behind = best - scores
-    return float(behind.mean()), float(behind.std() / np.sqrt(len(behind)))
+    return float(behind.mean()), max(float(behind.std() / np.sqrt(len(behind))), 1 / len(behind))
 
 
 def chosen(found: list[Found], keep: int) -> list[Found]:

@@ -40,8 +40,8 @@ TRIED, QUICK, POLISH = 4, 3, 12  # pairs tried; iterations to judge one; iterati
 
 
 def descend(parameters: FittedPOMDP, log: Encoded, prior: Prior) -> Iterator[FittedPOMDP]:
-    """Ever smaller POMDPs fitted to the same log, by one state at a time, until two are left."""
-    while parameters.size > 2:
+    """Ever smaller POMDPs fitted to the same log, by one state at a time, until one is left."""
+    while parameters.size > 1:
         parameters = _merge_best(parameters, log, prior)
         yield parameters
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from rpsr.io.records import Bools, Ints
+from rpsr.io.records import Bools
 from rpsr.learning.learned import Logs, chunks_of
 from rpsr.logs import Trajectories
 from rpsr.models.renaming import END
@@ -48,28 +48,26 @@ class SeenEnds:
         return (with_end(log) if self._hidden else log for log in chunks_of(self.logs))
 
 
-def final_sights(logs: Logs) -> Bools:
+def final_sights(log: Trajectories) -> Bools:
     """(O,): the observations at ends, where they are seen at no other time; else none."""
-    at_ends, ever = _counts(logs)
-    final = at_ends > 0
-    return final & bool((at_ends == ever)[final].all())
+    ((at_ends, elsewhere),) = _sights([log])
+    return at_ends & ~(at_ends & elsewhere).any()
 
 
 def _hidden(logs: Logs) -> bool:
     """Whether a task ended at an observation that is seen at other times, too."""
-    at_ends, ever = _counts(logs)
-    return bool((at_ends < ever)[at_ends > 0].any())
+    return any((at_ends & elsewhere).any() for at_ends, elsewhere in _sights(logs))
 
 
-def _counts(logs: Logs) -> tuple[Ints, Ints]:
-    """How often each observation was seen at ends, (O,), and at all, (O,)."""
-    at_ends = ever = np.zeros(0, dtype=np.int64)
+def _sights(logs: Logs) -> Iterator[tuple[Bools, Bools]]:
+    """Which observations were seen at ends, (O,), and elsewhere, (O,), up to each chunk."""
+    at_ends = elsewhere = np.zeros(1, dtype=np.bool_)
     for log in chunks_of(logs):
         size = len(log.observation_names)
         last = np.bincount(log.observations[log.ends], minlength=size)
-        every = np.bincount(log.observations, minlength=size)
-        at_ends, ever = (at_ends + last, ever + every) if len(ever) else (last, every)
-    return at_ends, ever
+        at_ends = at_ends | (last > 0)
+        elsewhere = elsewhere | (np.bincount(log.observations, minlength=size) > last)
+        yield at_ends, elsewhere
 
 
 def with_end(log: Trajectories) -> Trajectories:

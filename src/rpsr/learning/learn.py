@@ -12,11 +12,11 @@ from typing import Any, Literal
 import numpy as np
 
 from rpsr.errors import InputError
-from rpsr.learning.base import HELD_OUT, Estimator, Part, in_memory, pieces
+from rpsr.learning.base import HELD_OUT, Estimator, Part, in_memory
 from rpsr.learning.choice import Choice, bootstrap, choose
 from rpsr.learning.diagnostics import Diagnosis
 from rpsr.learning.ends import seen_ends
-from rpsr.learning.enough import GROUPS, Enough, TooShort, psr_enough
+from rpsr.learning.enough import Enough, TooShort, psr_enough
 from rpsr.learning.learned import Logs, check_repeatable, chunks_of
 from rpsr.learning.moments_plan import Survey
 from rpsr.learning.propensities import NO_PROPENSITIES, Overlap
@@ -181,7 +181,7 @@ def learn(
         raise InputError("the log has no rewards, expected them for learning")
     if policy == "logged" and not survey.has_propensities:
         raise InputError(NO_PROPENSITIES)
-    if sum(part.steps for part in unseen) == 0:
+    if not any(part.steps for part in unseen):
         read = f"read {count_of(survey.episodes, 'episode')}"
         raise InputError(f"{read}, expected at least {HELD_OUT}: one in {HELD_OUT} is held out")
 
@@ -218,8 +218,6 @@ def learn(
 
 def _psr_enough(logs: Logs, policy: str, seed: int) -> Enough | None:
     """The rank test on data, or None where the log is too short for it."""
-    if sum(part.episodes for _, part in pieces(logs, 1)) < GROUPS:
-        return None
     try:
         return psr_enough(logs, policy=policy, seed=seed)
     except TooShort:
