@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rpsr.errors import InputError
 from rpsr.evaluation import simulate
-from rpsr.learning import EMRPSR
+from rpsr.learning import EMRPSR, LastKTable, bootstrap, choose
 from rpsr.learning.base import Part, Resampled
 from rpsr.learning.em_steps import Encoded
 from rpsr.learning.ends import SeenEnds, as_seen_by, final_sights, seen_ends, with_end
@@ -142,6 +142,16 @@ def test_a_streamed_log_is_learned_from_like_one_in_memory():
     assert whole.model.observations == cut.model.observations == ("head", "tail", END)
     np.testing.assert_array_equal(whole.model.rewards, cut.model.rewards)
     assert whole.heldout.loglik == pytest.approx(cut.heldout.loglik, abs=1e-12)
+
+
+def test_resampled_logs_are_of_one_task_whatever_ends_are_drawn():
+    """One of ten episodes ends, so that a third of all samples have no end."""
+    rows = [[0, 1, 0]] * 10
+    log = from_arrays(rows, rows, rows, terminated=[True] + [False] * 9)
+    models = bootstrap(LastKTable(k=1, discount=DISCOUNT), log, repeats=8)
+    assert {model.observations for model in models} == {("0", "1", END)}
+    assert len({model.dimension for model in models}) == 2  # with a state for the end, and without
+    assert np.isfinite(choose(models, log, episodes=5, steps=5).chosen.values).all()
 
 
 def test_only_the_end_shows_that_it_is_the_end():

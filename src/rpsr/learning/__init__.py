@@ -5,6 +5,7 @@ from rpsr.learning.choice import Choice, Option, bootstrap, choose
 from rpsr.learning.diagnostics import Diagnosis, diagnose
 from rpsr.learning.discovery import DiscoveredRPSR
 from rpsr.learning.em import EMRPSR
+from rpsr.learning.ends import seen_ends
 from rpsr.learning.enough import Enough, psr_enough
 from rpsr.learning.last_k import LastKTable
 from rpsr.learning.learned import filtered, learned_model
@@ -40,4 +41,5 @@ __all__ = [
     "learned_model",
     "off_policy_value",
     "psr_enough",
+    "seen_ends",
 ]

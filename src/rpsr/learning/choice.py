@@ -18,6 +18,7 @@ import numpy as np
 from rpsr.errors import InputError
 from rpsr.io.records import Floats
 from rpsr.learning.base import Estimator, Resampled, beginning
+from rpsr.learning.ends import seen_ends
 from rpsr.learning.learned import Logs
 from rpsr.learning.off_policy import OffPolicyEstimate, off_policy_value
 from rpsr.learning.parameters import FROM_1
@@ -210,6 +211,7 @@ def bootstrap(
 ) -> list[LinearModel]:
     """Models of resampled logs, episodes (or stretches of long ones) drawn with replacement."""
     models: list[LinearModel] = []
+    logs = seen_ends(logs)  # in all of them or in none, whatever ends are drawn
     for repeat in range(repeats):
         if progress is not None:
             progress(f"resampled log {repeat + 1} of {repeats}")
