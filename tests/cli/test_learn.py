@@ -207,7 +207,7 @@ def test_no_file_is_written_over_another(log, say):
     for wrong, said in (
         (["--plan", "logs/../data"], "logs/../data: is read from already, expected another file"),
         (["--plan", "./m.rpsr"], "./m.rpsr: is written to already, expected another file"),
-        (["--plan", "logs/log.jsonl"], "logs/log.jsonl: expected another name: a folder"),
+        (["--plan", "logs/log.jsonl"], "logs/log.jsonl: expected another name for a policy"),
         (["--plan", "p.html", "--report", "p.html"], "p.html: is written to already"),
         (["--report", "m.rpsr"], "m.rpsr: expected a name ending in .html or .htm"),
         (["--report", "page.pdf"], "page.pdf: expected a name ending in .html or .htm"),

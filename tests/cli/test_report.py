@@ -104,6 +104,8 @@ def test_nothing_is_written_on_ctrl_c(say, monkeypatch):
         (["tiger"], 2, "--output"),
         (["tiger", "-o", "x.html", "--time-limit", "0"], 2, "above 0"),
         (["nothing", "-o", "x.html"], 1, "no such file"),
+        (["tiger", "-o", "page.pdf"], 1, "page.pdf: expected a name ending in .html or .htm"),
+        (["tiger", "-o", "page"], 1, "page: expected a name ending in .html or .htm"),
         (["tiger", "-o", "none/x.html"], 1, "none/x.html: its folder does not exist"),
     ],
 )

@@ -179,6 +179,10 @@ def test_usage(say, words, message):
         (["--horizon", "3", "-o", "p.pg"], "p.pg: a plan for a horizon is a tree"),
         (["-o", "nowhere/p.alpha"], "nowhere/p.alpha: its folder does not exist"),
         (["--checkpoint", "nowhere/c"], "nowhere/c: its folder does not exist"),
+        (["-o", "c", "--checkpoint", "./c"], "c: is written to already"),
+        (["-o", "p.html"], "p.html: expected another name for a policy: this one is a page's"),
+        (["-o", "P.RPSR"], "P.RPSR: expected another name for a policy: this one is a model's"),
+        (["-o", "p.jsonl.gz"], "expected another name for a policy: this one is a log's"),
         (["--horizon", "3", "--checkpoint", "c"], "planning a horizon cannot go on"),
         (["--planner", "enumeration", "--checkpoint", "c"], "planner enumeration cannot go on"),
     ],
@@ -293,6 +297,14 @@ def test_a_checkpoint_is_gone_on_from(say, monkeypatch):
     assert given == []
     assert say(*words)[0] == 0
     assert given == [(8, 7)]
+
+
+def test_a_checkpoint_is_told_of_where_the_policy_goes_to_standard_output(capfdbinary):
+    words = ["solve", "tiger", "-o", "-", "--checkpoint", "c.ckpt"]
+    assert main(words) == 0
+    out, err = capfdbinary.readouterr()
+    assert json.loads(out)["format"] == "rpsr-policy"
+    assert err == b"rpsr: wrote c.ckpt\n"
 
 
 def test_progress_is_drawn_on_a_terminal_only(say, monkeypatch):

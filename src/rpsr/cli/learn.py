@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter, validators
 
-from rpsr.cli.options import Json
+from rpsr.cli.options import Json, named_file, named_path
 from rpsr.cli.output import (
+    PAGES,
+    check_policy_name,
+    check_suffix,
     check_targets,
     note,
     print_facts,
@@ -23,7 +26,6 @@ if TYPE_CHECKING:
     from rpsr.learning.learn import Learned
 
 NATIVE = ".rpsr"
-PAGES = (".html", ".htm")
 
 
 def _rank(_type: Any, tokens: Any) -> int | Literal["auto"]:
@@ -65,7 +67,10 @@ def learn(
     /,
     *,
     output: Annotated[
-        str, Parameter(name=["--output", "-o"], help="The model file to write, .rpsr.")
+        str,
+        Parameter(
+            name=["--output", "-o"], converter=named_file, help="The model file to write, .rpsr."
+        ),
     ],
     discount: Annotated[
         float,
@@ -104,13 +109,15 @@ def learn(
         ),
     ] = None,
     report: Annotated[
-        Path | None, Parameter(help="Write a page of diagnostics here, .html.")
+        Path | None,
+        Parameter(converter=named_path, help="Write a page of diagnostics here, .html."),
     ] = None,
     plan: Annotated[
         str | None,
         Parameter(
+            converter=named_file,
             help="Plan, too, and write the policy here: one plan for each model that explains the "
-            "log about as well; chosen is that of the highest mean value over all models."
+            "log about as well; chosen is that of the highest mean value over all models.",
         ),
     ] = None,
     ensemble: Annotated[
@@ -133,24 +140,20 @@ def learn(
     from rpsr.errors import InputError
     from rpsr.learning.learn import learn as fit
     from rpsr.logs import Columns, Trajectories, open_logs
-    from rpsr.logs.stream import LOG_SUFFIXES
     from rpsr.logs.trajectories import count_of
     from rpsr.models.store import save_native
     from rpsr.planning import save_solution
 
-    if not output.endswith(NATIVE):
-        raise InputError(f"expected a name ending in {NATIVE}", place=output)
+    check_suffix(output, NATIVE)
     if ensemble and plan is None:
         raise InputError("--ensemble is for choosing a plan: give --plan FILE, too")
     if plan is not None and plan.endswith((".alpha", ".pg")):
         expected = "expected another name: only a native policy file carries a learned filter"
         raise InputError(expected, place=plan)
-    if plan is not None and plan.lower().endswith(LOG_SUFFIXES):
-        expected = "expected another name: a folder with it would be read as if it were a log"
-        raise InputError(expected, place=plan)
-    if report is not None and report.suffix.lower() not in PAGES:
-        raise InputError(f"expected a name ending in {' or '.join(PAGES)}", place=str(report))
+    if report is not None:
+        check_suffix(report, *PAGES)
     check_targets(output, plan, report, sources=logs)
+    check_policy_name(plan)
     if policy is not None and estimator in ("em", "last-k"):
         note(
             f"{estimator} need not know how actions were chosen: --policy {policy} only changes "

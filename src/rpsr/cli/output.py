@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 PIPE_WIDTH, PROSE_WIDTH = 200, 100
+PAGES = (".html", ".htm")
 
 
 def print_json(schema: str, source: Any, document: dict[str, Any]) -> None:
@@ -100,6 +101,23 @@ def check_targets(*targets: str | Path | None, sources: Iterable[str | Path] = (
         if path in taken:
             raise InputError(f"is {taken[path]} already, expected another file", place=str(target))
         taken[path] = "written to"
+
+
+def check_suffix(target: str | Path, *suffixes: str) -> None:
+    """Refuse a name that does not say what will be in the file."""
+    if not str(target).lower().endswith(suffixes):
+        raise InputError(f"expected a name ending in {' or '.join(suffixes)}", place=str(target))
+
+
+def check_policy_name(target: str | Path | None) -> None:
+    """Refuse a name that says that a model, a log or a page is in what will hold a policy."""
+    from rpsr.logs.stream import LOG_SUFFIXES
+
+    names = {"model": (".pomdp", ".pomdp.gz", ".rpsr"), "log": LOG_SUFFIXES, "page": PAGES}
+    for what, suffixes in names.items():
+        if target is not None and str(target).lower().endswith(suffixes):
+            expected = f"expected another name for a policy: this one is a {what}'s"
+            raise InputError(expected, place=str(target))
 
 
 def wrote(*targets: str | Path | None) -> None:
