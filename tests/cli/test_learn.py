@@ -1,7 +1,9 @@
 """`rpsr learn`, from a log to a policy that runs."""
 
+import gzip
 import json
 import re
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
@@ -135,6 +137,58 @@ def test_a_broken_log_is_named_by_its_line(tmp_path, capsys):
     path.write_text('{"actions": ["a", "a"], "observations": ["x", "x"]}\n')
     assert main(["learn", str(path), "-o", str(tmp_path / "m.rpsr"), "--discount", "0.9"]) == 1
     assert "no rewards" in capsys.readouterr().err
+
+
+@pytest.fixture
+def piped(monkeypatch):
+    """Put bytes on standard input."""
+    return lambda content: monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(content)))
+
+
+def test_a_log_comes_through_a_pipe(log, say, piped):
+    words = ["--discount", "0.9", "--estimator", "last-k", "--json", "-o", "m.rpsr"]
+    expected = json.loads(say("learn", str(log), *words)[1])
+    for content in (log.read_bytes(), gzip.compress(log.read_bytes())):
+        piped(content)
+        code, out, _ = say("learn", "-", *words, "--report", "p.html")
+        found = json.loads(out)
+        assert (code, found.pop("source"), found.pop("seconds") > 0) == (0, ["-"], True)
+        assert found.items() <= expected.items()
+    assert "A model learned from &lt;stdin&gt;" in Path("p.html").read_text()
+
+
+def test_a_pipe_beside_a_file_is_one_log(log, say, piped):
+    lines = log.read_bytes().splitlines(keepends=True)
+    Path("half.jsonl").write_bytes(b"".join(lines[:30]))
+    piped(b"".join(lines[30:]))
+    words = ["--discount", "0.9", "--estimator", "last-k", "--json", "-o", "m.rpsr"]
+    found = json.loads(say("learn", "half.jsonl", "-", *words)[1])
+    expected = json.loads(say("learn", str(log), *words)[1])
+    assert found["heldout"] == expected["heldout"]
+    code, _, error = say("learn", "-", "half.jsonl", "-", *words)
+    assert (code, error.startswith("rpsr: read - twice")) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (
+            b'{"actions": [0], "observations": [0]}\n{"actions": 3}\n',
+            "<stdin>:2: episode 1: actions",
+        ),
+        (b'{"actions": [0], "observations": [-1]}', "<stdin>:1: episode 0, step 0: observation"),
+        (b"", "<stdin>: the log has no episodes"),
+        (b"PAR1", "<stdin>:1:1: not JSON"),
+        (b"\x1f\x8bno", "<stdin>: broken gzip"),
+    ],
+)
+def test_what_is_wrong_in_a_pipe_is_named_by_its_line(content, said, say, piped):
+    piped(content)
+    code, _, error = say("learn", "-", "-o", "m.rpsr", "--discount", "0.9")
+    assert code == 1
+    assert error.startswith(f"rpsr: {said}")
+    assert error.count("\n") == 1
+    assert list(Path().iterdir()) == []
 
 
 def test_a_short_log_is_learned_from_and_blindness_said_once(log, tmp_path, capsys):

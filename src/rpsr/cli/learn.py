@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter, validators
 
-from rpsr.cli.options import Json, named_file, named_path
+from rpsr.cli.options import Json, named_file, named_path, standard_streams
 from rpsr.cli.output import (
     PAGES,
     check_policy_name,
@@ -62,7 +62,11 @@ def _columns(_type: Any, tokens: Any) -> dict[str, str]:
 def learn(
     logs: Annotated[
         list[str],
-        Parameter(help="Logs: .jsonl or .parquet files, or folders of them, as one log."),
+        Parameter(
+            converter=standard_streams,
+            help="Logs: .jsonl or .parquet files, or folders of them, as one log; - is JSON lines "
+            "on standard input.",
+        ),
     ],
     /,
     *,
@@ -138,6 +142,7 @@ def learn(
     observations. `rpsr solve` plans on it, and its policy runs on any system with the same names.
     """
     from rpsr.errors import InputError
+    from rpsr.io.files import place_of
     from rpsr.learning.learn import learn as fit
     from rpsr.logs import Columns, Trajectories, open_logs
     from rpsr.logs.trajectories import count_of
@@ -159,14 +164,15 @@ def learn(
             f"{estimator} need not know how actions were chosen: --policy {policy} only changes "
             "the answer to whether a PSR is enough"
         )
+    source = ", ".join(map(place_of, logs))
     with (
         warnings.catch_warnings(record=True) as warned,
-        spinning_progress(f"learning from {', '.join(logs)}") as progress,
+        spinning_progress(f"learning from {source}") as progress,
     ):
         warnings.simplefilter("always", UserWarning)
         log = open_logs(logs, columns=None if columns is None else Columns(**columns))
         if isinstance(log, Trajectories) and log.episodes == 0:
-            raise InputError("the log has no episodes", place=", ".join(logs))
+            raise InputError("the log has no episodes", place=source)
         learned = fit(
             estimator,
             log,
@@ -191,7 +197,7 @@ def learn(
         from rpsr.report.learning_page import learning_page
         from rpsr.report.page import write_page
 
-        write_page(learning_page(learned, ", ".join(logs)), report)
+        write_page(learning_page(learned, source), report)
     for line in filter(None, (learned.overlap.warning, learned.caution)):
         note(line)
     if rank != "auto" and estimator not in ("em", "last-k") and learned.estimator.rank_ < rank:
