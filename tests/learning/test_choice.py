@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpsr
-from rpsr.errors import InputError
+from rpsr.errors import InputError, ModelError
 from rpsr.evaluation import StochasticController, exact_return, open_policy, simulate
 from rpsr.learning import EMRPSR, LastKTable, bootstrap, choose
 from rpsr.learning.base import Resampled
@@ -68,6 +68,29 @@ def test_the_highest_mean_over_models_is_chosen(tiger, log):
         choose([])
     with pytest.raises(InputError, match="models: read LinearModel, expected a list of at least"):
         choose(choice.solution.model)
+
+
+def test_plans_that_look_the_same_are_said_to(tiger):
+    model, other = (rpsr.load_pomdp(f"tiger:accuracy={p}").belief_model() for p in (0.85, 0.6))
+
+    def said(*models):
+        return choose(models, episodes=10, steps=3).agreement()
+
+    assert said(model) == said(model, other) == ""
+    assert said(model, model) == "All 2 plans agree in what is shown."
+    assert said(model, other, model, model) == "Plans 1, 3 and 4 agree in what is shown."
+    nearly = replace(model, rewards=model.rewards + 1e-9)
+    assert said(model, nearly) == "All 2 plans agree in what is shown."
+    assert choose([model, nearly], episodes=10, steps=3).agreement(17) == ""
+
+
+def test_a_model_without_a_discount_says_how_to_give_one(log):
+    model = LastKTable(k=1).fit(log).model_
+    with pytest.raises(
+        ModelError, match=r"has no discount: .* \(--discount, in Python model.with_"
+    ):
+        solve(model, planner_by_name("pbvi"))
+    assert solve(model.with_discount(0.5), planner_by_name("pbvi")).model.discount == 0.5
 
 
 def test_values_in_models_are_simulated_whether_there_are_one_or_two(tiger, log):

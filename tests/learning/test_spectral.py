@@ -296,6 +296,12 @@ def test_a_sample_that_tells_nothing_chooses_no_intent():
     assert 0.3 < found.stability_[0] < 0.9
 
 
+def test_rewards_that_never_vary_are_called_that():
+    found = psr_enough(replace(LOG, rewards=np.full(LOG.steps, 3.0)), repeats=5)
+    assert (found.verdict, found.words) == ("yes", "rewards never vary in this log")
+    assert "never vary" not in psr_enough(LOG, repeats=5).words
+
+
 def test_enough_says_what_the_paper_says():
     """Load/unload's PSR is not accurate; tiger's is, which takes more data to be sure of."""
     answer = psr_enough(LOG, repeats=20)

@@ -111,6 +111,8 @@ def member_document(member: Any) -> dict[str, Any]:
 
 
 def _show(pomdp: POMDP, found: Core, model: str, matrix: bool) -> None:
+    from rpsr.predictive.futures import NOTATION
+
     name = {"psr": "PSR", "rpsr": "R-PSR", "ra-psr": "reward-aware PSR"}[model]
     kind = "intent" if model == "rpsr" else "test"
     wide = matrix or len(pomdp.states) <= _WIDEST
@@ -130,6 +132,7 @@ def _show(pomdp: POMDP, found: Core, model: str, matrix: bool) -> None:
     if wide and pomdp.states != tuple(str(i) for i in range(len(pomdp.states))):
         lines.insert(0, "states: " + ", ".join(f"{i} {s}" for i, s in enumerate(pomdp.states)))
     if model == "rpsr":
+        lines.append(NOTATION)
         lines.append("rewards: all of them are linear in this state, as in every R-PSR")
     elif outside:
         lines.append(

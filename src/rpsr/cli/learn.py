@@ -198,7 +198,7 @@ def learn(
         from rpsr.report.page import write_page
 
         write_page(learning_page(learned, source), report)
-    for line in filter(None, (learned.overlap.warning, learned.caution)):
+    for line in filter(None, (*learned.census.slips(), learned.overlap.warning, learned.caution)):
         note(line)
     if rank != "auto" and estimator not in ("em", "last-k") and learned.estimator.rank_ < rank:
         note(f"rank {rank} was asked for; all that the log supports is {learned.estimator.rank_}")
@@ -216,12 +216,13 @@ def learn(
 
 def _show(learned: Learned) -> None:
     from rpsr.logs.trajectories import count_of
+    from rpsr.predictive.futures import NOTATION
 
     document, heldout = learned.document(), learned.heldout
     facts: list[tuple[str, Any]] = [
         ("estimator", learned.name),
         ("log", f"{count_of(learned.episodes, 'episode')}, {count_of(learned.steps, 'step')}"),
-        *_sizes(learned),
+        ("rank", ", from ".join(filter(None, (str(learned.estimator.rank_), learned.origin)))),
         ("held out", f"log-likelihood {heldout.loglik:.4g} an observation"),
     ]
     if heldout.reward_rmse is not None and heldout.reward_std is not None:
@@ -237,7 +238,7 @@ def _show(learned: Learned) -> None:
             ("core intent", "stability"),
             zip(document["core"], document["stability"], strict=True),
             "The state is the predictions of these; stability: the share of resampled logs that "
-            "chose the same.",
+            f"chose the same. {NOTATION}",
         )
     rows = [tuple(each.values()) for each in document["candidates"]]
     if rows:
@@ -248,21 +249,10 @@ def _show(learned: Learned) -> None:
             "rewards.",
         )
     if learned.choice is not None:
-        print_table(
-            learned.choice.COLUMNS,
-            learned.choice.summary(),
-            f"Plans: chosen is {learned.choice.rule}. By the log: what episodes that did the same "
-            "earned in the steps before none did, with an interval: the beginning of a return.",
+        choice, digits = learned.choice, learned.census.digits
+        words = (
+            choice.agreement(digits),
+            f"Plans: chosen is {choice.rule}. By the log: what episodes that did the same earned "
+            "in the steps before none did, with an interval: the beginning of a return.",
         )
-
-
-def _sizes(learned: Learned) -> list[tuple[str, Any]]:
-    """The model's rank, and what it came from."""
-    found: list[tuple[str, Any]] = [("rank", learned.estimator.rank_)]
-    candidates = getattr(learned.estimator, "candidates_", ())
-    if candidates:
-        found.append(("from", f"{candidates[0].states} states"))
-    pairs = getattr(learned.estimator, "k_", None)
-    if pairs is not None:
-        found.append(("from", f"contexts of up to {pairs} pairs"))
-    return found
+        print_table(choice.COLUMNS, choice.summary(), " ".join(filter(None, words)), digits)

@@ -27,10 +27,12 @@ def print_json(schema: str, source: Any, document: dict[str, Any]) -> None:
     sys.stdout.write("\n")
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "") -> None:
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "", digits: int = 4
+) -> None:
     """A table; numbers are right-aligned, what does not exist is left blank.
 
-    caption: sentences below it, which may be wider than the table.
+    caption: sentences below it, which may be wider than the table. digits: of numbers.
     """
     from rich import box
     from rich.table import Table
@@ -43,7 +45,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: 
         justify = "right" if numeric else "left"
         table.add_column(column, justify=justify, overflow="fold", no_wrap=numeric)
     for row in cells:
-        table.add_row(*(show(cell) for cell in row))
+        table.add_row(*(show(cell, digits) for cell in row))
     console = _console()
     width = console.width
     unlimited = console.options.update(width=10_000)
@@ -127,14 +129,14 @@ def wrote(*targets: str | Path | None) -> None:
             note(f"wrote {target}")
 
 
-def show(value: Any) -> str:
+def show(value: Any, digits: int = 4) -> str:
     """A value as people read it."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return f"{value:.{digits}g}"
     return str(value)
 
 
