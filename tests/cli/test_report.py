@@ -41,6 +41,7 @@ def test_a_built_in_domain(say):
         ["loaded-4", "1", "0.5", "1", "0.5"],
         ["empty-4", "0", "0.5", "0", "0.5"],
     ]
+    assert "ε: the empty test" in text
     tests = rows("Core tests of the PSR")
     assert tests[1] == ["right unloading", "0.4", *"0000001111"]
     head, *planned = rows("Value at the start")

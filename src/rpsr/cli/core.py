@@ -124,7 +124,7 @@ def _show(pomdp: POMDP, found: Core, model: str, matrix: bool) -> None:
         for i, member in enumerate(found.members)
     ]
     print_lines([f"The {name} of {pomdp.name}: rank {found.rank}, {len(pomdp.states)} states"])
-    print_table(columns, rows)
+    print_table(columns, rows, NOTATION if model == "rpsr" else "")
     outside = [
         a for a, inside in zip(pomdp.actions, found.rewards_inside, strict=True) if not inside
     ]
@@ -132,7 +132,6 @@ def _show(pomdp: POMDP, found: Core, model: str, matrix: bool) -> None:
     if wide and pomdp.states != tuple(str(i) for i in range(len(pomdp.states))):
         lines.insert(0, "states: " + ", ".join(f"{i} {s}" for i, s in enumerate(pomdp.states)))
     if model == "rpsr":
-        lines.append(NOTATION)
         lines.append("rewards: all of them are linear in this state, as in every R-PSR")
     elif outside:
         lines.append(

@@ -30,7 +30,7 @@ def learning_page(learned: Learned, source: str) -> Page:
         ("episodes", document["episodes"]),
         ("steps", document["steps"]),
         ("rank", document["rank"]),
-        *([("from", learned.origin)] if learned.origin else []),
+        *([("rank comes from", learned.origin)] if learned.origin else []),
         ("discount", document["discount"]),
         ("seconds", document["seconds"]),
     ]
@@ -156,7 +156,7 @@ def _enough(found: Enough | None) -> Block:
             "ones, of a few steps each."
         )
     return Text(
-        f"Verdict: **{found.verdict}**. Of a PSR's state: {found.words}. Its expected rewards "
+        f"Verdict on a PSR's state: **{found.verdict}**, {found.words}. Its expected rewards "
         f"would be off by {found.reward_error:.3g} (root mean square)."
     )
 
