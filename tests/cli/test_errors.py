@@ -90,6 +90,25 @@ def test_usage(fails, words, message):
     assert line.endswith(f"('rpsr{verb} --help' shows what there is)")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["solve", "tiger", "--checkpoint"],
+        ["accuracy", "tiger", "-o"],
+        ["reproduce", "--quick", "--out"],
+        ["domains", "fetch", "--folder"],
+        ["learn", "log.jsonl", "--discount", "0.9", "-o"],
+        ["learn", "log.jsonl", "--discount", "0.9", "-o", "m.rpsr", "--plan"],
+        ["learn", "log.jsonl", "--discount", "0.9", "-o", "m.rpsr", "--report"],
+    ],
+)
+def test_what_is_kept_under_a_name_is_not_written_to_standard_output(fails, words, tmp_path):
+    code, line = fails(*words, "-")
+    assert code == 2
+    assert "read -, expected a name" in line
+    assert list(tmp_path.iterdir()) == []
+
+
 # ---- 130 and everything else
 
 

@@ -1,7 +1,10 @@
 """`rpsr learn`, from a log to a policy that runs."""
 
+import gzip
 import json
 import re
+from collections import Counter
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,7 @@ KEYS = {
     "episodes",
     "steps",
     "rank",
+    "pairs",
     "singular_values",
     "noise_level",
     "core",
@@ -65,12 +69,84 @@ def test_the_page_of_diagnostics_is_written(log, tmp_path, capsys):
         "Observed frequency of observations against predicted probability",
         "Singular values of the moments, with the level of noise",
     ]
-    titles = ["The model", "Held-out episodes", "Rank", "Overlap", "Is a PSR enough?"]
+    titles = ["The model", "The log", "Held-out episodes", "Rank", "Overlap", "Is a PSR enough?"]
     assert re.findall("<h2.*?>(.*?)</h2>", text) == titles
     out = capsys.readouterr().out
     assert re.search(r"^rank +5 *$", out, re.MULTILINE)
     (error,) = re.findall(r"^rewards +error (\S+);", out, re.MULTILINE)
     assert error in text  # the page and the terminal say the same
+    times = Counter(
+        name for line in log.read_text().splitlines() for name in json.loads(line)["observations"]
+    )
+    assert f"loading ({times['loading']}), travel ({times['travel']})" in text
+    assert "Rewards are from 0 to 1." in text
+
+
+def test_a_rank_says_what_it_comes_from(log, say):
+    """What --rank counts is states, pairs or the rank itself."""
+    words = ["learn", str(log), "-o", "m.rpsr", "--discount", "0.9", "--report", "p.html"]
+    for estimator, rank, origin, pairs in (
+        ("last-k", "1", "contexts of up to 1 pair", 1),
+        ("last-k", "2", "contexts of up to 2 pairs", 2),
+        ("em", "3", "3 states", None),
+    ):
+        given = [*words, "--estimator", estimator, "--rank", rank]
+        document = json.loads(say(*given, "--json")[1])
+        assert document["pairs"] == pairs
+        out = say(*given)[1]
+        assert re.search(rf"^rank +{document['rank']}, from {origin} *$", out, re.MULTILINE)
+        assert f">{origin}<" in Path("p.html").read_text()
+
+
+def test_a_state_for_the_end_is_told_of(say):
+    """One step of task a time; the end stands beside the states that were asked for."""
+    ends = {"actions": [0, 1], "observations": [0, 1], "rewards": [0, 1], "terminated": True}
+    Path("log.jsonl").write_text("\n".join([json.dumps(ends)] * 20))
+    out = say("learn", "log.jsonl", "-o", "m.rpsr", "--discount", "0.9", "--rank", "2")[1]
+    assert re.search(r"^rank +\d+, from 2 states and the end *$", out, re.MULTILINE)
+
+
+def test_a_misspelt_name_is_told_of(log, say):
+    """One of a log of many steps, there and on the page; in a log of few steps it is rare."""
+    lines = log.read_text().splitlines(keepends=True) * 14
+    for count, told in ((60, False), (len(lines), True)):
+        first = lines[0].replace('"travel"', '"Travel"', 1)
+        Path("log.jsonl").write_text("".join([first, *lines[1:count]]))
+        words = [
+            "--discount",
+            "0.9",
+            "--estimator",
+            "spectral",
+            "--rank",
+            "2",
+            "--report",
+            "p.html",
+        ]
+        code, _, error = say("learn", "log.jsonl", "-o", "m.rpsr", *words)
+        slips = [line for line in error.splitlines() if "misspelling" in line]
+        assert (code, len(slips)) == (0, int(told))
+        said = "rpsr: observation 'Travel' was seen once: a misspelling of 'travel' ("
+        assert all(slip.startswith(said) for slip in slips)
+        assert ("a misspelling of" in Path("p.html").read_text()) == told
+
+
+def test_rewards_far_from_zero_are_shown_to_the_digits_in_which_they_differ(log, say):
+    def far(line):
+        episode = json.loads(line)
+        return json.dumps(episode | {"rewards": [1e9 + reward for reward in episode["rewards"]]})
+
+    Path("log.jsonl").write_text("\n".join(map(far, log.read_text().splitlines())))
+    words = ["--discount", "0.9", "--estimator", "last-k", "--plan", "p.json", "--report", "p.html"]
+    words += ["--ensemble", "2"]
+    document = json.loads(say("learn", "log.jsonl", "-o", "m.rpsr", *words, "--json")[1])
+    out = say("learn", "log.jsonl", "-o", "m.rpsr", *words)[1]
+    means = {option["mean_value"] for option in document["choice"]["options"]}
+    assert len(means) == len({f"{mean:.14g}" for mean in means}) > 1
+    page = Path("p.html").read_text()
+    for mean in means:
+        assert f"{mean:.14g}" in out
+        assert f"{mean:.14g}" in page
+    assert "Rewards are from 1000000000 to 1000000001." in page
 
 
 @pytest.mark.parametrize(
@@ -137,6 +213,58 @@ def test_a_broken_log_is_named_by_its_line(tmp_path, capsys):
     assert "no rewards" in capsys.readouterr().err
 
 
+@pytest.fixture
+def piped(monkeypatch):
+    """Put bytes on standard input."""
+    return lambda content: monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(content)))
+
+
+def test_a_log_comes_through_a_pipe(log, say, piped):
+    words = ["--discount", "0.9", "--estimator", "last-k", "--json", "-o", "m.rpsr"]
+    expected = json.loads(say("learn", str(log), *words)[1])
+    for content in (log.read_bytes(), gzip.compress(log.read_bytes())):
+        piped(content)
+        code, out, _ = say("learn", "-", *words, "--report", "p.html")
+        found = json.loads(out)
+        assert (code, found.pop("source"), found.pop("seconds") > 0) == (0, ["-"], True)
+        assert found.items() <= expected.items()
+    assert "A model learned from &lt;stdin&gt;" in Path("p.html").read_text()
+
+
+def test_a_pipe_beside_a_file_is_one_log(log, say, piped):
+    lines = log.read_bytes().splitlines(keepends=True)
+    Path("half.jsonl").write_bytes(b"".join(lines[:30]))
+    piped(b"".join(lines[30:]))
+    words = ["--discount", "0.9", "--estimator", "last-k", "--json", "-o", "m.rpsr"]
+    found = json.loads(say("learn", "half.jsonl", "-", *words)[1])
+    expected = json.loads(say("learn", str(log), *words)[1])
+    assert found["heldout"] == expected["heldout"]
+    code, _, error = say("learn", "-", "half.jsonl", "-", *words)
+    assert (code, error.startswith("rpsr: read - twice")) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (
+            b'{"actions": [0], "observations": [0]}\n{"actions": 3}\n',
+            "<stdin>:2: episode 1: actions",
+        ),
+        (b'{"actions": [0], "observations": [-1]}', "<stdin>:1: episode 0, step 0: observation"),
+        (b"", "<stdin>: the log has no episodes"),
+        (b"PAR1", "<stdin>:1:1: not JSON"),
+        (b"\x1f\x8bno", "<stdin>: broken gzip"),
+    ],
+)
+def test_what_is_wrong_in_a_pipe_is_named_by_its_line(content, said, say, piped):
+    piped(content)
+    code, _, error = say("learn", "-", "-o", "m.rpsr", "--discount", "0.9")
+    assert code == 1
+    assert error.startswith(f"rpsr: {said}")
+    assert error.count("\n") == 1
+    assert list(Path().iterdir()) == []
+
+
 def test_a_short_log_is_learned_from_and_blindness_said_once(log, tmp_path, capsys):
     short, page = tmp_path / "short.jsonl", tmp_path / "page.html"
     short.write_text("".join(log.read_text().splitlines(keepends=True)[:12]))
@@ -151,6 +279,7 @@ def test_a_short_log_is_learned_from_and_blindness_said_once(log, tmp_path, caps
     assert said.err.count("takes actions as chosen uniformly") == 1
     assert "too short to ask" in said.err
     assert "Core intents" in page.read_text()
+    assert "ε: the empty test" in page.read_text()
     assert "The log is too short to ask" in page.read_text()
 
 
@@ -207,7 +336,7 @@ def test_no_file_is_written_over_another(log, say):
     for wrong, said in (
         (["--plan", "logs/../data"], "logs/../data: is read from already, expected another file"),
         (["--plan", "./m.rpsr"], "./m.rpsr: is written to already, expected another file"),
-        (["--plan", "logs/log.jsonl"], "logs/log.jsonl: expected another name: a folder"),
+        (["--plan", "logs/log.jsonl"], "logs/log.jsonl: expected another name for a policy"),
         (["--plan", "p.html", "--report", "p.html"], "p.html: is written to already"),
         (["--report", "m.rpsr"], "m.rpsr: expected a name ending in .html or .htm"),
         (["--report", "page.pdf"], "page.pdf: expected a name ending in .html or .htm"),
@@ -254,6 +383,7 @@ def test_discovered_intents_are_printed(log, tmp_path, capsys):
     assert main(words) == 0
     out = capsys.readouterr().out
     assert len(document["core"]) == 2
+    assert "ε: the empty test" in " ".join(out.split())
     for intent, share in zip(document["core"], document["stability"], strict=True):
         assert re.search(rf"^ *{re.escape(intent)} +{share:.4g} *$", out, re.MULTILINE)
 

@@ -41,6 +41,7 @@ def test_a_built_in_domain(say):
         ["loaded-4", "1", "0.5", "1", "0.5"],
         ["empty-4", "0", "0.5", "0", "0.5"],
     ]
+    assert "ε: the empty test" in text
     tests = rows("Core tests of the PSR")
     assert tests[1] == ["right unloading", "0.4", *"0000001111"]
     head, *planned = rows("Value at the start")
@@ -104,6 +105,8 @@ def test_nothing_is_written_on_ctrl_c(say, monkeypatch):
         (["tiger"], 2, "--output"),
         (["tiger", "-o", "x.html", "--time-limit", "0"], 2, "above 0"),
         (["nothing", "-o", "x.html"], 1, "no such file"),
+        (["tiger", "-o", "page.pdf"], 1, "page.pdf: expected a name ending in .html or .htm"),
+        (["tiger", "-o", "page"], 1, "page: expected a name ending in .html or .htm"),
         (["tiger", "-o", "none/x.html"], 1, "none/x.html: its folder does not exist"),
     ],
 )

@@ -111,7 +111,7 @@ def test_discount_one_needs_a_horizon(say):
 def test_planners_without_a_horizon_do_not_ask_for_one(say, planner):
     code, out, err = say("solve", "parr", "--planner", planner, "--discount", "1")
     assert (code, out) == (1, "")
-    assert "give a discount below 1; over a horizon, plan with vi or reachable" in err
+    assert "give a discount below 1 (--discount, in Python model.with_discount); over a" in err
 
 
 def test_a_native_model_is_planned_on_as_it_is(say):
@@ -179,6 +179,10 @@ def test_usage(say, words, message):
         (["--horizon", "3", "-o", "p.pg"], "p.pg: a plan for a horizon is a tree"),
         (["-o", "nowhere/p.alpha"], "nowhere/p.alpha: its folder does not exist"),
         (["--checkpoint", "nowhere/c"], "nowhere/c: its folder does not exist"),
+        (["-o", "c", "--checkpoint", "./c"], "c: is written to already"),
+        (["-o", "p.html"], "p.html: expected another name for a policy: this one is a page's"),
+        (["-o", "P.RPSR"], "P.RPSR: expected another name for a policy: this one is a model's"),
+        (["-o", "p.jsonl.gz"], "expected another name for a policy: this one is a log's"),
         (["--horizon", "3", "--checkpoint", "c"], "planning a horizon cannot go on"),
         (["--planner", "enumeration", "--checkpoint", "c"], "planner enumeration cannot go on"),
     ],
@@ -293,6 +297,14 @@ def test_a_checkpoint_is_gone_on_from(say, monkeypatch):
     assert given == []
     assert say(*words)[0] == 0
     assert given == [(8, 7)]
+
+
+def test_a_checkpoint_is_told_of_where_the_policy_goes_to_standard_output(capfdbinary):
+    words = ["solve", "tiger", "-o", "-", "--checkpoint", "c.ckpt"]
+    assert main(words) == 0
+    out, err = capfdbinary.readouterr()
+    assert json.loads(out)["format"] == "rpsr-policy"
+    assert err == b"rpsr: wrote c.ckpt\n"
 
 
 def test_progress_is_drawn_on_a_terminal_only(say, monkeypatch):

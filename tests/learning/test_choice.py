@@ -5,14 +5,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import rpsr
-from rpsr.errors import InputError
+from rpsr.errors import InputError, ModelError
 from rpsr.evaluation import StochasticController, exact_return, open_policy, simulate
 from rpsr.learning import EMRPSR, LastKTable, bootstrap, choose
+from rpsr.learning.base import Resampled
 from rpsr.learning.choice import RULE, doubt, trial
 from rpsr.learning.off_policy import off_policy_value
 from rpsr.logs import Trajectories
+from rpsr.logs.trajectories import join
 from rpsr.models.renaming import renamed
 from rpsr.planning import AlphaPolicy, planner_by_name, save_solution, solve
 
@@ -66,6 +70,29 @@ def test_the_highest_mean_over_models_is_chosen(tiger, log):
         choose(choice.solution.model)
 
 
+def test_plans_that_look_the_same_are_said_to(tiger):
+    model, other = (rpsr.load_pomdp(f"tiger:accuracy={p}").belief_model() for p in (0.85, 0.6))
+
+    def said(*models):
+        return choose(models, episodes=10, steps=3).agreement()
+
+    assert said(model) == said(model, other) == ""
+    assert said(model, model) == "All 2 plans agree in what is shown."
+    assert said(model, other, model, model) == "Plans 1, 3 and 4 agree in what is shown."
+    nearly = replace(model, rewards=model.rewards + 1e-9)
+    assert said(model, nearly) == "All 2 plans agree in what is shown."
+    assert choose([model, nearly], episodes=10, steps=3).agreement(17) == ""
+
+
+def test_a_model_without_a_discount_says_how_to_give_one(log):
+    model = LastKTable(k=1).fit(log).model_
+    with pytest.raises(
+        ModelError, match=r"has no discount: .* \(--discount, in Python model.with_"
+    ):
+        solve(model, planner_by_name("pbvi"))
+    assert solve(model.with_discount(0.5), planner_by_name("pbvi")).model.discount == 0.5
+
+
 def test_values_in_models_are_simulated_whether_there_are_one_or_two(tiger, log):
     model = tiger.belief_model()
     one, two = (choose([model] * count, log, episodes=20, steps=3) for count in (1, 2))
@@ -101,6 +128,36 @@ def test_models_of_resampled_logs_differ_and_can_be_had_again(log):
     )
     with pytest.raises(AttributeError):
         _ = table.model_  # the estimator that was given is left as it was
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    lengths=st.lists(st.integers(0, 2), min_size=1, max_size=3),
+    seed=st.integers(0, 40),
+    parts=st.integers(1, 3),
+)
+def test_a_sample_of_few_episodes_is_not_empty_however_they_are_cut(lengths, seed, parts):
+    steps = sum(lengths)
+    log = Trajectories(
+        ("a",), ("x",), [0] * steps, [0] * steps, np.cumsum([0, *lengths]), [False] * len(lengths)
+    )
+    log = replace(log, rewards=np.arange(steps))
+    cut = [log.select(part) for part in np.array_split(np.arange(log.episodes), parts)]
+    sample = Resampled(log, seed)
+    whole, again, chunked = (join(each) for each in (sample, sample, Resampled(cut, seed)))
+    assert np.count_nonzero(whole.lengths) >= min(np.count_nonzero(lengths), 2)
+    for other in (again, chunked):
+        np.testing.assert_array_equal(other.rewards, whole.rewards)
+        np.testing.assert_array_equal(other.offsets, whole.offsets)
+
+
+def test_an_ensemble_of_few_episodes_has_all_its_models(log):
+    """Of twenty Poisson counts of one episode about seven are zero; EM needs two episodes."""
+    table, em = LastKTable(k=1), EMRPSR(sizes=(2,), starts=1, memories=0)
+    for estimator, episodes, repeats in ((table, 1, 20), (em, 2, 6)):
+        models = bootstrap(estimator, log.select(np.arange(episodes)), repeats=repeats)
+        assert all(np.isfinite(model.rewards).all() for model in models)
+        assert len(models) == repeats
 
 
 def test_a_learned_policy_carries_its_filter_to_systems_with_the_same_names(tiger, log, tmp_path):

@@ -288,10 +288,18 @@ def test_discovery_reads_like_the_domain():
 # ---- is a PSR enough?
 
 
-def test_a_sample_without_episodes_chooses_no_intent():
-    """Of one episode, about one sample in e has none."""
-    found = DiscoveredRPSR(rank=1, repeats=40).fit(LOG.select([0]))
+def test_a_sample_that_tells_nothing_chooses_no_intent():
+    """Of one episode of many steps among those of one, about one sample in e is without it."""
+    one = LOG.select([0])
+    short = replace(one, offsets=np.arange(one.steps + 1), terminated=np.zeros(one.steps))
+    found = DiscoveredRPSR(rank=1, repeats=40).fit([one, short])
     assert 0.3 < found.stability_[0] < 0.9
+
+
+def test_rewards_that_never_vary_are_called_that():
+    found = psr_enough(replace(LOG, rewards=np.full(LOG.steps, 3.0)), repeats=5)
+    assert (found.verdict, found.words) == ("yes", "rewards never vary in this log")
+    assert "never vary" not in psr_enough(LOG, repeats=5).words
 
 
 def test_enough_says_what_the_paper_says():

@@ -1,7 +1,12 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rpsr.errors import InputError
+from rpsr.learning.learned import chunks_of
 from rpsr.logs import Trajectories, from_arrays
 
 
@@ -27,6 +32,37 @@ def test_sizes_and_ends():
     assert repr(from_arrays([[0]], [[0]])) == "<1 episode, 1 step>"
     with pytest.raises(InputError, match=r"read 1\.5, expected a probability above 0, at most 1"):
         from_arrays([[0]], [[0]], propensities=[[1.5]])
+
+
+@given(
+    lengths=st.lists(st.integers(0, 3), max_size=5),
+    key=st.one_of(st.slices(5), st.lists(st.integers(-5, 4), max_size=4), st.integers(-5, 4)),
+)
+def test_a_log_is_indexed_as_the_list_of_its_episodes_is(lengths, key):
+    """And what it gives are logs: to be learned from as such, not as streams."""
+    log = from_arrays([[0] * n for n in lengths], [[0] * n for n in lengths])
+    log = replace(log, rewards=np.arange(log.steps))
+    episodes = [each.rewards.tolist() for each in log]
+    try:
+        chosen = np.empty(len(episodes), dtype=object)
+        chosen[:] = episodes
+        expected = [chosen[key]] if isinstance(key, int) else list(chosen[key])
+    except IndexError:
+        with pytest.raises(IndexError):
+            log[key]
+        return
+    found = log[key]
+    assert isinstance(found, Trajectories)
+    assert [each.rewards.tolist() for each in found] == expected
+    assert len(found) == len(expected)
+    assert chunks_of(found) == [found]
+
+
+def test_episodes_are_chosen_by_a_mask():
+    log = make()
+    assert log[log.lengths > 2].rewards.tolist() == [0.0, 1.0, -1.0]
+    with pytest.raises(IndexError):
+        log[np.array([True])]
 
 
 def test_selecting_repeats_and_reorders_episodes():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter, validators
 
-from rpsr.cli.options import Discount, Json, Normalize, Source
+from rpsr.cli.options import Discount, Json, Normalize, Source, named_path
 from rpsr.cli.output import note, print_json, print_lines, print_table, wrote
 from rpsr.cli.progress import counted_progress
 
@@ -45,6 +45,7 @@ def accuracy(
         Path | None,
         Parameter(
             name=["--output", "-o"],
+            converter=named_path,
             help="Keep rows here as they come, as JSON lines; rows already there are not redone.",
         ),
     ] = None,

@@ -111,6 +111,8 @@ def member_document(member: Any) -> dict[str, Any]:
 
 
 def _show(pomdp: POMDP, found: Core, model: str, matrix: bool) -> None:
+    from rpsr.predictive.futures import NOTATION
+
     name = {"psr": "PSR", "rpsr": "R-PSR", "ra-psr": "reward-aware PSR"}[model]
     kind = "intent" if model == "rpsr" else "test"
     wide = matrix or len(pomdp.states) <= _WIDEST
@@ -122,7 +124,7 @@ def _show(pomdp: POMDP, found: Core, model: str, matrix: bool) -> None:
         for i, member in enumerate(found.members)
     ]
     print_lines([f"The {name} of {pomdp.name}: rank {found.rank}, {len(pomdp.states)} states"])
-    print_table(columns, rows)
+    print_table(columns, rows, NOTATION if model == "rpsr" else "")
     outside = [
         a for a, inside in zip(pomdp.actions, found.rewards_inside, strict=True) if not inside
     ]

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from rpsr.cli.options import Discount, Json, Output
+from rpsr.cli.options import Discount, Json, Output, named_path
 from rpsr.cli.output import note, print_json, print_table, wrote
 from rpsr.cli.progress import download_progress
 
@@ -84,7 +84,10 @@ def fetch(
         str | None, Parameter(help="Download from here instead (also: variable RPSR_MIRROR).")
     ] = None,
     folder: Annotated[
-        Path | None, Parameter(help="Where to keep the files (also: variable RPSR_CACHE).")
+        Path | None,
+        Parameter(
+            converter=named_path, help="Where to keep the files (also: variable RPSR_CACHE)."
+        ),
     ] = None,
     keep_unverified: Annotated[
         bool, Parameter(negative="", help="Keep files whose checksum is wrong, with a warning.")

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter, validators
 
-from rpsr.cli.options import Json
+from rpsr.cli.options import Json, named_file, named_path, standard_streams
 from rpsr.cli.output import (
+    PAGES,
+    check_policy_name,
+    check_suffix,
     check_targets,
     note,
     print_facts,
@@ -23,7 +26,6 @@ if TYPE_CHECKING:
     from rpsr.learning.learn import Learned
 
 NATIVE = ".rpsr"
-PAGES = (".html", ".htm")
 
 
 def _rank(_type: Any, tokens: Any) -> int | Literal["auto"]:
@@ -60,12 +62,19 @@ def _columns(_type: Any, tokens: Any) -> dict[str, str]:
 def learn(
     logs: Annotated[
         list[str],
-        Parameter(help="Logs: .jsonl or .parquet files, or folders of them, as one log."),
+        Parameter(
+            converter=standard_streams,
+            help="Logs: .jsonl or .parquet files, or folders of them, as one log; - is JSON lines "
+            "on standard input.",
+        ),
     ],
     /,
     *,
     output: Annotated[
-        str, Parameter(name=["--output", "-o"], help="The model file to write, .rpsr.")
+        str,
+        Parameter(
+            name=["--output", "-o"], converter=named_file, help="The model file to write, .rpsr."
+        ),
     ],
     discount: Annotated[
         float,
@@ -104,13 +113,15 @@ def learn(
         ),
     ] = None,
     report: Annotated[
-        Path | None, Parameter(help="Write a page of diagnostics here, .html.")
+        Path | None,
+        Parameter(converter=named_path, help="Write a page of diagnostics here, .html."),
     ] = None,
     plan: Annotated[
         str | None,
         Parameter(
+            converter=named_file,
             help="Plan, too, and write the policy here: one plan for each model that explains the "
-            "log about as well; chosen is that of the highest mean value over all models."
+            "log about as well; chosen is that of the highest mean value over all models.",
         ),
     ] = None,
     ensemble: Annotated[
@@ -131,39 +142,37 @@ def learn(
     observations. `rpsr solve` plans on it, and its policy runs on any system with the same names.
     """
     from rpsr.errors import InputError
+    from rpsr.io.files import place_of
     from rpsr.learning.learn import learn as fit
     from rpsr.logs import Columns, Trajectories, open_logs
-    from rpsr.logs.stream import LOG_SUFFIXES
     from rpsr.logs.trajectories import count_of
     from rpsr.models.store import save_native
     from rpsr.planning import save_solution
 
-    if not output.endswith(NATIVE):
-        raise InputError(f"expected a name ending in {NATIVE}", place=output)
+    check_suffix(output, NATIVE)
     if ensemble and plan is None:
         raise InputError("--ensemble is for choosing a plan: give --plan FILE, too")
     if plan is not None and plan.endswith((".alpha", ".pg")):
         expected = "expected another name: only a native policy file carries a learned filter"
         raise InputError(expected, place=plan)
-    if plan is not None and plan.lower().endswith(LOG_SUFFIXES):
-        expected = "expected another name: a folder with it would be read as if it were a log"
-        raise InputError(expected, place=plan)
-    if report is not None and report.suffix.lower() not in PAGES:
-        raise InputError(f"expected a name ending in {' or '.join(PAGES)}", place=str(report))
+    if report is not None:
+        check_suffix(report, *PAGES)
     check_targets(output, plan, report, sources=logs)
+    check_policy_name(plan)
     if policy is not None and estimator in ("em", "last-k"):
         note(
             f"{estimator} need not know how actions were chosen: --policy {policy} only changes "
             "the answer to whether a PSR is enough"
         )
+    source = ", ".join(map(place_of, logs))
     with (
         warnings.catch_warnings(record=True) as warned,
-        spinning_progress(f"learning from {', '.join(logs)}") as progress,
+        spinning_progress(f"learning from {source}") as progress,
     ):
         warnings.simplefilter("always", UserWarning)
         log = open_logs(logs, columns=None if columns is None else Columns(**columns))
         if isinstance(log, Trajectories) and log.episodes == 0:
-            raise InputError("the log has no episodes", place=", ".join(logs))
+            raise InputError("the log has no episodes", place=source)
         learned = fit(
             estimator,
             log,
@@ -188,8 +197,8 @@ def learn(
         from rpsr.report.learning_page import learning_page
         from rpsr.report.page import write_page
 
-        write_page(learning_page(learned, ", ".join(logs)), report)
-    for line in filter(None, (learned.overlap.warning, learned.caution)):
+        write_page(learning_page(learned, source), report)
+    for line in filter(None, (*learned.census.slips(), learned.overlap.warning, learned.caution)):
         note(line)
     if rank != "auto" and estimator not in ("em", "last-k") and learned.estimator.rank_ < rank:
         note(f"rank {rank} was asked for; all that the log supports is {learned.estimator.rank_}")
@@ -207,12 +216,13 @@ def learn(
 
 def _show(learned: Learned) -> None:
     from rpsr.logs.trajectories import count_of
+    from rpsr.predictive.futures import NOTATION
 
     document, heldout = learned.document(), learned.heldout
     facts: list[tuple[str, Any]] = [
         ("estimator", learned.name),
         ("log", f"{count_of(learned.episodes, 'episode')}, {count_of(learned.steps, 'step')}"),
-        *_sizes(learned),
+        ("rank", ", from ".join(filter(None, (str(learned.estimator.rank_), learned.origin)))),
         ("held out", f"log-likelihood {heldout.loglik:.4g} an observation"),
     ]
     if heldout.reward_rmse is not None and heldout.reward_std is not None:
@@ -228,7 +238,7 @@ def _show(learned: Learned) -> None:
             ("core intent", "stability"),
             zip(document["core"], document["stability"], strict=True),
             "The state is the predictions of these; stability: the share of resampled logs that "
-            "chose the same.",
+            f"chose the same. {NOTATION}",
         )
     rows = [tuple(each.values()) for each in document["candidates"]]
     if rows:
@@ -239,21 +249,10 @@ def _show(learned: Learned) -> None:
             "rewards.",
         )
     if learned.choice is not None:
-        print_table(
-            learned.choice.COLUMNS,
-            learned.choice.summary(),
-            f"Plans: chosen is {learned.choice.rule}. By the log: what episodes that did the same "
-            "earned in the steps before none did, with an interval: the beginning of a return.",
+        choice, digits = learned.choice, learned.census.digits
+        words = (
+            choice.agreement(digits),
+            f"Plans: chosen is {choice.rule}. By the log: what episodes that did the same earned "
+            "in the steps before none did, with an interval: the beginning of a return.",
         )
-
-
-def _sizes(learned: Learned) -> list[tuple[str, Any]]:
-    """The model's rank, and what it came from."""
-    found: list[tuple[str, Any]] = [("rank", learned.estimator.rank_)]
-    candidates = getattr(learned.estimator, "candidates_", ())
-    if candidates:
-        found.append(("from", f"{candidates[0].states} states"))
-    pairs = getattr(learned.estimator, "k_", None)
-    if pairs is not None:
-        found.append(("from", f"contexts of up to {pairs} pairs"))
-    return found
+        print_table(choice.COLUMNS, choice.summary(), " ".join(filter(None, words)), digits)

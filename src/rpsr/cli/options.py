@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter, Token
@@ -18,6 +19,19 @@ def standard_stream(_type: Any, tokens: Sequence[Token]) -> str:
 def standard_streams(_type: Any, tokens: Sequence[Token]) -> list[str]:
     """The same, for an option that may be given several times."""
     return ["-" if token.value == STANDARD_STREAM else token.value for token in tokens]
+
+
+def named_file(_type: Any, tokens: Sequence[Token]) -> str:
+    """A path that must be a name: what is kept there cannot be a stream."""
+    path = standard_stream(_type, tokens)
+    if path == "-":
+        raise ValueError("read -, expected a name: it is not written to standard output")
+    return path
+
+
+def named_path(_type: Any, tokens: Sequence[Token]) -> Path:
+    """The same, as a path."""
+    return Path(named_file(_type, tokens))
 
 
 Source = Annotated[

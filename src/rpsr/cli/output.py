@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 PIPE_WIDTH, PROSE_WIDTH = 200, 100
+PAGES = (".html", ".htm")
 
 
 def print_json(schema: str, source: Any, document: dict[str, Any]) -> None:
@@ -26,10 +27,12 @@ def print_json(schema: str, source: Any, document: dict[str, Any]) -> None:
     sys.stdout.write("\n")
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "") -> None:
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "", digits: int = 4
+) -> None:
     """A table; numbers are right-aligned, what does not exist is left blank.
 
-    caption: sentences below it, which may be wider than the table.
+    caption: sentences below it, which may be wider than the table. digits: of numbers.
     """
     from rich import box
     from rich.table import Table
@@ -42,7 +45,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: 
         justify = "right" if numeric else "left"
         table.add_column(column, justify=justify, overflow="fold", no_wrap=numeric)
     for row in cells:
-        table.add_row(*(show(cell) for cell in row))
+        table.add_row(*(show(cell, digits) for cell in row))
     console = _console()
     width = console.width
     unlimited = console.options.update(width=10_000)
@@ -102,6 +105,23 @@ def check_targets(*targets: str | Path | None, sources: Iterable[str | Path] = (
         taken[path] = "written to"
 
 
+def check_suffix(target: str | Path, *suffixes: str) -> None:
+    """Refuse a name that does not say what will be in the file."""
+    if not str(target).lower().endswith(suffixes):
+        raise InputError(f"expected a name ending in {' or '.join(suffixes)}", place=str(target))
+
+
+def check_policy_name(target: str | Path | None) -> None:
+    """Refuse a name that says that a model, a log or a page is in what will hold a policy."""
+    from rpsr.logs.stream import LOG_SUFFIXES
+
+    names = {"model": (".pomdp", ".pomdp.gz", ".rpsr"), "log": LOG_SUFFIXES, "page": PAGES}
+    for what, suffixes in names.items():
+        if target is not None and str(target).lower().endswith(suffixes):
+            expected = f"expected another name for a policy: this one is a {what}'s"
+            raise InputError(expected, place=str(target))
+
+
 def wrote(*targets: str | Path | None) -> None:
     """Say, on standard error, which files were written: not None, nor standard output."""
     for target in targets:
@@ -109,14 +129,14 @@ def wrote(*targets: str | Path | None) -> None:
             note(f"wrote {target}")
 
 
-def show(value: Any) -> str:
+def show(value: Any, digits: int = 4) -> str:
     """A value as people read it."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return f"{value:.{digits}g}"
     return str(value)
 
 

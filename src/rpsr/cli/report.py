@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from rpsr.cli.options import Discount, Normalize, Output, Source
-from rpsr.cli.output import check_targets, note, wrote
+from rpsr.cli.output import PAGES, check_suffix, check_targets, note, wrote
 from rpsr.cli.progress import counted_progress
 
 LIMIT_REACHED = 3
@@ -42,6 +42,8 @@ def report(
     from rpsr.sources import load_pomdp
 
     check_targets(output, sources=[source])
+    if output != "-":
+        check_suffix(output, *PAGES)
     pomdp = load_pomdp(source, normalize=normalize, discount=discount)
     for warning in pomdp.warnings:
         note(f"{source}: {warning}")

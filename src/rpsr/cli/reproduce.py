@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter, validators
 
-from rpsr.cli.options import Json
+from rpsr.cli.options import Json, named_path
 from rpsr.cli.output import note, print_json
 from rpsr.cli.progress import counted_progress
 
@@ -16,7 +16,11 @@ from rpsr.cli.progress import counted_progress
 def reproduce(
     *,
     out: Annotated[
-        Path, Parameter(help="The folder to write to; what is done there is not done again.")
+        Path,
+        Parameter(
+            converter=named_path,
+            help="The folder to write to; what is done there is not done again.",
+        ),
     ] = Path("reproduction"),
     corpus: Annotated[
         Path | None,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from rpsr.cli.convert import as_kind
-from rpsr.cli.options import Discount, Json, Normalize, Source, standard_stream
-from rpsr.cli.output import note, print_facts, print_json, wrote
+from rpsr.cli.options import Discount, Json, Normalize, Source, named_path, standard_stream
+from rpsr.cli.output import check_policy_name, check_targets, note, print_facts, print_json, wrote
 from rpsr.cli.progress import planning_progress
 
 if TYPE_CHECKING:
@@ -88,7 +88,10 @@ def solve(
     ] = None,
     checkpoint: Annotated[
         Path | None,
-        Parameter(help="Keep what was found here when planning stops; go on from it if it exists."),
+        Parameter(
+            converter=named_path,
+            help="Keep what was found here when planning stops; go on from it if it exists.",
+        ),
     ] = None,
     compress: Annotated[
         bool,
@@ -119,9 +122,8 @@ def solve(
     if output is not None and output.endswith(".pg") and horizon is not None:
         raise InputError("a plan for a horizon is a tree: no .pg file can hold it", place=output)
     # Found out now, rather than after hours of planning.
-    for target in (output, checkpoint):
-        if target is not None and target != "-" and not Path(target).absolute().parent.is_dir():
-            raise InputError("its folder does not exist", place=str(target))
+    check_targets(output, checkpoint, sources=[source])
+    check_policy_name(output)
     smaller = _compressed(source, model, normalize, discount) if compress else None
     linear = _model(source, model, normalize, discount) if smaller is None else smaller.model
     options = {
@@ -161,6 +163,7 @@ def solve(
         print_json("solve", source, document)
     elif output != "-":
         print_facts(_for_people(solution, document))
+    if not json:
         wrote(output, checkpoint)
     if document["simulated"] is not None:
         from rpsr.learning.choice import doubt

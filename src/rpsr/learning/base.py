@@ -190,12 +190,16 @@ def _stretches(log: Trajectories) -> Trajectories:
     return replace(log, offsets=offsets, terminated=terminated)
 
 
+FEWEST = 2  # episodes with steps in a sample, where the log has as many
+
+
 @dataclass(frozen=True)
 class Resampled:
     """A bootstrap sample of a log: every episode, or stretch of a long one, 0, 1, 2, ... times.
 
     How often is drawn from Poisson(1), so that a stream can be resampled as it is read. It can be
-    gone through again, and is then the same.
+    gone through again, and is then the same. Of few episodes, none or one may be drawn, which is
+    too few to learn from: then more are drawn, by the same generator.
     """
 
     logs: Logs
@@ -204,5 +208,12 @@ class Resampled:
     def __iter__(self) -> Iterator[Trajectories]:
         """The chunks of the log, resampled."""
         rng = np.random.default_rng(self.seed)
-        for _, log in pieces(self.logs, 1):
-            yield log.select(np.repeat(np.arange(log.episodes), rng.poisson(1.0, log.episodes)))
+        drawn, there = 0, FEWEST
+        while drawn < min(there, FEWEST):
+            there = 0
+            for _, log in pieces(self.logs, 1):
+                times = rng.poisson(1.0, log.episodes)
+                sample = log.select(np.repeat(np.arange(log.episodes), times))
+                drawn += np.count_nonzero(sample.lengths)
+                there += np.count_nonzero(log.lengths)
+                yield sample

@@ -112,6 +112,22 @@ class Choice:
             for number, option in enumerate(self.options, 1)
         ]
 
+    def agreement(self, digits: int = 4) -> str:
+        """Which plans agree in all that `summary` shows, in sentences; nothing if none do."""
+        alike: dict[tuple[str, ...], list[str]] = {}
+        for number, *cells, _ in self.summary():
+            shown = tuple(
+                f"{cell:.{digits}g}" if isinstance(cell, float) else str(cell) for cell in cells
+            )
+            alike.setdefault(shown, []).append(str(number))
+        if len(alike) == 1 < len(self.options):
+            return f"All {len(self.options)} plans agree in what is shown."
+        return " ".join(
+            f"Plans {', '.join(first)} and {last} agree in what is shown."
+            for *first, last in alike.values()
+            if first
+        )
+
 
 def choose(
     models: Sequence[LinearModel],

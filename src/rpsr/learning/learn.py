@@ -20,6 +20,7 @@ from rpsr.learning.enough import Enough, TooShort, psr_enough
 from rpsr.learning.learned import Logs, check_repeatable, chunks_of
 from rpsr.learning.moments_plan import Survey
 from rpsr.learning.propensities import NO_PROPENSITIES, Overlap
+from rpsr.logs.census import Census
 from rpsr.logs.trajectories import count_of
 from rpsr.models.linear import LinearModel
 from rpsr.planning.finite import NEAR_ONE
@@ -40,9 +41,10 @@ BehaviourPolicy = Literal["logged", "estimated", "blind"]
 class Learned:
     """A model learned from a log, and what is known about it.
 
-    estimator: the fitted estimator, and name its name. heldout: what episodes said that took no
-    part in learning. psr_enough: whether a PSR would have been enough, or None where the log is too
-    short to tell. choice: the plan to follow and its alternatives, where one was asked for.
+    estimator: the fitted estimator, and name its name. census: what the log shows. heldout: what
+    episodes said that took no part in learning. psr_enough: whether a PSR would have been enough,
+    or None where the log is too short to tell. choice: the plan to follow and its alternatives,
+    where one was asked for.
     """
 
     name: str
@@ -50,11 +52,27 @@ class Learned:
     model: LinearModel
     episodes: int
     steps: int
+    census: Census
     heldout: Diagnosis
     overlap: Overlap
     psr_enough: Enough | None
     choice: Choice | None
     seconds: float
+
+    @property
+    def pairs(self) -> int | None:
+        """The longest context of a table of the last pairs; None for other estimators."""
+        return getattr(self.estimator, "k_", None)
+
+    @property
+    def origin(self) -> str:
+        """What the rank comes from, in words, where that is not the rank itself; else nothing."""
+        if self.pairs is not None:
+            return f"contexts of up to {count_of(self.pairs, 'pair')}"
+        for chosen in getattr(self.estimator, "candidates_", ())[:1]:
+            end = " and the end" if chosen.fitted.end >= 0 else ""
+            return count_of(chosen.states, "state") + end
+        return ""
 
     @property
     def caution(self) -> str:
@@ -80,6 +98,7 @@ class Learned:
             "steps": self.steps,
             "discount": self.model.discount,
             "rank": found.rank_,
+            "pairs": self.pairs,
             "singular_values": _plain(getattr(found, "singular_values_", None)),
             "noise_level": getattr(found, "noise_level_", None),
             "core": None if core is None else [str(member) for member in core],
@@ -173,7 +192,8 @@ def learn(
         logs = in_memory(logs)
     check_repeatable(logs)
     logs = seen_ends(logs)
-    survey = Survey.of(chunks_of(logs))
+    census = Census()
+    survey = Survey.of(census.watch(chunks_of(logs)))
     unseen = Part(logs, held_out=True)
     if survey.episodes == 0:
         raise InputError("the log has no episodes")
@@ -208,6 +228,7 @@ def learn(
         model=estimator.model_,
         episodes=survey.episodes,
         steps=survey.steps,
+        census=census,
         heldout=heldout,
         overlap=survey.overlap,
         psr_enough=enough,

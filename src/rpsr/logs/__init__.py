@@ -1,6 +1,7 @@
 """Logs of interaction: what was done, what was seen and, where it was recorded, what it earned."""
 
 from rpsr.logs.arrays import from_arrays
+from rpsr.logs.census import Census
 from rpsr.logs.episodes import Columns
 from rpsr.logs.minari import read_minari
 from rpsr.logs.readers import open_logs, read_logs
@@ -9,6 +10,7 @@ from rpsr.logs.trajectories import Trajectories
 from rpsr.logs.writers import write_logs
 
 __all__ = [
+    "Census",
     "Columns",
     "LogStream",
     "Trajectories",

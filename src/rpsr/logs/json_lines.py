@@ -12,17 +12,19 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from io import BytesIO
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from rpsr.errors import InputError
-from rpsr.io.files import GZIP_MAGIC
+from rpsr.io.files import GZIP_MAGIC, place_of
 from rpsr.logs.blocks import Block, Labels, Numbers, episode_error, numbers_of
 
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
@@ -41,7 +43,34 @@ class _Episode:
     terminated: bool
 
 
-def json_blocks(path: Path) -> Iterator[Block]:
+@dataclass(frozen=True)
+class StandardInput:
+    """All of standard input, kept, so that it can be gone through again as a file can."""
+
+    content: bytes
+    name: str = place_of("-")
+
+    @staticmethod
+    def read() -> StandardInput:
+        """Standard input from where it stands to its end."""
+        return StandardInput(sys.stdin.buffer.read())
+
+    def __str__(self) -> str:
+        return self.name
+
+    def open(self, _mode: str) -> BinaryIO:
+        """A stream of the content, from its beginning."""
+        return BytesIO(self.content)
+
+    def is_dir(self) -> bool:
+        """No: it is no folder."""
+        return False
+
+
+LogFile = Path | StandardInput
+
+
+def json_blocks(path: LogFile) -> Iterator[Block]:
     """The episodes of one file; those of a block have the same lists."""
     place = str(path)
     held: list[_Episode] = []
@@ -85,7 +114,7 @@ def _block(held: list[_Episode], place: str, number: int) -> Block:
     )
 
 
-def _lines(path: Path) -> Iterator[bytes]:
+def _lines(path: LogFile) -> Iterator[bytes]:
     place = str(path)
     try:
         with path.open("rb") as plain:

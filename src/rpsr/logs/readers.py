@@ -20,6 +20,7 @@ def read_logs(
 ) -> Trajectories:
     """The episodes of a file, a folder of files, or several of these, in order of file name.
 
+    `-` is standard input, in JSON lines.
     JSON lines hold one episode a line, Parquet one row a step under the names in `columns`. Where
     no names are given, names found in the log are sorted and indices are counted from 0.
     """

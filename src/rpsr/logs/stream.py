@@ -17,7 +17,7 @@ from pathlib import Path
 from rpsr.errors import InputError
 from rpsr.logs.blocks import Block
 from rpsr.logs.episodes import Alphabet, Columns, alphabets, chunks
-from rpsr.logs.json_lines import JSON_SUFFIXES, json_blocks
+from rpsr.logs.json_lines import JSON_SUFFIXES, LogFile, StandardInput, json_blocks
 from rpsr.logs.parquet import PARQUET_SUFFIXES, parquet_blocks
 from rpsr.logs.trajectories import Trajectories
 
@@ -34,7 +34,7 @@ class LogStream:
     A chunk holds whole episodes, so an episode must fit into memory.
     """
 
-    files: tuple[Path, ...]
+    files: tuple[LogFile, ...]
     action_names: tuple[str, ...] | None = None
     observation_names: tuple[str, ...] | None = None
     columns: Columns = field(default_factory=Columns)
@@ -52,7 +52,7 @@ class LogStream:
 
     def _blocks(self) -> Iterator[Block]:
         for file in self.files:
-            if _is_parquet(file):
+            if isinstance(file, Path) and _is_parquet(file):
                 yield from parquet_blocks(file, self.columns)
             else:
                 yield from json_blocks(file)
@@ -103,11 +103,14 @@ def stream_logs(
 
     Files are JSON lines (`.jsonl`, `.ndjson`, also `.gz`) or Parquet (`.parquet`); a file of any
     other name is read as JSON lines, and left out of a folder, with a warning, as are subfolders;
-    hidden ones are left out without a word. columns: of Parquet files, of which there must be one.
+    hidden ones are left out without a word. `-` is JSON lines on standard input, which are kept in
+    memory. columns: of Parquet files, of which there must be one.
     """
     named = [paths] if isinstance(paths, str | Path) else list(paths)
     if not named:
         raise InputError("read no file, expected a file or a folder, or several")
+    if [str(path) for path in named].count("-") > 1:
+        raise InputError("read - twice, expected it once: standard input cannot be read again")
     files = tuple(file for path in named for file in _files(Path(path)))
     if columns is not None and not any(map(_is_parquet, files)):
         expected = f"a file named {' or '.join(PARQUET_SUFFIXES)}"
@@ -121,7 +124,9 @@ def stream_logs(
     )
 
 
-def _files(path: Path) -> list[Path]:
+def _files(path: Path) -> Sequence[LogFile]:
+    if str(path) == "-":
+        return [StandardInput.read()]
     if not path.exists():
         raise InputError("there is no such file or folder", place=str(path))
     if not path.is_dir():
@@ -140,11 +145,11 @@ def _files(path: Path) -> list[Path]:
     return files
 
 
-def _is_parquet(file: Path) -> bool:
+def _is_parquet(file: LogFile) -> bool:
     return file.name.lower().endswith(PARQUET_SUFFIXES)
 
 
-def _some(files: Sequence[Path]) -> str:
+def _some(files: Sequence[LogFile]) -> str:
     """The first few names; folders are told by a slash."""
     names = [file.name + "/" * file.is_dir() for file in files[:SOME]]
     return ", ".join(names) + (f" and {len(files) - SOME} more" if len(files) > SOME else "")

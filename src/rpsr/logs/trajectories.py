@@ -7,7 +7,7 @@ of them stand one after another and `offsets` says where each begins: episode i 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,6 +129,10 @@ class Trajectories:
     def __iter__(self) -> Iterator[Trajectories]:
         """The episodes, one at a time."""
         return (self.select(np.array([episode])) for episode in range(self.episodes))
+
+    def __getitem__(self, episodes: int | slice | Sequence[int] | Ints | Bools) -> Trajectories:
+        """Some episodes: by number, a slice, numbers, or a mask (N,), as numpy does."""
+        return self.select(np.arange(self.episodes)[episodes].reshape(-1))
 
     def select(self, episodes: Ints) -> Trajectories:
         """Some episodes, in the order given; one may come more than once (a bootstrap sample)."""

@@ -48,7 +48,7 @@ def _converging(model: LinearModel, advice: str) -> float:
         has = "no discount" if model.discount is None else "discount 1"
         raise ModelError(
             f"{model.name} has {has}: its infinite sum of rewards need not converge; "
-            + advice.format("discount below 1")
+            + advice.format("discount below 1 (--discount, in Python model.with_discount)")
         )
     if discount > 1 - NEAR_ONE:
         raise ModelError(

@@ -19,6 +19,11 @@ from enum import Enum
 from rpsr.errors import InputError
 
 EMPTY = "ε"
+NOTATION = (
+    "`a x; b` stands for the reward expected of action b once a has shown x, times the probability "
+    "that it does. ζ in the place of b: no reward, only that probability. ε: the empty test, of "
+    "probability 1."
+)
 
 
 class Token(Enum):

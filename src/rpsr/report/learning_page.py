@@ -9,12 +9,15 @@ from matplotlib.ticker import LogFormatter, MaxNLocator, NullFormatter
 from rpsr.learning.choice import Choice
 from rpsr.learning.enough import GROUPS, Enough
 from rpsr.learning.learn import Learned
+from rpsr.logs.census import Census
+from rpsr.predictive.futures import NOTATION
 from rpsr.report.page import Block, Figure, Page, Section, Text
 from rpsr.report.prose import plain
 from rpsr.report.style import COLOURS, COLUMN, MARKERS, new_figure, styled
 from rpsr.report.tables import Table
 
 FEWEST = 20  # predictions in a bin that is drawn
+MOST_NAMES = 30  # that are listed, with how often they were seen
 VISIBLE = 1e-4  # of the largest singular value: below, only rounding
 
 
@@ -27,6 +30,7 @@ def learning_page(learned: Learned, source: str) -> Page:
         ("episodes", document["episodes"]),
         ("steps", document["steps"]),
         ("rank", document["rank"]),
+        *([("rank comes from", learned.origin)] if learned.origin else []),
         ("discount", document["discount"]),
         ("seconds", document["seconds"]),
     ]
@@ -40,6 +44,7 @@ def learning_page(learned: Learned, source: str) -> Page:
     ]
     sections = [
         Section("The model", (Table("", ("what", "value"), tuple(facts)),)),
+        Section("The log", _shown(learned.census)),
         Section(
             "Held-out episodes",
             (
@@ -61,7 +66,7 @@ def learning_page(learned: Learned, source: str) -> Page:
     if document["core"] is not None:
         text = Text(
             "The state of the model is the predictions of these intents. Stability is the share "
-            "of resampled logs that chose the same."
+            f"of resampled logs that chose the same.\n\n{NOTATION}"
         )
         rows = tuple(zip(document["core"], document["stability"], strict=True))
         sections.append(Section("Core intents", (text, Table("", ("intent", "stability"), rows))))
@@ -86,7 +91,7 @@ def learning_page(learned: Learned, source: str) -> Page:
             words += f" In it, **{learned.caution}**."
         sections.append(Section("Candidates", (Text(words), Table("", columns, rows))))
     if learned.choice is not None:
-        sections.append(Section("What to do", _choice(learned.choice)))
+        sections.append(Section("What to do", _choice(learned.choice, learned.census.digits)))
     sections.append(Section("Is a PSR enough?", (_enough(learned.psr_enough),)))
     return Page(
         title=f"A model learned from {source}",
@@ -95,7 +100,7 @@ def learning_page(learned: Learned, source: str) -> Page:
     )
 
 
-def _choice(choice: Choice) -> tuple[Block, ...]:
+def _choice(choice: Choice, digits: int) -> tuple[Block, ...]:
     text = Text(
         "Each model that explains the log was planned on, and each plan tried in every model: a "
         f"plan that owes its value to a whim of one loses it in the others. Chosen: {choice.rule}. "
@@ -108,7 +113,26 @@ def _choice(choice: Choice) -> tuple[Block, ...]:
         caption="Circles: the value of a plan in each model; bar: the mean, by which the plan is "
         "chosen; square: the estimate from the log, with its interval, of the steps it speaks of.",
     )
-    return text, Table("", choice.COLUMNS, tuple(choice.summary())), figure
+    agreement = choice.agreement(digits)
+    footnotes = (agreement,) if agreement else ()
+    formats = (f".{digits}g",) * len(choice.COLUMNS)
+    rows = tuple(choice.summary())
+    return text, Table("", choice.COLUMNS, rows, formats=formats, footnotes=footnotes), figure
+
+
+def _shown(census: Census) -> tuple[Block, ...]:
+    """What the log shows: its names, the first of many, and the range of its rewards."""
+    rows: list[tuple[str, int, str]] = []
+    for kind, names in census.names.items():
+        counts = census.counts[kind].tolist()
+        named = [f"{name} ({times:,})" for name, times in zip(names, counts, strict=True)]
+        more = [f"and {len(names) - MOST_NAMES} more"] if len(names) > MOST_NAMES else []
+        rows.append((f"{kind}s", len(names), ", ".join(named[:MOST_NAMES] + more)))
+    text = "What the log shows, and how often: a name that was misspelt is a name of its own."
+    low, high = (f"{reward:.{census.digits}g}" for reward in (census.low, census.high))
+    earned = f"All rewards are {low}." if low == high else f"Rewards are from {low} to {high}."
+    slips = "".join(f"\n- {plain(slip)}" for slip in census.slips())
+    return Text(f"{text} {earned}\n{slips}"), Table("", ("what", "how many", "names"), tuple(rows))
 
 
 def _calibration(bins: np.ndarray) -> Block:
@@ -132,7 +156,7 @@ def _enough(found: Enough | None) -> Block:
             "ones, of a few steps each."
         )
     return Text(
-        f"Verdict: **{found.verdict}**. Of a PSR's state: {found.words}. Its expected rewards "
+        f"Verdict on a PSR's state: **{found.verdict}**, {found.words}. Its expected rewards "
         f"would be off by {found.reward_error:.3g} (root mean square)."
     )
 

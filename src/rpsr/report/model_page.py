@@ -18,7 +18,7 @@ from rpsr.planning.solution import Solution
 from rpsr.predictive.accuracy import Accuracy, accuracy
 from rpsr.predictive.constructors import predictive_model
 from rpsr.predictive.core import Core, find_core
-from rpsr.predictive.futures import Test
+from rpsr.predictive.futures import NOTATION, Test
 from rpsr.report.histories import first_wrong_history
 from rpsr.report.page import Block, Figure, Page, Section, Text
 from rpsr.report.planning_section import planning_blocks, solutions_of
@@ -222,6 +222,8 @@ def _core(pomdp: POMDP, core: Core) -> list[Block]:
         for i, member in enumerate(members)
     ]
     notes = [f"The condition number of the outcome matrix U is {core.condition_number:.3g}."]
+    if kind == "intent":
+        notes.append(NOTATION)
     if len(members) < len(core.members):
         notes.append(f"The first {len(members)} of {len(core.members)}.")
     if not wide:

@@ -1,0 +1,76 @@
+"""What a log shows of its names, and which of them are slips."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rpsr.logs import Census, Trajectories
+
+
+def census(counts, *, chunks=1, rewards=None):
+    """Of a log of one action in which each observation is seen so many times."""
+    seen = np.repeat(np.arange(len(counts)), list(counts.values()))
+    found = Census()
+    parts = np.array_split(seen, chunks)
+    for part in found.watch(
+        Trajectories(
+            ("go",), tuple(counts), 0 * part, part, [0, len(part)], [False], rewards=rewards
+        )
+        for part in parts
+    ):
+        assert part.steps
+    return found
+
+
+@given(st.lists(st.integers(1, 20), min_size=1, max_size=5), st.integers(1, 5))
+def test_names_are_counted_whatever_the_chunks(times, chunks):
+    counts = {f"o{i}": n for i, n in enumerate([*times, 5])}
+    found = census(counts, chunks=chunks)
+    assert found.counts["observation"].tolist() == list(counts.values())
+    assert found.counts["action"].tolist() == [sum(counts.values())]
+    assert found.names == {"action": ("go",), "observation": tuple(counts)}
+
+
+@pytest.mark.parametrize(
+    "slip", ["lefft", "lft", "lift", "elft", "Left", "LEFT", " left", "le ft", "left ", "lefts"]
+)
+def test_a_slip_of_the_pen_is_told(slip):
+    expected = "a misspelling of 'left' (50,012 times)?"
+    for times, word in ((1, "once"), (2, "twice")):
+        (line,) = census({"left": 50_012, "right": 49_000, slip: times}).slips()
+        assert line == f"observation {slip!r} was seen {word}: {expected}"
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        {f"o{i}": 4000 for i in range(1, 13)},
+        {f"o{i}": 4000 for i in range(1, 12)} | {"o12": 1},  # rare, and yet a name of its own
+        {"left": 20_000, "right": 20_000},
+        {"left": 20_000, "Left": 3},  # too often
+        {"left": 9_000, "lefft": 1},  # in too short a log
+        {"left": 40_000, "goal": 1},
+        {"a": 40_000, "b": 1},
+        {"up": 40_000, "u": 1},
+        {"left": 99, "travel": 40_000, "lefft": 1},  # what it is like is hardly more frequent
+        {"left": 40_000, "lefft": 0},  # never seen
+        {"left": 400_000} | {f"{letter}eft": 1 for letter in "abcdefghijkmnopqrstuvwxyz"},
+    ],
+)
+def test_ordinary_names_are_not_doubted(counts):
+    assert census(counts).slips() == []
+
+
+def test_of_several_that_it_may_have_been_the_most_frequent_is_named():
+    (line,) = census({"cart": 200, "card": 30_000, "carx": 1}).slips()
+    assert "'card' (30,000 times)" in line
+
+
+@pytest.mark.parametrize(
+    ("rewards", "digits"),
+    [([0, 1], 4), ([-100, 10], 4), ([5, 5], 4), ([1e9, 1e9 + 1], 14), ([99, 100], 6)],
+)
+def test_digits_show_a_thousandth_of_the_range(rewards, digits):
+    found = census({"x": 2}, rewards=rewards)
+    assert (found.low, found.high, found.digits) == (*map(float, rewards), digits)
