@@ -15,6 +15,7 @@ KEYS = {
     "estimator",
     "episodes",
     "steps",
+    "terminated",
     "rank",
     "pairs",
     "singular_values",

@@ -28,6 +28,8 @@ from rpsr.planning import (
     save_solution,
     solve,
 )
+from rpsr.report.learning_page import learning_page
+from rpsr.report.page import write_page
 
 DISCOUNT = 0.9
 ENDING = {"work": 0.3, "rest": 0.05}
@@ -136,11 +138,14 @@ def test_a_learned_task_ends_when_it_is_simulated(fitted):
     assert simulate(model, policy, episodes=3, steps=9, ends=False).terminated.sum() == 0
 
 
-def test_a_streamed_log_is_learned_from_like_one_in_memory():
+def test_a_streamed_log_is_learned_from_like_one_in_memory(tmp_path):
     parts = [LOG.select(each) for each in np.array_split(np.arange(LOG.episodes), 5)]
     whole, cut = (learn("spectral", logs, discount=DISCOUNT, rank=2) for logs in (LOG, parts))
     assert whole.model.observations == cut.model.observations == ("head", "tail", END)
     np.testing.assert_array_equal(whole.model.rewards, cut.model.rewards)
+    assert whole.document()["terminated"] == cut.census.ended == LOG.terminated.sum()
+    write_page(learning_page(whole, "log"), tmp_path / "page.html")
+    assert f"The task ended in {len(LOG.ends)} episodes" in (tmp_path / "page.html").read_text()
     assert whole.heldout.loglik == pytest.approx(cut.heldout.loglik, abs=1e-12)
 
 

@@ -219,9 +219,11 @@ def _show(learned: Learned) -> None:
     from rpsr.predictive.futures import NOTATION
 
     document, heldout = learned.document(), learned.heldout
+    ended = learned.census.ended
     facts: list[tuple[str, Any]] = [
         ("estimator", learned.name),
         ("log", f"{count_of(learned.episodes, 'episode')}, {count_of(learned.steps, 'step')}"),
+        *([("ended", f"the task, in {count_of(ended, 'episode')}")] if ended else []),
         ("rank", ", from ".join(filter(None, (str(learned.estimator.rank_), learned.origin)))),
         ("held out", f"log-likelihood {heldout.loglik:.4g} an observation"),
     ]

@@ -96,6 +96,7 @@ class Learned:
             "estimator": self.name,
             "episodes": self.episodes,
             "steps": self.steps,
+            "terminated": self.census.ended,
             "discount": self.model.discount,
             "rank": found.rank_,
             "pairs": self.pairs,

@@ -23,12 +23,16 @@ DIGITS = 4
 
 @dataclass(eq=False)
 class Census:
-    """Counts of names (A,), (O,) and the range of rewards, over all chunks that were taken in."""
+    """Counts of names (A,), (O,) and the range of rewards, over all chunks that were taken in.
+
+    ended: how many episodes terminated.
+    """
 
     names: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     counts: dict[str, Ints] = field(default_factory=dict[str, Ints])
     low: float = np.inf
     high: float = -np.inf
+    ended: int = 0
 
     def watch(self, chunks: Iterable[Trajectories]) -> Iterator[Trajectories]:
         """The chunks of a log as they are, each counted as it goes by."""
@@ -45,6 +49,7 @@ class Census:
         for kind, (column, names) in columns.items():
             self.names[kind] = names
             self.counts[kind] = self.counts.get(kind, 0) + np.bincount(column, minlength=len(names))
+        self.ended += len(log.ends)
         if log.rewards is not None:
             self.low = float(log.rewards.min(initial=self.low))
             self.high = float(log.rewards.max(initial=self.high))

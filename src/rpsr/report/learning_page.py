@@ -10,6 +10,8 @@ from rpsr.learning.choice import Choice
 from rpsr.learning.enough import GROUPS, Enough
 from rpsr.learning.learn import Learned
 from rpsr.logs.census import Census
+from rpsr.logs.trajectories import count_of
+from rpsr.models.renaming import END
 from rpsr.predictive.futures import NOTATION
 from rpsr.report.page import Block, Figure, Page, Section, Text
 from rpsr.report.prose import plain
@@ -131,6 +133,10 @@ def _shown(census: Census) -> tuple[Block, ...]:
     text = "What the log shows, and how often: a name that was misspelt is a name of its own."
     low, high = (f"{reward:.{census.digits}g}" for reward in (census.low, census.high))
     earned = f"All rewards are {low}." if low == high else f"Rewards are from {low} to {high}."
+    if census.ended:
+        earned += f" The task ended in {count_of(census.ended, 'episode')}"
+        seen = END in census.names["observation"]
+        earned += f", at observations like others: what is seen then is {END}." if seen else "."
     slips = "".join(f"\n- {plain(slip)}" for slip in census.slips())
     return Text(f"{text} {earned}\n{slips}"), Table("", ("what", "how many", "names"), tuple(rows))
 
