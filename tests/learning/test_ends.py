@@ -174,6 +174,17 @@ def test_episodes_of_one_step_that_all_end_are_learned():
     assert solve(model, planner_by_name("pbvi")).value == pytest.approx(1, abs=1e-3)
 
 
+def test_logs_that_a_model_and_the_system_wrote_are_one_log():
+    """The model's show the end, those of the system do not."""
+    real = from_arrays([[0, 0]] * 4, [[0, 0]] * 4, [[1, 1]] * 4, terminated=[True] * 4)
+    real = replace(real, observation_names=("0", END))
+    shown = with_end(from_arrays([[0]], [[0]], [[1]], terminated=[True]))
+    told = seen_ends(join([real, shown]))
+    assert told.observation_names == ("0", END)
+    np.testing.assert_array_equal(told.observations, [0, 1] * 4 + [1])
+    np.testing.assert_array_equal(as_seen_by(real, ("0", END)).observations, [0, 1] * 4)
+
+
 @st.composite
 def short_logs(draw):
     lengths = draw(st.lists(st.integers(0, 3), min_size=1, max_size=6))

@@ -71,12 +71,15 @@ def _sights(logs: Logs) -> Iterator[tuple[Bools, Bools]]:
 
 
 def with_end(log: Trajectories) -> Trajectories:
-    """The log with `END` as one more observation, seen where a task ended."""
+    """The log with `END` among its observations, one more if need be, seen where a task ended."""
+    names = log.observation_names
+    names = names if END in names else (*names, END)
     seen = log.observations.copy()
-    seen[log.ends] = len(log.observation_names)
-    return replace(log, observations=seen, observation_names=(*log.observation_names, END))
+    seen[log.ends] = names.index(END)
+    return replace(log, observations=seen, observation_names=names)
 
 
 def as_seen_by(log: Trajectories, observations: tuple[str, ...]) -> Trajectories:
     """The log as a model over these observations sees it: with `END`, if the model knows it."""
-    return with_end(log) if (*log.observation_names, END) == observations else log
+    told = with_end(log) if END in observations else log
+    return told if told.observation_names == observations else log
