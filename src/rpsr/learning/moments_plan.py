@@ -53,6 +53,7 @@ class Survey:
         self.has_propensities = True
         self.episodes = 0
         self.ended = 0  # of them, by the end of the task
+        self.longest_episode = 0  # in steps
         self._logged = Weights()
 
     @staticmethod
@@ -87,6 +88,7 @@ class Survey:
             self._logged.add(log.propensities, n_actions)
         self.episodes += log.episodes
         self.ended += int(log.terminated.sum())
+        self.longest_episode = max(self.longest_episode, int(log.lengths.max(initial=0)))
 
     @property
     def steps(self) -> int:

@@ -69,6 +69,8 @@ def learning_page(learned: Learned, source: str) -> Page:
     words = "What a log can say of an action depends on how often it was taken."
     if overlap.warning:
         words += f" But {plain(overlap.warning)}."
+    if learned.caution and not document["candidates"]:
+        words += f" **{plain(learned.caution)}**."
     rows = (
         ("smallest propensity of a logged action", overlap.smallest),
         ("effective share of the steps, after weighting", overlap.effective),
