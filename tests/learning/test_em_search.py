@@ -44,6 +44,16 @@ def test_the_smallest_within_one_standard_error_is_chosen_and_nothing_twice():
     assert chosen(found, 1) == [first]
 
 
+def test_two_are_one_if_their_scores_differ_by_next_to_nothing_and_their_sizes_do_not():
+    log = Encoded.of(small_log(1, ends=False))
+    two, three = (random_start(log, n, np.random.default_rng(0)) for n in (2, 3))
+    scores = np.tile([-1.0, 1.0], 50)  # with a deviation of 1
+    first = Found(scores, two)
+    assert first.same_as(Found(scores + 0.9e-3, replace(two)))
+    assert not first.same_as(Found(scores + 1.1e-3, two))
+    assert not first.same_as(Found(scores, three))
+
+
 @given(st.integers(0, 100), st.booleans())
 @settings(max_examples=20, deadline=None)
 def test_the_halves_of_a_state_are_what_it_was(seed, ends):

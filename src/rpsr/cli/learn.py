@@ -250,6 +250,8 @@ def _show(learned: Learned) -> None:
 def _sizes(learned: Learned) -> list[tuple[str, Any]]:
     """The model's rank, and what it came from."""
     found: list[tuple[str, Any]] = [("rank", learned.estimator.rank_)]
+    if learned.rank_words:
+        found.append(("because", learned.rank_words))
     candidates = getattr(learned.estimator, "candidates_", ())
     if candidates:
         found.append(("from", f"{candidates[0].states} states"))

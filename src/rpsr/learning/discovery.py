@@ -41,6 +41,7 @@ from rpsr.learning.moments_hankel import Hankel, hankel
 from rpsr.learning.moments_plan import CELLS
 from rpsr.learning.parameters import AUTO, DISCOUNT, FROM_0, FROM_1, NOT_NEGATIVE, one_of
 from rpsr.learning.propensities import Overlap
+from rpsr.learning.rank import Trial
 from rpsr.learning.spectral import Policy, SpectralRPSR, provenance
 from rpsr.learning.spectral_fit import assemble, scales
 from rpsr.models import LinearModel
@@ -59,8 +60,8 @@ class DiscoveredRPSR(Estimator):
 
     Fitted: `rank_`, `core_` (intents), `core_histories_` (tests, most recent pair last; None for
     the constant and the start), `stability_` (the share of samples that chose each core intent);
-    `model_`, `fitted_`, `caution_`, `singular_values_`, `noise_level_` and `overlap_` as of
-    `SpectralRPSR`.
+    `model_`, `fitted_`, `caution_`, `singular_values_`, `noise_level_`, `overlap_` and `trials_` as
+    of `SpectralRPSR`.
     """
 
     _ranges: ClassVar = {
@@ -97,6 +98,7 @@ class DiscoveredRPSR(Estimator):
     singular_values_: Floats = field(init=False, repr=False)
     noise_level_: float = field(init=False, repr=False)
     overlap_: Overlap = field(init=False, repr=False)
+    trials_: tuple[Trial, ...] = field(init=False, repr=False)
     hankel_: Hankel = field(init=False, repr=False)
     _given: int | Literal["auto"] = field(init=False, repr=False)
 
@@ -116,6 +118,7 @@ class DiscoveredRPSR(Estimator):
         ).fit(trajectories)
         self.singular_values_, self.noise_level_ = first.singular_values_, first.noise_level_
         self.overlap_, self.caution_ = first.overlap_, first.caution_
+        trials = first.trials_ if self.algorithm == "pivoted" else ()  # others find their own rank
         data = first.hankel_
         if self.algorithm == "reset":
             if data.starts == 0:
@@ -123,6 +126,7 @@ class DiscoveredRPSR(Estimator):
             data = hankel(Moments.of(chunks_of(trajectories), replace(data.plan, anchored=True)))
         self.fit_hankel(data, first.rank_)
         self.model_ = self.caution_.applied(self.fitted_)
+        self.trials_ = trials
         chosen = self._choose(data).intents
         votes = np.zeros(len(chosen))
         for repeat in range(self.repeats):
@@ -144,6 +148,7 @@ class DiscoveredRPSR(Estimator):
         self.core_ = tuple(intent_of(data.plan, row) for row in choice.intents)
         self.core_histories_ = tuple(history_of(data.plan, column) for column in choice.histories)
         self.stability_ = ()
+        self.trials_ = ()
         self.fitted_ = self.model_ = self._model(data, choice)
         return self
 

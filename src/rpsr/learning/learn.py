@@ -20,6 +20,7 @@ from rpsr.learning.enough import GROUPS, Enough, TooShort, psr_enough
 from rpsr.learning.learned import Logs, check_repeatable, chunks_of
 from rpsr.learning.moments_plan import Survey
 from rpsr.learning.propensities import NO_PROPENSITIES, Overlap, some_of
+from rpsr.learning.rank import rank_cut, rank_words
 from rpsr.logs.trajectories import count_of
 from rpsr.models.linear import LinearModel
 from rpsr.planning.finite import NEAR_ONE
@@ -67,6 +68,15 @@ class Learned:
             "to plan on expects a penalty, which may lie far below all rewards of the log"
         )
 
+    @property
+    def rank_words(self) -> str:
+        """What decided the rank of a spectral model, in a sentence; empty for other estimators."""
+        found: Any = self.estimator
+        if not hasattr(found, "singular_values_"):
+            return ""
+        standing = rank_cut(found.singular_values_, found.noise_level_)
+        return rank_words(found.rank_, standing, found.trials_)
+
     def document(self) -> dict[str, Any]:
         """All of it, plain JSON values; None where an estimator has no such thing."""
         found = self.estimator
@@ -80,6 +90,7 @@ class Learned:
             "rank": found.rank_,
             "singular_values": _plain(getattr(found, "singular_values_", None)),
             "noise_level": getattr(found, "noise_level_", None),
+            "trials": [asdict(each) for each in getattr(found, "trials_", ())],
             "core": None if core is None else [str(member) for member in core],
             "stability": getattr(found, "stability_", None),
             "heldout": {

@@ -57,7 +57,17 @@ def learning_page(learned: Learned, source: str) -> Page:
         drawing = plot_singular_values(np.asarray(singular), document["noise_level"])
         caption = "Values that stand out of the noise are directions that the data can tell apart."
         alt = "Singular values of the moments, with the level of noise"
-        sections.append(Section("Rank", (Figure(drawing, alt=alt, caption=caption),)))
+        blocks: list[Block] = [
+            Text(f"Rank {document['rank']}: {learned.rank_words}."),
+            Figure(drawing, alt=alt, caption=caption),
+        ]
+        if document["trials"]:
+            columns = ("rank", "log-likelihood", "error of rewards", "behind the best by", "±")
+            keys = ("rank", "loglik", "reward_rmse", "behind", "stderr")
+            rows = tuple(tuple(each[key] for key in keys) for each in document["trials"])
+            title = "Ranks tried on held-out episodes; the smallest not clearly behind is chosen."
+            blocks.append(Table(title, columns, rows))
+        sections.append(Section("Rank", tuple(blocks)))
     if document["core"] is not None:
         text = Text(
             "The state of the model is the predictions of these intents. Stability is the share "
