@@ -98,7 +98,8 @@ def rank_words(rank: int, standing: int, trials: tuple[Trial, ...]) -> str:
 
     standing: how many singular values stand out of the noise.
     """
-    said = f"{standing} {'direction stands' if standing == 1 else 'directions stand'} out of noise"
+    stand = "direction stands" if standing == 1 else "directions stand"
+    said = f"{standing} {stand} out of the noise"
     if not trials:
         return said
     best = min(trials, key=lambda trial: trial.behind)

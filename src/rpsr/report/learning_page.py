@@ -65,8 +65,11 @@ def learning_page(learned: Learned, source: str) -> Page:
             columns = ("rank", "log-likelihood", "error of rewards", "behind the best by", "±")
             keys = ("rank", "loglik", "reward_rmse", "behind", "stderr")
             rows = tuple(tuple(each[key] for key in keys) for each in document["trials"])
-            title = "Ranks tried on held-out episodes; the smallest not clearly behind is chosen."
-            blocks.append(Table(title, columns, rows))
+            words = (
+                "Of the ranks tried on held-out episodes the smallest is chosen that is not "
+                "clearly behind the best, by observations and rewards together."
+            )
+            blocks += [Text(words), Table("", columns, rows)]
         sections.append(Section("Rank", tuple(blocks)))
     if document["core"] is not None:
         text = Text(
