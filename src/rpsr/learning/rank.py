@@ -1,7 +1,8 @@
 """How large a model a log supports.
 
 First a cut: singular values below the noise mean nothing. With variances V of the scaled cells, a
-matrix of noise has a norm of about sqrt(largest row sum of V) + sqrt(largest column sum of V).
+matrix of noise has a norm of about sqrt(largest row sum of V) + sqrt(largest column sum of V), if
+cells are independent; those of histories that overlap are not, and a few values too many may pass.
 Then a trial: models of every rank up to a little beyond the cut foretell what was held out, and the
 smallest wins that is within one standard error of the best, by the sum of log-probability and, for
 rewards, squared error over twice the best error (or over a small share of the rewards' variance,
