@@ -375,6 +375,28 @@ def test_caution_is_told_everywhere(log, say):
     assert said in Path("p.html").read_text()
 
 
+def test_a_rare_action_and_what_decided_the_rank_are_told_everywhere(log, say):
+    lines = log.read_text().splitlines()
+    first = json.loads(lines[0])
+    first["actions"][0], first["rewards"][0] = "jump", 10
+    Path("rare.jsonl").write_text("\n".join([json.dumps(first), *lines[1:]]))
+    words = ["rare.jsonl", "-o", "m.rpsr", "--discount", "0.9", "--estimator", "spectral"]
+    code, out, error = say("learn", *words, "--report", "p.html")
+    page = Path("p.html").read_text()
+    assert code == 0
+    said = "1 of 3 actions (jump) was hardly tried: there the model to plan on expects a penalty"
+    assert said in error
+    assert said in page
+    told = " ".join(out.split())  # a narrow terminal folds it
+    (because,) = re.findall(r"because (\d+ directions? stands? out of .*?) held out", told)
+    document = json.loads(say("learn", *words, "--json")[1])
+    assert document["caution"] == {"unknown": 1, "actions": 3}
+    assert f"Rank {document['rank']}: {because}." in page
+    standing = sum(value > document["noise_level"] for value in document["singular_values"])
+    assert because.startswith(f"{standing} direction")
+    assert document["rank"] in [trial["rank"] for trial in document["trials"]]
+
+
 def test_discovered_intents_are_printed(log, tmp_path, capsys):
     words = ["learn", str(log), "-o", str(tmp_path / "m.rpsr"), "--discount", "0.9"]
     words += ["--estimator", "discovered", "--rank", "2"]

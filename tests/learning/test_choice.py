@@ -201,6 +201,29 @@ def test_an_observation_that_a_model_never_saw_tells_it_nothing(tiger):
         renamed(model, model.actions, ("thunder",))
 
 
+def test_episodes_speak_by_how_unlikely_they_were_and_the_interval_is_that_of_their_mean(tiger):
+    """One step: of five that listen, four by a chance of 1/2 earn 1, one by 1/8 earns nothing."""
+    model = replace(tiger.belief_model(), discount=1.0)
+    rare = np.arange(500) % 5 == 0
+    log = Trajectories(
+        model.actions,
+        model.observations,
+        np.full(500, tiger.actions.index("listen")),
+        np.zeros(500, dtype=int),
+        np.arange(501),
+        np.zeros(500, dtype=bool),
+        np.where(rare, 0.0, 1.0),
+        np.where(rare, 1 / 8, 1 / 2),
+    )
+    found = off_policy_value(model, np.array([[-1.0, -1.0]]), log, resamples=2000)
+    assert found.value == pytest.approx(4 * 2 / (4 * 2 + 8))
+    # The standard error of a ratio: that of w (r - value), over the mean of w.
+    weights = 1 / log.propensities
+    error = (weights * (log.rewards - found.value)).std() / weights.mean() / np.sqrt(500)
+    interval = found.value + 1.645 * error * np.array([-1, 1])
+    assert (found.low, found.high) == pytest.approx(interval, abs=0.2 * error)
+
+
 def test_an_ended_episode_goes_on_speaking_of_nothing_earned(tiger):
     """All listen; half end after one step, half earn -1 a second time. Cut off, they say less."""
     listen = tiger.actions.index("listen")

@@ -65,6 +65,16 @@ def test_a_task_without_a_state_has_one(sights):
     assert found.candidates_[0].states == found.rank_ == 1
 
 
+def test_two_are_one_if_their_scores_differ_by_next_to_nothing_and_their_sizes_do_not():
+    log = Encoded.of(small_log(1, ends=False))
+    two, three = (random_start(log, n, np.random.default_rng(0)) for n in (2, 3))
+    scores = np.tile([-1.0, 1.0], 50)  # with a deviation of 1
+    first = Found(scores, two)
+    assert first.same_as(Found(scores + 0.9e-3, replace(two)))
+    assert not first.same_as(Found(scores + 1.1e-3, two))
+    assert not first.same_as(Found(scores, three))
+
+
 @given(st.integers(0, 100), st.booleans())
 @settings(max_examples=20, deadline=None)
 def test_the_halves_of_a_state_are_what_it_was(seed, ends):
@@ -187,9 +197,24 @@ def test_a_split_leads_out_of_the_optimum_where_one_state_does_the_work_of_two()
     assert likelihoods(freed, encoded).sum() > likelihoods(apart, encoded).sum() - 0.1 * lost
 
 
+def test_states_are_looked_for_with_rewards_in_bins():
+    """Whose probabilities no unit changes; log-densities would fall by steps * log(2**20)."""
+    _, log = uniform_log("tiger", 30, 10, 0)
+    assert log.rewards is not None
+    noisy = log.rewards + np.random.default_rng(0).normal(size=log.steps)
+    recipe = {"discount": 0.95, "sizes": (3,), "starts": 2, "memories": 0, "largest": 3}
+    small, large = (
+        EMRPSR(**recipe).fit(replace(log, rewards=noisy * unit)) for unit in (1.0, 2.0**20)
+    )
+    assert [each.loglik for each in large.candidates_] == [
+        each.loglik for each in small.candidates_
+    ]
+    assert small.candidates_[0].fitted.pairs.shape[0] == log.steps  # and densities are of each
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 def test_noise_on_rewards_hides_no_state(seed):
-    """States are found with noisy rewards in bins; densities then foretell as well as can be."""
+    """In bins or not: the model that results foretells them as well as can be."""
     pomdp, log = uniform_log("loadunload", 100, 20, seed)
     assert log.rewards is not None
     noise = np.random.default_rng(seed).normal(0, 0.5 * log.rewards.std(), size=log.steps)

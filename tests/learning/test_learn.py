@@ -16,7 +16,7 @@ from rpsr.learning import LastKTable, SpectralRPSR, diagnose, off_policy_value, 
 from rpsr.learning.base import LONG, Part, beginning, pieces
 from rpsr.learning.learn import ESTIMATOR_NAMES, learn, streams
 from rpsr.learning.moments_plan import POLICIES, Survey
-from rpsr.learning.propensities import propensities
+from rpsr.learning.propensities import Overlap, propensities, shrunk_policy, unseen_share
 from rpsr.logs import Trajectories, from_arrays
 from rpsr.logs.readers import join
 from rpsr.planning import AlphaPolicy, planner_by_name, solve
@@ -95,6 +95,24 @@ def test_overlap_is_that_of_its_definition():
     assert Survey.of([never]).overlap.unseen == 1.0
     assert found.never == ()
     assert Survey.of([never]).overlap.never == ("rarely",)
+
+
+def test_propensities_are_shrunk_towards_those_of_shorter_contexts():
+    """Two actions, one observation: a context is the last action. The shorter is worth 8 counts."""
+    tables = np.array([[[30, 10], [0, 0]], [[4, 0], [0, 0]]])
+    none, one = shrunk_policy(tables, 2)
+    np.testing.assert_allclose(none, [[(30 + 4) / 48, (10 + 4) / 48]])
+    shorter = none[0]
+    np.testing.assert_allclose(one, [(np.array([4, 0]) + 8 * shorter) / 12, shorter])
+
+
+def test_only_contexts_that_came_often_lack_an_action():
+    """Ten times for each of two actions makes a context common."""
+    assert unseen_share(np.array([[20, 0], [19, 0], [10, 10], [30, 5], [0, 0]])) == 1 / 3
+    assert unseen_share(np.array([[19, 0], [0, 3]])) == 0
+    some, few = (Overlap(0.5, 1.0, share, ()).warning for share in (0.06, 0.04))
+    assert "after 6% of the common contexts some action was never taken" in some
+    assert few == ""
 
 
 def test_an_action_that_is_never_taken_is_named_however_short_the_log():

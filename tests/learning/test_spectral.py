@@ -18,12 +18,11 @@ from rpsr.learning import (
     diagnose,
     filtered,
     hankel,
-    psr_enough,
 )
 from rpsr.learning.base import Resampled
 from rpsr.learning.moments_exact import exact_hankel
 from rpsr.learning.moments_hankel import reweighted
-from rpsr.logs import Trajectories, from_arrays
+from rpsr.logs import from_arrays
 from rpsr.models import RobustFilter, Unknown
 from rpsr.planning import AlphaPolicy
 from rpsr.predictive import future_vector, parse_future, psr, rpsr
@@ -116,17 +115,6 @@ def test_a_constant_added_to_all_rewards_only_adds_it_to_those_expected(constant
     np.testing.assert_allclose(said.predictions, known.predictions, atol=1e-6)
     # Rewards of 1 beside a constant of 1e9 are known to seven digits.
     np.testing.assert_allclose(said.rewards - constant, known.rewards, atol=1e-4)
-
-
-def test_whether_a_psr_is_enough_does_not_depend_on_a_constant_in_all_rewards():
-    before, after = (
-        psr_enough(replace(LOG, rewards=LOG.rewards + constant), repeats=10)
-        for constant in (0.0, 1e6)
-    )
-    assert before.verdict == after.verdict == "no"
-    assert (before.psr_rank, before.rpsr_rank) == (after.psr_rank, after.rpsr_rank)
-    assert after.statistic == pytest.approx(before.statistic, rel=1e-6)
-    assert after.reward_error == pytest.approx(before.reward_error, rel=1e-6)
 
 
 def test_a_log_of_load_unload_gives_its_rpsr():
@@ -285,91 +273,9 @@ def test_discovery_reads_like_the_domain():
     assert (again.core_, again.stability_) == (found.core_, found.stability_)
 
 
-# ---- is a PSR enough?
-
-
 def test_a_sample_that_tells_nothing_chooses_no_intent():
     """Of one episode of many steps among those of one, about one sample in e is without it."""
     one = LOG.select([0])
     short = replace(one, offsets=np.arange(one.steps + 1), terminated=np.zeros(one.steps))
     found = DiscoveredRPSR(rank=1, repeats=40).fit([one, short])
     assert 0.3 < found.stability_[0] < 0.9
-
-
-def test_rewards_that_never_vary_are_called_that():
-    found = psr_enough(replace(LOG, rewards=np.full(LOG.steps, 3.0)), repeats=5)
-    assert (found.verdict, found.words) == ("yes", "rewards never vary in this log")
-    assert "never vary" not in psr_enough(LOG, repeats=5).words
-
-
-def test_enough_says_what_the_paper_says():
-    """Load/unload's PSR is not accurate; tiger's is, which takes more data to be sure of."""
-    answer = psr_enough(LOG, repeats=20)
-    assert answer.verdict == "no"
-    assert (answer.psr_rank, answer.rpsr_rank) == (5, 9)
-    assert answer.interval[0] <= answer.statistic <= answer.interval[1]
-    accurate = psr_enough(simulate("tiger", 4000, 20, seed=1), repeats=20)
-    assert accurate.verdict == "yes"
-    assert answer.reason == accurate.reason == ""
-    with pytest.raises(InputError, match="too short"):
-        psr_enough(LOG.select(np.arange(3)))
-
-
-def test_enough_does_not_take_what_hardly_shows_for_what_is_not_there():
-    """Network's PSR carries its rewards, by tests that 300 episodes cannot tell apart."""
-    answer = psr_enough(simulate("network", 300, 20, seed=1), repeats=20)
-    assert answer.interval[0] > 0.05  # all that shows speaks against a PSR
-    assert answer.verdict == "undecided"
-    assert 0.1 < answer.resolution < 1
-    assert f"differ by less than {answer.resolution:.2g} of the most" in answer.words
-
-
-def coins(episodes, steps, seed):
-    """A ring of three places, of which one pays; all that is seen is a coin that says nothing."""
-    rng = np.random.default_rng(seed)
-    actions, seen = rng.integers(2, size=(2, episodes, steps))
-    places = np.cumsum(actions, axis=1) - actions
-    return Trajectories(
-        action_names=("stay", "go"),
-        observation_names=("heads", "tails"),
-        actions=actions.ravel(),
-        observations=seen.ravel(),
-        offsets=np.arange(episodes + 1) * steps,
-        terminated=np.zeros(episodes, dtype=bool),
-        rewards=(places % 3 == 0).ravel().astype(float),
-    )
-
-
-def test_more_data_shows_that_tests_do_not_differ_where_observations_are_mere_noise():
-    small, large = (psr_enough(coins(n, 20, 0), repeats=20) for n in (300, 3000))
-    assert (small.verdict, large.verdict) == ("no", "no")
-    assert large.resolution < small.resolution / 2  # noise of products falls as the log grows
-    assert small.statistic > 0.8
-
-
-def test_a_log_in_which_nothing_can_differ_is_no_error():
-    """One observation and a constant reward; and episodes of a single step."""
-    log = coins(300, 20, 1)
-    dull = replace(log, observations=0 * log.observations, rewards=0 * log.rewards)
-    assert psr_enough(dull, repeats=5).statistic == 0
-    single = coins(300, 1, 1)
-    assert psr_enough(single, repeats=5).verdict in ("yes", "undecided")
-
-
-def test_one_observation_leaves_nothing_to_be_unsure_of():
-    """Then tests cannot differ, in however few episodes, and rewards that do are forgotten."""
-    answer = psr_enough(simulate("line4-2goals", 300, 20, seed=1), repeats=20)
-    assert (answer.verdict, answer.resolution) == ("no", 0)
-
-
-def test_enough_does_not_judge_by_rewards_that_come_out_of_nowhere():
-    """Rare rewards that no history foretells: nothing shows that a PSR is enough, or not."""
-    rng = np.random.default_rng(5)
-    shape = (400, 20)
-    rewards = np.where(rng.random(shape) < 0.02, rng.choice([-1.0, 1.0], shape), 0.0)
-    log = from_arrays(rng.integers(0, 2, shape), rng.integers(0, 2, shape), rewards)
-    answer = psr_enough(log, repeats=20)
-    assert answer.verdict == "undecided"
-    assert (
-        0 <= answer.interval[0] < 0.05 < answer.interval[1] <= 1
-    )  # on both sides of the tolerance

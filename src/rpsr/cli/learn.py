@@ -225,6 +225,7 @@ def _show(learned: Learned) -> None:
         ("log", f"{count_of(learned.episodes, 'episode')}, {count_of(learned.steps, 'step')}"),
         *([("ended", f"the task, in {count_of(ended, 'episode')}")] if ended else []),
         ("rank", ", from ".join(filter(None, (str(learned.estimator.rank_), learned.origin)))),
+        *([("because", learned.rank_words)] if learned.rank_words else []),
         ("held out", f"log-likelihood {heldout.loglik:.4g} an observation"),
     ]
     if heldout.reward_rmse is not None and heldout.reward_std is not None:

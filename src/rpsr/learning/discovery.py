@@ -25,6 +25,8 @@ import numpy as np
 from rpsr.errors import InputError
 from rpsr.io.records import Floats
 from rpsr.learning.base import FEW, Estimator, Logs, Resampled
+from rpsr.learning.caution import ENOUGH, Caution
+from rpsr.learning.diagnostics import Diagnosis, diagnose
 from rpsr.learning.discovery_core import (
     CoreIndices,
     grown_core,
@@ -38,8 +40,9 @@ from rpsr.learning.learned import chunks_of, learned_model
 from rpsr.learning.moments import Moments
 from rpsr.learning.moments_hankel import Hankel, hankel
 from rpsr.learning.moments_plan import CELLS
-from rpsr.learning.parameters import AUTO, DISCOUNT, FROM_0, FROM_1, one_of
+from rpsr.learning.parameters import AUTO, DISCOUNT, FROM_0, FROM_1, NOT_NEGATIVE, one_of
 from rpsr.learning.propensities import Overlap
+from rpsr.learning.rank import Trial
 from rpsr.learning.spectral import Policy, SpectralRPSR, provenance
 from rpsr.learning.spectral_fit import assemble, scales
 from rpsr.models import LinearModel
@@ -56,9 +59,10 @@ class DiscoveredRPSR(Estimator):
     others find their own. repeats: bootstrap samples for the stability, from `seed`. The rest is as
     in `SpectralRPSR`.
 
-    Fitted: `model_`, `rank_`, `core_` (intents), `core_histories_` (tests, most recent pair last;
-    None for the constant and the start), `stability_` (the share of samples that chose each core
-    intent), `singular_values_`, `noise_level_` and `overlap_` as of `SpectralRPSR`.
+    Fitted: `rank_`, `core_` (intents), `core_histories_` (tests, most recent pair last; None for
+    the constant and the start), `stability_` (the share of samples that chose each core intent);
+    `model_`, `fitted_`, `caution_`, `singular_values_`, `noise_level_`, `overlap_` and `trials_` as
+    of `SpectralRPSR`.
     """
 
     _ranges: ClassVar = {
@@ -68,6 +72,7 @@ class DiscoveredRPSR(Estimator):
         "discount": DISCOUNT,
         **dict.fromkeys(("tests", "histories", "max_histories", "cells"), FROM_1),
         **dict.fromkeys(("repeats", "seed"), FROM_0),
+        "enough": NOT_NEGATIVE,
     }
 
     algorithm: Algorithm = "pivoted"
@@ -81,9 +86,12 @@ class DiscoveredRPSR(Estimator):
     seed: int = 0
     max_histories: int = 400
     cells: int = CELLS
+    enough: float = ENOUGH
     progress: Callable[[str], None] | None = None
 
     model_: LinearModel = field(init=False, repr=False)
+    fitted_: LinearModel = field(init=False, repr=False)
+    caution_: Caution = field(init=False, repr=False)
     rank_: int = field(init=False, repr=False)
     core_: tuple[Intent, ...] = field(init=False, repr=False)
     core_histories_: tuple[Test | None, ...] = field(init=False, repr=False)
@@ -91,6 +99,7 @@ class DiscoveredRPSR(Estimator):
     singular_values_: Floats = field(init=False, repr=False)
     noise_level_: float = field(init=False, repr=False)
     overlap_: Overlap = field(init=False, repr=False)
+    trials_: tuple[Trial, ...] = field(init=False, repr=False)
     hankel_: Hankel = field(init=False, repr=False)
     _given: int | Literal["auto"] = field(init=False, repr=False)
 
@@ -105,16 +114,21 @@ class DiscoveredRPSR(Estimator):
             histories=self.histories,
             max_histories=self.max_histories,
             cells=self.cells,
+            discount=self.discount,
+            enough=self.enough,
             progress=self.progress,
         ).fit(trajectories)
         self.singular_values_, self.noise_level_ = first.singular_values_, first.noise_level_
-        self.overlap_ = first.overlap_
+        self.overlap_, self.caution_ = first.overlap_, first.caution_
+        trials = first.trials_ if self.algorithm == "pivoted" else ()  # others find their own rank
         data = first.hankel_
         if self.algorithm == "reset":
             if data.starts == 0:
                 raise InputError("algorithm 'reset' needs episodes that start")
             data = hankel(Moments.of(chunks_of(trajectories), replace(data.plan, anchored=True)))
         self.fit_hankel(data, first.rank_)
+        self.model_ = self.caution_.applied(self.fitted_)
+        self.trials_ = trials
         chosen = self._choose(data).intents
         votes = np.zeros(len(chosen))
         for repeat in range(self.repeats):
@@ -136,8 +150,13 @@ class DiscoveredRPSR(Estimator):
         self.core_ = tuple(intent_of(data.plan, row) for row in choice.intents)
         self.core_histories_ = tuple(history_of(data.plan, column) for column in choice.histories)
         self.stability_ = ()
-        self.model_ = self._model(data, choice)
+        self.trials_ = ()
+        self.fitted_ = self.model_ = self._model(data, choice)
         return self
+
+    def judge(self, logs: Logs) -> Diagnosis:
+        """How well what was learned foretells a log; caution is for planning and plays no part."""
+        return diagnose(self.fitted_, logs)
 
     def _choose(self, data: Hankel) -> CoreIndices:
         scale = scales(data, "scaled")

@@ -9,6 +9,7 @@ import numpy as np
 
 from rpsr.errors import ModelError
 from rpsr.io.records import Floats
+from rpsr.learning.caution import known_share, worst
 from rpsr.learning.em_steps import FittedPOMDP
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.domain import Simplex
@@ -16,9 +17,6 @@ from rpsr.models.linear import LinearModel
 from rpsr.models.operators import DenseOperators
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive import rpsr
-
-SELDOM = 0.25  # an action taken so much less often in a state than another must be known by itself
-FEWEST = 5.0  # visits without which nothing is known
 
 
 def as_pomdp(
@@ -47,16 +45,8 @@ def as_pomdp(
 
 
 def known(parameters: FittedPOMDP, enough: float) -> Floats:
-    """How well each action is known in each state, from 0 to 1, (A, S).
-
-    It is known if it was taken there `enough` times, or `SELDOM` as often as the action taken most,
-    but at least `FEWEST` times: of actions that are all as rare, none is the one to avoid, while
-    one that was tried by chance among others that are known well would be chosen for its luck.
-    """
-    if enough == 0:
-        return np.ones_like(parameters.visits)
-    asked = np.maximum(SELDOM * parameters.visits.max(axis=0), FEWEST)
-    found = np.minimum(parameters.visits / np.minimum(asked, enough), 1.0)
+    """How well each action is known in each state, by its visits there, from 0 to 1, (A, S)."""
+    found = known_share(parameters.visits, enough)
     if parameters.end >= 0:
         found[:, parameters.end] = 1.0
     return found
@@ -65,19 +55,14 @@ def known(parameters: FittedPOMDP, enough: float) -> Floats:
 def cautious(
     parameters: FittedPOMDP, trajectories: Trajectories, discount: float | None, enough: float
 ) -> Floats:
-    """Expected rewards (A, S), mixed with the worst where an action is not `known` in a state.
-
-    The worst is the lowest reward now and then, instead of the highest for ever, again the lowest:
-    below what any policy can lose by doing something else.
-    """
+    """Expected rewards (A, S), mixed with the worst where an action is not `known` in a state."""
     assert trajectories.rewards is not None
     low, high = float(trajectories.rewards.min()), float(trajectories.rewards.max())
     if parameters.end >= 0:
         low, high = min(low, 0.0), max(high, 0.0)  # what the end earns
-    beta = 1.0 if discount is None else discount
-    later = beta / (1 - beta) if beta < 1 else float(np.diff(trajectories.offsets).max())
+    least = worst(low, high, discount, int(trajectories.lengths.max()))
     share = known(parameters, enough)
-    return share * parameters.means + (1 - share) * (low - later * (high - low))
+    return share * parameters.means + (1 - share) * least
 
 
 def as_rpsr(pomdp: POMDP, provenance: dict[str, Any]) -> LinearModel:

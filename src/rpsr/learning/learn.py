@@ -13,13 +13,15 @@ import numpy as np
 
 from rpsr.errors import InputError
 from rpsr.learning.base import HELD_OUT, Estimator, Part, in_memory
+from rpsr.learning.caution import Caution
 from rpsr.learning.choice import Choice, bootstrap, choose
 from rpsr.learning.diagnostics import Diagnosis
 from rpsr.learning.ends import seen_ends
 from rpsr.learning.enough import Enough, TooShort, psr_enough
 from rpsr.learning.learned import Logs, check_repeatable, chunks_of
 from rpsr.learning.moments_plan import Survey
-from rpsr.learning.propensities import NO_PROPENSITIES, Overlap
+from rpsr.learning.propensities import NO_PROPENSITIES, Overlap, some_of
+from rpsr.learning.rank import rank_cut, rank_words
 from rpsr.logs.census import Census
 from rpsr.logs.trajectories import count_of
 from rpsr.models.linear import LinearModel
@@ -77,15 +79,22 @@ class Learned:
     @property
     def caution(self) -> str:
         """Where the model to plan on is not what was fitted, in a line; empty where it is."""
-        for chosen in getattr(self.estimator, "candidates_", ())[:1]:
-            if chosen.unknown:
-                were = "was" if chosen.unknown == 1 else "were"
-                return (
-                    f"{chosen.unknown} of {chosen.pairs} pairs of a state and an action {were} "
-                    "hardly tried: there the model to plan on expects a penalty, which may lie far "
-                    "below all rewards of the log"
-                )
-        return ""
+        counts, what = _hardly_known(self.estimator)
+        if not counts.get("unknown"):
+            return ""
+        return (
+            f"{what} {'was' if counts['unknown'] == 1 else 'were'} hardly tried: there the model "
+            "to plan on expects a penalty, which may lie far below all rewards of the log"
+        )
+
+    @property
+    def rank_words(self) -> str:
+        """What decided the rank of a spectral model, in a sentence; empty for other estimators."""
+        found: Any = self.estimator
+        if not hasattr(found, "singular_values_"):
+            return ""
+        standing = rank_cut(found.singular_values_, found.noise_level_)
+        return rank_words(found.rank_, standing, found.trials_)
 
     def document(self) -> dict[str, Any]:
         """All of it, plain JSON values; None where an estimator has no such thing."""
@@ -102,6 +111,7 @@ class Learned:
             "pairs": self.pairs,
             "singular_values": _plain(getattr(found, "singular_values_", None)),
             "noise_level": getattr(found, "noise_level_", None),
+            "trials": [asdict(each) for each in getattr(found, "trials_", ())],
             "core": None if core is None else [str(member) for member in core],
             "stability": getattr(found, "stability_", None),
             "heldout": {
@@ -118,9 +128,7 @@ class Learned:
                 {"states": each.states, "loglik": each.loglik, "behind": each.behind}
                 for each in candidates
             ],
-            "caution": {"unknown": candidates[0].unknown, "pairs": candidates[0].pairs}
-            if candidates
-            else None,
+            "caution": _hardly_known(found)[0] or None,
             "choice": None
             if self.choice is None
             else {"rule": self.choice.rule, "options": self.choice.rows()},
@@ -236,6 +244,22 @@ def learn(
         choice=choice,
         seconds=time.perf_counter() - began,
     )
+
+
+def _hardly_known(estimator: Estimator) -> tuple[dict[str, int], str]:
+    """Of how much too little is known to plan with, in counts and in words; nothing if not asked.
+
+    EM asks of every action in each of its states, spectral estimators of every action.
+    """
+    for chosen in getattr(estimator, "candidates_", ())[:1]:
+        what = f"{chosen.unknown} of {chosen.pairs} pairs of a state and an action"
+        return {"unknown": chosen.unknown, "pairs": chosen.pairs}, what
+    caution: Caution | None = getattr(estimator, "caution_", None)
+    if caution is None:
+        return {}, ""
+    unknown, total = len(caution.unknown), len(caution.known)
+    what = f"{unknown} of {total} actions ({some_of(caution.unknown)})"
+    return {"unknown": unknown, "actions": total}, what
 
 
 def _psr_enough(logs: Logs, policy: str, seed: int) -> Enough | None:

@@ -53,6 +53,7 @@ class Survey:
         self.has_propensities = True
         self.episodes = 0
         self.final: Ints = np.zeros(n_pairs, dtype=np.int64)  # how often a task ended at each pair
+        self.longest_episode = 0  # in steps
         self._logged = Weights()
 
     @staticmethod
@@ -87,6 +88,7 @@ class Survey:
             self._logged.add(log.propensities, n_actions)
         self.episodes += log.episodes
         self.final += np.bincount(pairs[log.ends], minlength=n_pairs)
+        self.longest_episode = max(self.longest_episode, int(log.lengths.max(initial=0)))
 
     @property
     def steps(self) -> int:

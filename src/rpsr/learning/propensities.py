@@ -46,10 +46,9 @@ class Overlap:
     def warning(self) -> str:
         """What is missing in the log, in a line; empty where nothing much is."""
         if self.never:
-            more = f" and {len(self.never) - SOME} more" if len(self.never) > SOME else ""
             return (
-                f"no episode ever takes {', '.join(self.never[:SOME])}{more}: nothing is known of "
-                "such an action, and a plan that takes it is a guess"
+                f"no episode ever takes {some_of(self.never)}: nothing is known of such an action, "
+                "and a plan that takes it is a guess"
             )
         if self.unseen < MISSING:
             return ""
@@ -57,6 +56,12 @@ class Overlap:
             f"after {self.unseen:.0%} of the common contexts some action was never taken: nothing "
             "is known of it there, and a plan that takes it is a guess"
         )
+
+
+def some_of(names: tuple[str, ...]) -> str:
+    """The first few names, and how many more there are."""
+    more = f" and {len(names) - SOME} more" if len(names) > SOME else ""
+    return f"{', '.join(names[:SOME])}{more}"
 
 
 @dataclass

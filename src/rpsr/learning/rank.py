@@ -1,11 +1,14 @@
 """How large a model a log supports.
 
 First a cut: singular values below the noise mean nothing. With variances V of the scaled cells, a
-matrix of noise has a norm of about sqrt(largest row sum of V) + sqrt(largest column sum of V).
+matrix of noise has a norm of about sqrt(largest row sum of V) + sqrt(largest column sum of V), if
+cells are independent; those of histories that overlap are not, and a few values too many may pass.
 Then a trial: models of every rank up to a little beyond the cut foretell what was held out, and the
 smallest wins that is within one standard error of the best, by the sum of log-probability and, for
 rewards, squared error over twice the best error (or over a small share of the rewards' variance,
-lest rewards that are known exactly silence everything else).
+lest rewards that are known exactly silence everything else). So a rank beyond the cut is taken only
+where all within it are clearly worse on held-out episodes: of a short log less stands out of the
+noise than is worth having. `rank_words` says what decided.
 """
 
 from __future__ import annotations
@@ -43,12 +46,17 @@ def rank_cut(singular_values: Floats, noise: float) -> int:
 
 @dataclass(frozen=True)
 class Trial:
-    """What a rank was worth on the held-out log: mean score, log-likelihood, error of rewards."""
+    """What a rank was worth on the held-out log: mean score, log-likelihood, error of rewards.
+
+    behind: by how much the score, of a step, is below the best, and stderr how sure that is.
+    """
 
     rank: int
     score: float
     loglik: float
     reward_rmse: float
+    behind: float
+    stderr: float
 
 
 def choose_rank(
@@ -72,16 +80,43 @@ def choose_rank(
     scores = [c - error / (2 * best_error) for c, error in zip(chances, errors, strict=True)]
     means = np.array([score.mean() for score in scores])
     best = int(means.argmax())
-    chosen = best
-    for k in range(best):
-        if means[k] >= means[best] - _error(scores[best] - scores[k], log):
-            chosen = k
-            break
     trials = tuple(
-        Trial(k + 1, float(means[k]), float(c.mean()), float(np.sqrt(error.mean())))
+        Trial(
+            k + 1,
+            float(means[k]),
+            float(c.mean()),
+            float(np.sqrt(error.mean())),
+            behind=float(means[best] - means[k]),
+            stderr=_error(scores[best] - scores[k], log),
+        )
         for k, (c, error) in enumerate(zip(chances, errors, strict=True))
     )
-    return chosen + 1, trials
+    return next(trial.rank for trial in trials if trial.behind <= trial.stderr), trials
+
+
+def rank_words(rank: int, standing: int, trials: tuple[Trial, ...]) -> str:
+    """What decided a rank, in a sentence; without trials it was given, or is that of the cut.
+
+    standing: how many singular values stand out of the noise.
+    """
+    stand = "direction stands" if standing == 1 else "directions stand"
+    said = f"{standing} {stand} out of the noise"
+    if not trials:
+        return said
+    best = min(trials, key=lambda trial: trial.behind)
+    # Within the cut, what comes closest to the best; beyond it, what had to be beaten.
+    other = (
+        trials[rank - 1]
+        if rank <= standing
+        else min(trials[:standing], key=lambda trial: trial.behind)
+    )
+    if other is best:
+        return f"{said}; {best.rank} foretells held-out episodes best"
+    by = f"by {other.behind:.2g} ± {other.stderr:.2g} a step"
+    if rank <= standing:
+        return f"{said}; held-out episodes prefer {best.rank}, but not clearly, {by}"
+    also = "" if rank == best.rank else f", and {rank} is not clearly worse than {best.rank}"
+    return f"{said}; held-out episodes prefer {best.rank} to {other.rank} {by}{also}"
 
 
 def _error(difference: Floats, log: Trajectories) -> float:

@@ -10,12 +10,14 @@ from typing import Any, ClassVar, Literal, Self
 from rpsr.errors import InputError
 from rpsr.io.records import Floats
 from rpsr.learning.base import FEW, Estimator, Logs, Part
+from rpsr.learning.caution import ENOUGH, Caution
+from rpsr.learning.diagnostics import Diagnosis, diagnose
 from rpsr.learning.ends import seen_ends
 from rpsr.learning.learned import check_repeatable, chunks_of, learned_model
 from rpsr.learning.moments import Moments
 from rpsr.learning.moments_hankel import Hankel, hankel
 from rpsr.learning.moments_plan import CELLS, Survey, WindowPlan
-from rpsr.learning.parameters import AUTO, DISCOUNT, FROM_1, one_of
+from rpsr.learning.parameters import AUTO, DISCOUNT, FROM_1, NOT_NEGATIVE, one_of
 from rpsr.learning.propensities import Overlap
 from rpsr.learning.rank import BEYOND, LARGEST_RANK, Trial, choose_rank, noise_level, rank_cut
 from rpsr.learning.spectral_fit import scales, singular_values, spectral_parameters
@@ -36,11 +38,14 @@ class SpectralRPSR(Estimator):
     their typical error) or 'variance' (every cell by its own). policy: how actions were chosen.
     tests, histories: the longest, in pairs. starts: 'episodic', 'stationary' for one long
     recording whose beginning is no different, or 'auto', by whether episodes are few. discount,
-    name: of the model. max_histories, cells: bounds on memory, see `WindowPlan.of`. progress: told
-    in words what is being done.
+    name: of the model. max_histories, cells: bounds on memory, see `WindowPlan.of`. enough: how
+    often at most an action must have been taken to be known. progress: told in words what is being
+    done.
 
-    Fitted: `model_`, `rank_`, `singular_values_`, `noise_level_`, `overlap_`, `trials_` (what each
-    rank was worth, where it was chosen), `hankel_`, `plan_`.
+    Fitted: `fitted_`, the model as estimated, and `model_`, the one to plan on, in which actions
+    that the log hardly shows earn little (`caution_`): the same one where there are none. `rank_`,
+    `singular_values_`, `noise_level_`, `overlap_`, `trials_` (what each rank was worth, where it
+    was chosen), `hankel_`, `plan_`.
     """
 
     _with_rewards: ClassVar[bool] = True  # whether they take part in the state
@@ -52,6 +57,7 @@ class SpectralRPSR(Estimator):
         "starts": one_of(*Starts.__args__),
         "discount": DISCOUNT,
         **dict.fromkeys(("tests", "histories", "max_histories", "cells"), FROM_1),
+        "enough": NOT_NEGATIVE,
     }
 
     rank: int | Literal["auto"] = "auto"
@@ -64,9 +70,12 @@ class SpectralRPSR(Estimator):
     name: str = "log"
     max_histories: int = 400
     cells: int = CELLS
+    enough: float = ENOUGH
     progress: Callable[[str], None] | None = None
 
     model_: LinearModel = field(init=False, repr=False)
+    fitted_: LinearModel = field(init=False, repr=False)
+    caution_: Caution = field(init=False, repr=False)
     rank_: int = field(init=False, repr=False)
     singular_values_: Floats = field(init=False, repr=False)
     noise_level_: float = field(init=False, repr=False)
@@ -100,6 +109,8 @@ class SpectralRPSR(Estimator):
         self.overlap_ = survey.overlap
         self.fit_hankel(hankel(moments), rank)
         self.trials_ = trials
+        self.caution_ = Caution.of(survey, self.discount, self.enough)
+        self.model_ = self.caution_.applied(self.fitted_)
         return self
 
     def fit_hankel(self, data: Hankel, rank: int | None = None) -> Self:
@@ -113,9 +124,13 @@ class SpectralRPSR(Estimator):
         self.trials_ = ()
         if rank is None:
             rank = self._cut(data) if self.rank == "auto" else self.rank
-        self.model_ = self._model(data, rank)
+        self.fitted_ = self.model_ = self._model(data, rank)
         self.rank_ = self.model_.dimension
         return self
+
+    def judge(self, logs: Logs) -> Diagnosis:
+        """How well what was learned foretells a log; caution is for planning and plays no part."""
+        return diagnose(self.fitted_, logs)
 
     def _plan(self, survey: Survey) -> WindowPlan:
         if self.policy == "blind":

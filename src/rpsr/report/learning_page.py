@@ -64,7 +64,20 @@ def learning_page(learned: Learned, source: str) -> Page:
         drawing = plot_singular_values(np.asarray(singular), document["noise_level"])
         caption = "Values that stand out of the noise are directions that the data can tell apart."
         alt = "Singular values of the moments, with the level of noise"
-        sections.append(Section("Rank", (Figure(drawing, alt=alt, caption=caption),)))
+        blocks: list[Block] = [
+            Text(f"Rank {document['rank']}: {learned.rank_words}."),
+            Figure(drawing, alt=alt, caption=caption),
+        ]
+        if document["trials"]:
+            columns = ("rank", "log-likelihood", "error of rewards", "behind the best by", "±")
+            keys = ("rank", "loglik", "reward_rmse", "behind", "stderr")
+            rows = tuple(tuple(each[key] for key in keys) for each in document["trials"])
+            words = (
+                "Of the ranks tried on held-out episodes the smallest is chosen that is not "
+                "clearly behind the best, by observations and rewards together."
+            )
+            blocks += [Text(words), Table("", columns, rows)]
+        sections.append(Section("Rank", tuple(blocks)))
     if document["core"] is not None:
         text = Text(
             "The state of the model is the predictions of these intents. Stability is the share "
@@ -76,6 +89,8 @@ def learning_page(learned: Learned, source: str) -> Page:
     words = "What a log can say of an action depends on how often it was taken."
     if overlap.warning:
         words += f" But {plain(overlap.warning)}."
+    if learned.caution and not document["candidates"]:
+        words += f" **{plain(learned.caution)}**."
     rows = (
         ("smallest propensity of a logged action", overlap.smallest),
         ("effective share of the steps, after weighting", overlap.effective),
