@@ -232,6 +232,16 @@ def test_a_log_comes_through_a_pipe(log, say, piped):
     assert "A model learned from &lt;stdin&gt;" in Path("p.html").read_text()
 
 
+def test_a_file_may_be_called_like_standard_input(log, say, piped, monkeypatch):
+    piped(b"")
+    Path("-").write_bytes(log.read_bytes())
+    words = ["--discount", "0.9", "--estimator", "last-k", "-o", "m.rpsr"]
+    assert say("learn", "./-", *words)[0] == 0
+    monkeypatch.setattr("sys.stdin", None)
+    code, _, error = say("learn", "-", *words)
+    assert (code, error) == (1, "rpsr: <stdin>: there is no standard input to read\n")
+
+
 def test_a_pipe_beside_a_file_is_one_log(log, say, piped):
     lines = log.read_bytes().splitlines(keepends=True)
     Path("half.jsonl").write_bytes(b"".join(lines[:30]))

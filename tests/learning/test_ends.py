@@ -7,16 +7,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.learning import worlds
 
 from rpsr.errors import InputError
 from rpsr.evaluation import simulate
-from rpsr.learning import EMRPSR, LastKTable, bootstrap, choose
+from rpsr.learning import EMRPSR, LastKTable, Survey, bootstrap, choose, diagnose, psr_enough
 from rpsr.learning.base import Part, Resampled
 from rpsr.learning.em_steps import Encoded
 from rpsr.learning.ends import SeenEnds, as_seen_by, final_sights, seen_ends, with_end
 from rpsr.learning.learn import ESTIMATOR_NAMES, estimator_by_name, learn
 from rpsr.learning.off_policy import off_policy_value
-from rpsr.logs import Trajectories, from_arrays
+from rpsr.logs import Trajectories, from_arrays, read_logs, write_logs
 from rpsr.logs.readers import join
 from rpsr.models.filter import RobustFilter
 from rpsr.models.renaming import END, renamed
@@ -36,7 +37,7 @@ ENDING = {"work": 0.3, "rest": 0.05}
 EARNED = {"work": 1.0, "rest": 0.5}
 
 
-def coin_log(episodes, seed, steps=30):
+def coin_log(episodes, seed, steps=30, constant=0.0):
     """What is seen is a coin, at ends as ever; work earns more and ends sooner."""
     rng = np.random.default_rng(seed)
     rows = []
@@ -47,7 +48,7 @@ def coin_log(episodes, seed, steps=30):
         length = int(over[0]) + 1 if len(over) else steps
         rows.append((actions[:length], rng.integers(2, size=length), bool(len(over))))
     actions, seen, terminated = zip(*rows, strict=True)
-    rewards = [np.array(list(EARNED.values()))[taken] for taken in actions]
+    rewards = [constant + np.array(list(EARNED.values()))[taken] for taken in actions]
     names = {"action_names": list(ENDING), "observation_names": ["head", "tail"]}
     return from_arrays(actions, seen, rewards, terminated=terminated, **names)
 
@@ -76,6 +77,72 @@ def test_values_reckon_with_ends_nothing_shows(fitted):
     chance = ENDING["work"]
     known = 3 * np.sqrt(chance * (1 - chance) / (LOG.episodes / 2))
     assert state.predict("work")[-1] == pytest.approx(chance, abs=known)
+
+
+@pytest.mark.parametrize("steps", [4, 6, [4, 7, 12]])
+@pytest.mark.parametrize("name", ESTIMATOR_NAMES)
+def test_recordings_that_are_cut_off_do_not_make_ends_more_likely(name, steps):
+    """Of windows that begin just before a recording is cut, only those that end are complete."""
+    lengths = [steps] if isinstance(steps, int) else steps
+    log = join([coin_log(1200 // len(lengths), 9, each) for each in lengths])
+    model = estimator_by_name(name, discount=DISCOUNT).fit(log).model_
+    state = model.filter()
+    state.update("rest", "head")
+    for action, chance in ENDING.items():
+        # Of four steps only the first is one that a window begins at, and a quarter begins so.
+        known = 3 * np.sqrt(chance * (1 - chance) / (1200 / 4))
+        assert state.predict(action)[-1] == pytest.approx(chance, abs=known)
+
+
+def test_when_recordings_are_cut_off_is_a_product_limit():
+    """By the definition: of those that were neither cut nor ended before, the shares that last."""
+    rng = np.random.default_rng(0)
+    cut, ended = rng.integers(1, 9, size=(2, 200))
+    lengths, over = np.minimum(cut, ended), ended <= cut
+    rows = [[0] * n for n in lengths]
+    log = from_arrays(rows, rows, rows, terminated=over)
+    survey = Survey.of([log.select(np.arange(90)), log.select(np.arange(90, 200))])
+    lasts, expected = 1.0, []
+    for length in sorted(set(lengths[~over])):
+        at_risk = ((lengths > length) | ((lengths == length) & ~over)).sum()
+        lasts *= 1 - ((lengths == length) & ~over).sum() / at_risk
+        expected.append(lasts)
+    assert survey.censoring.lengths == tuple(sorted(set(lengths[~over])))
+    assert survey.censoring.lasting == pytest.approx(expected)
+    true = [(cut > length).mean() for length in survey.censoring.lengths]
+    # Three standard errors, while there are forty at risk.
+    assert survey.censoring.lasting[:4] == pytest.approx(true[:4], abs=0.15)
+    shares = survey.censoring.shares(log, 2)
+    lasting = dict(zip(survey.censoring.lengths, expected, strict=True))
+
+    def at_least(steps):
+        return min((share for length, share in lasting.items() if length < steps), default=1.0)
+
+    for i, (first, last) in enumerate(pairwise(log.offsets)):
+        for t in range(first, last):
+            needed, there = t - first + 3, last - first
+            whole = needed <= there or not over[i]
+            assert shares[t] == pytest.approx(1 if whole else at_least(needed) / at_least(there))
+
+
+def test_ends_do_not_hide_what_a_psr_forgets():
+    """Load/unload, each step of which may be the last; a constant in all rewards says nothing."""
+    log = worlds.simulate("loadunload", 600, 20, seed=1)
+    over = np.random.default_rng(2).geometric(0.1, size=600)
+    lengths = np.minimum(over, 20)
+    kept = np.arange(log.steps) % 20 < np.repeat(lengths, 20)
+    steps = {
+        name: getattr(log, name)[kept]
+        for name in ("actions", "observations", "rewards", "propensities")
+    }
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    log = replace(log, offsets=offsets, terminated=over <= 20, **steps)
+    found = [
+        psr_enough(replace(log, rewards=log.rewards + constant), repeats=10)
+        for constant in (0, 3, -30)
+    ]
+    assert [each.verdict for each in found] == ["no"] * 3
+    assert [each.statistic for each in found] == pytest.approx([found[0].statistic] * 3, rel=1e-3)
 
 
 def test_a_filter_does_not_tire_of_a_task_that_goes_on(fitted):
@@ -123,6 +190,12 @@ def test_a_policy_runs_where_ends_are_not_observations(fitted, tmp_path):
         assert system.actions[policy.act()] == fitted.model_.actions[action]
         own.update(action, seen)
         policy.update(fitted.model_.actions[action], seen)
+    wider = renamed(fitted.model_, fitted.model_.actions, ("head", "tail", "new"))
+    state = wider.filter()
+    for _ in range(5):  # what the model does not know tells nothing, and not that all is over
+        state.update("work", "new")
+    assert state.resets == 0
+    assert wider.expected_rewards(state.state) == pytest.approx(list(EARNED.values()), abs=0.12)
     with pytest.raises(InputError, match="observations that do not exist here: head"):
         renamed(fitted.model_, ("rest", "work"), ("tail", END))
 
@@ -136,6 +209,28 @@ def test_a_learned_task_ends_when_it_is_simulated(fitted):
     assert log.terminated.mean() == pytest.approx(LOG.terminated.mean(), abs=0.05)
     assert log.lengths.mean() == pytest.approx(LOG.lengths.mean(), rel=0.2)
     assert simulate(model, policy, episodes=3, steps=9, ends=False).terminated.sum() == 0
+
+
+def test_what_a_learned_task_shows_can_be_judged_by_its_model(fitted, tmp_path):
+    """Names are in the order of the alphabet once they were read."""
+    policy = UniformPolicy(fitted.model_, np.random.default_rng(0))
+    log = simulate(fitted.model_, policy, episodes=60, steps=30, seed=1, rewards=True)
+    write_logs(log, tmp_path / "log.jsonl")
+    back = read_logs(tmp_path / "log.jsonl")
+    assert back.observation_names != log.observation_names
+    assert diagnose(fitted.model_, back).loglik == diagnose(fitted.model_, log).loglik
+
+
+def test_a_task_whose_ends_show_themselves_ends_when_it_is_simulated(fitted):
+    seen = LOG.observations.copy()
+    seen[LOG.ends] = 2
+    log = replace(LOG, observations=seen, observation_names=("head", "tail", "goal"))
+    model = replace(fitted).fit(log).model_
+    assert model.observations == ("head", "tail", "goal")
+    policy = UniformPolicy(model, np.random.default_rng(0))
+    log = simulate(model, policy, episodes=200, steps=30, seed=1)
+    assert (log.observations[log.ends] == 2).all()
+    assert log.terminated.mean() > 0.9
 
 
 def test_a_streamed_log_is_learned_from_like_one_in_memory(tmp_path):
@@ -157,6 +252,20 @@ def test_resampled_logs_are_of_one_task_whatever_ends_are_drawn():
     assert {model.observations for model in models} == {("0", "1", END)}
     assert len({model.dimension for model in models}) == 2  # with a state for the end, and without
     assert np.isfinite(choose(models, log, episodes=5, steps=5).chosen.values).all()
+
+
+def test_a_table_has_no_context_beyond_the_end_and_its_end_shows_itself():
+    model = LastKTable(k=1, discount=DISCOUNT).fit(LOG).model_
+    assert model.dimension == 2 + 4 + 1  # nothing, the start, four pairs, the end
+    np.testing.assert_array_equal(model.predict(np.eye(7)[-1], "work"), [0, 0, 1])
+
+
+def test_episodes_without_a_step_end_nothing():
+    log = from_arrays([[0]] * 6 + [[]], [[0]] * 6 + [[]], [[1.0]] * 6 + [[]])
+    log = replace(log, terminated=np.arange(7) == 6)
+    found = EMRPSR(discount=DISCOUNT, sizes=(2,), starts=2).fit(log)
+    assert found.candidates_[0].fitted.end == -1
+    assert Survey.of([log]).rewards == (1, 1)
 
 
 def test_only_the_end_shows_that_it_is_the_end():
@@ -182,7 +291,13 @@ def test_logs_that_a_model_and_the_system_wrote_are_one_log():
     told = seen_ends(join([real, shown]))
     assert told.observation_names == ("0", END)
     np.testing.assert_array_equal(told.observations, [0, 1] * 4 + [1])
-    np.testing.assert_array_equal(as_seen_by(real, ("0", END)).observations, [0, 1] * 4)
+    model = LastKTable(k=1).fit(told).model_
+    np.testing.assert_array_equal(as_seen_by(real, model).observations, [0, 1] * 4)
+    cut = from_arrays([[0, 0]], [[0, 1]], [[1, 1]], observation_names=["0", END])
+    with pytest.raises(InputError, match=r"episode 4, step 1: observations: read '\(end\)'"):
+        seen_ends(join([real, cut]))
+    other = from_arrays([[0]], [[0]], [[1]], terminated=[True], observation_names=["goal"])
+    assert as_seen_by(other, model).observation_names == ("goal", END)  # a name it does not know
 
 
 @st.composite
@@ -223,8 +338,4 @@ def test_an_end_that_looks_like_no_end_is_seen(log, parts):
     for part in (stream, Part(stream, held_out=False), Resampled(stream, 0)):
         assert seen_ends(part) is part  # no pass to look for what is seen already
     assert isinstance(seen_ends(Part(chunks, held_out=False)), SeenEnds)
-    assert as_seen_by(log, log.observation_names) is log
-    np.testing.assert_array_equal(
-        as_seen_by(log, ("x", "y", "z", END)).observations, with_end(log).observations
-    )
     assert (Encoded.of(told).final == final_sights(told)).all() if log.steps else True

@@ -40,6 +40,8 @@ def test_enough_says_what_the_paper_says():
     accurate = psr_enough(simulate("tiger", 4000, 20, seed=1), repeats=20)
     assert accurate.verdict == "yes"
     assert answer.reason == accurate.reason == ""
+    assert answer.words.endswith(f"; tests told apart to {answer.resolution:.1g})")
+    assert "apart" not in accurate.words
     with pytest.raises(InputError, match="too short"):
         psr_enough(LOG.select(np.arange(3)))
 

@@ -102,12 +102,13 @@ def test_compiled_and_plain_kernels_agree():
     log = random_log(3)
     plan = WindowPlan.of(Survey.of([log]), policy="logged")
     pairs = log.actions * 3 + log.observations
-    columns = (log.actions, pairs, plan.counted(log.rewards), plan.weights(log))
+    shares = np.random.default_rng(1).choice([0.0, 0.3, 1.0], size=log.steps)
+    columns = (log.actions, pairs, plan.counted(log.rewards), plan.weights(log), shares)
     tries = (plan.children, plan.past, plan.rows, plan.depth, plan.anchored)
     sums = [Moments(plan) for _ in range(2)]
     kernels = (add_windows, add_windows.py_func)
     for kernel, total in zip(kernels, sums, strict=True):
-        kernel(columns, log.offsets, log.terminated, 0.25, *tries, total.nodes, total.stats)
+        kernel(columns, log.offsets, log.terminated, True, 0.25, *tries, total.nodes, total.stats)
     assert np.array_equal(sums[0].nodes, sums[1].nodes)
     assert np.array_equal(sums[0].stats, sums[1].stats)
     tables = [np.zeros((4, 216, 2), dtype=np.int64) for _ in range(2)]

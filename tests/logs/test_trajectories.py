@@ -65,6 +65,12 @@ def test_episodes_are_chosen_by_a_mask():
         log[np.array([True])]
 
 
+@pytest.mark.parametrize("key", [None, True, ..., (), [[0]], 1.0, "0"])
+def test_what_is_no_index_of_episodes_is_refused(key):
+    with pytest.raises(InputError, match="expected numbers, a slice or a mask"):
+        make()[key]
+
+
 def test_selecting_repeats_and_reorders_episodes():
     log = make(states=[0, 1, 2, 3, 4]).select(np.array([1, 0, 1]))
     assert log.states is not None

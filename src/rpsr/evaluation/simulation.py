@@ -27,7 +27,6 @@ from rpsr.evaluation.systems import sampler
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
-from rpsr.models.renaming import END
 from rpsr.models.terminal import final_observations
 from rpsr.planning.controllers import ControllerPolicy, FiniteStateController
 from rpsr.planning.policies import AlphaPolicy, Policy, StagedPolicy, UniformPolicy
@@ -59,8 +58,8 @@ def simulate(
     rewards: record R(s, a, s', o) of what happened in a POMDP, or x R[:, a] of a linear model.
     states: record a POMDP's hidden states. propensities: the probability of each action taken.
     ends: an episode ends, and counts as terminated, at an observation that only absorbing states
-    show (`rpsr.models.terminal.final_observations`), on a learned model where it shows `END`;
-    without, all go on for all steps.
+    show (`rpsr.models.terminal.final_observations`), or which its log showed at ends only, if the
+    system is a learned model; without, all go on for all steps.
     A `UniformPolicy` draws from the simulation's seed, not from its own generator.
     progress: called with the number of episodes done and of all.
     """
@@ -102,9 +101,11 @@ def simulate_blocks(
         raise InputError(f"seed: read {seed}, expected a number from 0")
     if states and not isinstance(system, POMDP):
         raise ModelError(f"a {system.kind} model has no hidden states to record")
-    final = np.array([name == END and ends for name in system.observations])
+    final = np.zeros(len(system.observations), dtype=np.bool_)
     if ends and isinstance(system, POMDP):
         final = final_observations(system)
+    elif ends and isinstance(system, LinearModel):
+        final[:] = [name in system.provenance.get("final", ()) for name in system.observations]
     job = Job(system, sampler(system), _runnable(policy, system, steps), steps, final)
     sizes = _block_sizes(episodes, steps)
     seeds = np.random.SeedSequence(seed).spawn(len(sizes))

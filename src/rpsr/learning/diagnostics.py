@@ -46,7 +46,7 @@ class Diagnosis:
 
 def diagnose(model: LinearModel, logs: Logs) -> Diagnosis:
     """Follow episodes with a model and judge its predictions of every step."""
-    seen = (as_seen_by(log, model.observations) for log in chunks_of(logs))
+    seen = (as_seen_by(log, model) for log in chunks_of(logs))
     return judged((filtered(model, log), log) for log in seen)
 
 

@@ -49,6 +49,7 @@ from rpsr.learning.em_steps import (
     iterate,
     likelihoods,
 )
+from rpsr.learning.ends import final_names
 from rpsr.learning.learned import Logs
 from rpsr.learning.parameters import (
     AUTO,
@@ -161,6 +162,7 @@ class EMRPSR(Estimator):
         )
         how = {"estimator": "EMRPSR", "seed": self.seed}
         how |= {"episodes": episodes, "steps": trajectories.steps}
+        how |= {"final": final_names(trajectories)}
         self._models = [
             as_rpsr(each.cautious, how | {"states": each.states}) for each in self.candidates_
         ]

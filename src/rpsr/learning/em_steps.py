@@ -81,7 +81,7 @@ class Encoded:
             pair_rewards=np.ascontiguousarray(pairs[:, 1]),
             family=family,
             scale=float(rewards.var()) or 1.0,
-            ends=bool(log.terminated.any()),
+            ends=len(log.ends) > 0,
             final=final_sights(log),
         )
 

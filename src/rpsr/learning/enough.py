@@ -57,11 +57,12 @@ class Enough:
     statistic: the share of what histories say about rewards that a PSR forgets, at most, if tests
     that are not sure to differ do not; interval: from the least to the most, of the level asked
     for. verdict: 'yes' or 'no' where the interval lies on one side of the tolerance; reason: why it
-    is undecided, or 'yes' whatever the past says, or nothing. reward_error: the error a PSR would
-    make in expected rewards, at most, root mean square over histories and actions, in units of the
-    rewards. resolution: the smallest difference between tests that the log would show, as a part of
-    the largest it shows, or of the largest there could be where it shows none. psr_rank, rpsr_rank:
-    how many directions stand out of the noise in tests alone and in tests and rewards.
+    is undecided, or 'yes' whatever the past says, or nothing.
+    reward_error: the error a PSR would make in expected rewards, at most, root mean square over
+    histories and actions, in units of the rewards. resolution: the smallest difference between
+    tests that the log would show, as a part of the largest it shows, or of the largest there could
+    be where it shows none. psr_rank, rpsr_rank: how many directions stand out of the noise in tests
+    alone and in tests and rewards.
     """
 
     statistic: float
@@ -79,9 +80,10 @@ class Enough:
         if self.verdict == "yes" and self.reason:
             return self.reason
         low, high = self.interval
+        apart = f"; tests told apart to {self.resolution:.1g}" if self.verdict == "no" else ""
         said = (
             f"it forgets {self.statistic:.2g} of what the past says about rewards "
-            f"({low:.2g} to {high:.2g})"
+            f"({low:.2g} to {high:.2g}{apart})"
         )
         return f"{said}; {self.reason}" if self.reason else said
 

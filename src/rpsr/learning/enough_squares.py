@@ -155,6 +155,7 @@ def total(groups: list[Moments], chosen: Ints) -> Moments:
         found.nodes += groups[group].nodes
         found.stats += groups[group].stats
         found.windows += groups[group].windows
+        found.ends += groups[group].ends
     return found
 
 

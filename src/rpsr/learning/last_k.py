@@ -25,7 +25,7 @@ from rpsr.errors import InputError
 from rpsr.io.records import Bools, Floats
 from rpsr.learning.base import Estimator, as_episodes
 from rpsr.learning.diagnostics import Diagnosis, judged
-from rpsr.learning.ends import as_seen_by, final_sights
+from rpsr.learning.ends import as_seen_by, final_names, final_sights
 from rpsr.learning.learned import Filtered, Logs, chunks_of
 from rpsr.learning.parameters import AUTO, DISCOUNT, FROM_0, FROM_1, POSITIVE, SHARE, TINY
 from rpsr.logs.trajectories import Trajectories
@@ -83,7 +83,7 @@ class LastKTable(Estimator):
 
     def judge(self, logs: Logs) -> Diagnosis:
         """How well the table foretells a log."""
-        seen = (as_seen_by(log, self.model_.observations) for log in chunks_of(logs))
+        seen = (as_seen_by(log, self.model_) for log in chunks_of(logs))
         return judged((self.table_.said(log), log) for log in seen)
 
     def _best(self, log: Trajectories) -> int:
@@ -105,6 +105,7 @@ class LastKTable(Estimator):
         """The table of the last k pairs."""
         assert log.rewards is not None
         shape = (len(log.action_names), len(log.observation_names))
+        final = final_sights(log)
         counts: dict[Context, Floats] = defaultdict(lambda: np.zeros(shape))
         sums: dict[Context, Floats] = defaultdict(lambda: np.zeros(shape[0]))
         for (past, action, observation), reward in zip(_walk(log, k), log.rewards, strict=True):
@@ -112,7 +113,8 @@ class LastKTable(Estimator):
                 counts[past[begin:]][action, observation] += 1
                 sums[past[begin:]][action] += reward
             reached = (*past, action * shape[1] + observation)[-k:]
-            _ = counts[reached], sums[reached]  # an episode's last context is one as well
+            if not final[observation]:
+                _ = counts[reached], sums[reached]  # an episode's last context is one as well
         contexts = sorted(counts, key=lambda context: (len(context), context))
         number = {context: i for i, context in enumerate(contexts)}
         chances = np.zeros((len(contexts), *shape))
@@ -125,7 +127,7 @@ class LastKTable(Estimator):
             seen = counts[context].sum(axis=1) + self.backoff
             chances[i] = (counts[context] + self.backoff * prior) / seen[:, None]
             rewards[i] = (sums[context] + self.backoff * mean) / seen
-        return Table(k, number, chances, rewards, final_sights(log))
+        return Table(k, number, chances, rewards, final)
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +175,7 @@ class Table:
                 "k": self.k,
                 "episodes": log.episodes,
                 "steps": log.steps,
+                "final": final_names(log),
             },
         )
 

@@ -16,7 +16,7 @@ from rpsr.learning.base import HELD_OUT, Estimator, Part, in_memory
 from rpsr.learning.caution import Caution
 from rpsr.learning.choice import Choice, bootstrap, choose
 from rpsr.learning.diagnostics import Diagnosis
-from rpsr.learning.ends import seen_ends
+from rpsr.learning.ends import seen_ends, with_end
 from rpsr.learning.enough import Enough, TooShort, psr_enough
 from rpsr.learning.learned import Logs, check_repeatable, chunks_of
 from rpsr.learning.moments_plan import Survey
@@ -25,6 +25,7 @@ from rpsr.learning.rank import rank_cut, rank_words
 from rpsr.logs.census import Census
 from rpsr.logs.trajectories import count_of
 from rpsr.models.linear import LinearModel
+from rpsr.models.renaming import END
 from rpsr.planning.finite import NEAR_ONE
 
 # Where each estimator lives, what it calls the rank, and whether it can do with a stream.
@@ -200,9 +201,12 @@ def learn(
     if not streams(name):
         logs = in_memory(logs)
     check_repeatable(logs)
-    logs = seen_ends(logs)
     census = Census()
-    survey = Survey.of(census.watch(chunks_of(logs)))
+    told = seen_ends(logs)
+    names = next(iter(chunks_of(told))).observation_names
+    watched = census.watch(chunks_of(logs))  # as it is, before ends are seen
+    survey = Survey.of(with_end(log) if END in names else log for log in watched)
+    logs = told
     unseen = Part(logs, held_out=True)
     if survey.episodes == 0:
         raise InputError("the log has no episodes")

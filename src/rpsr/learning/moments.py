@@ -14,7 +14,7 @@ the bit.
 
 A task that ended stays where it ended: its last observation goes on, without reward, whatever is
 done, so that every action counts as taken then, each with 1 / A of the weight. A recording that was
-cut off ends its windows.
+cut off ends its windows; `censoring` sees to it that those which run into an end are not preferred.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from rpsr._version import __version__
 from rpsr.errors import InputError
 from rpsr.io.archive import read_archive, write_archive
 from rpsr.io.records import Ints
+from rpsr.learning.censoring import Censoring
 from rpsr.learning.moments_kernels import add_windows
 from rpsr.learning.moments_plan import Survey, WindowPlan
 from rpsr.logs import Trajectories
@@ -43,7 +44,7 @@ class Moments:
     """Sums over the windows of a log, to a plan. Those of the same plan can be added.
 
     nodes (U, H) and stats (Z, A, H, 4), by `plan.rows`, are the sums, int64; windows is how many
-    windows there were.
+    windows there were, ends how many of them began at the end of a task.
     """
 
     def __init__(self, plan: WindowPlan) -> None:
@@ -54,6 +55,7 @@ class Moments:
         height = int(plan.rows.max()) + 1
         self.stats: Ints = np.zeros((height, n_actions, shape[1], 4), dtype=np.int64)
         self.windows = 0
+        self.ends = 0
 
     @staticmethod
     def of(
@@ -87,11 +89,14 @@ class Moments:
             raise InputError(f"rewards: read {read:g}, expected {expected}, as the plan has it")
         weights = plan.weights(log)
         pairs = log.actions * len(plan.observation_names) + log.observations
+        shares = plan.censoring.shares(log, plan.depth)
+        self.ends += len(log.ends) * plan.operators
         self.windows += add_windows(
-            (log.actions, pairs, rewards, weights),
+            (log.actions, pairs, rewards, weights, shares),
             log.offsets,
             log.terminated,
-            -plan.centre / plan.scale,
+            plan.operators,
+            plan.nothing,
             plan.children,
             plan.past,
             plan.rows,
@@ -109,6 +114,7 @@ class Moments:
         total.nodes[:] = self.nodes + other.nodes
         total.stats[:] = self.stats + other.stats
         total.windows = self.windows + other.windows
+        total.ends = self.ends + other.ends
         return total
 
     def save(self, path: str | Path) -> None:
@@ -128,7 +134,10 @@ class Moments:
             "anchored": plan.anchored,
             "operators": plan.operators,
             "centre": plan.centre,
+            "final": plan.final,
+            "cut": [plan.censoring.lengths, plan.censoring.lasting],
             "windows": self.windows,
+            "ends": self.ends,
         }
         tables = {f"policy.{k}": table for k, table in enumerate(plan.policies or ())}
         write_archive(path, header, {"nodes": self.nodes, "stats": self.stats, **tables})
@@ -156,11 +165,14 @@ class Moments:
                 bool(header["anchored"]),
                 bool(header["operators"]),
                 float(header["centre"]),
+                Censoring(*map(tuple, header["cut"])),
+                tuple(header["final"]),
             )
             moments = Moments(plan)
             moments.nodes[:] = arrays["nodes"]
             moments.stats[:] = arrays["stats"]
             moments.windows = int(header["windows"])
+            moments.ends = int(header["ends"])
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise InputError(f"damaged file of moments: {error}", place=str(path)) from None
         return moments
@@ -175,7 +187,7 @@ def same_plan(a: WindowPlan, b: WindowPlan) -> bool:
     if a is b:
         return True
     fields = ("action_names", "observation_names", "tests", "reward_tests", "histories")
-    fields += ("scale", "policy", "anchored", "operators", "centre")
+    fields += ("scale", "policy", "anchored", "operators", "centre", "censoring", "final")
     if any(getattr(a, field) != getattr(b, field) for field in fields):
         return False
     tables = (a.policies or (), b.policies or ())

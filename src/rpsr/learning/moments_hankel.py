@@ -6,7 +6,8 @@ Probabilities are products of ratios of sums, each step given the one before,
     r(u a, h)   = p(u, h) (sum of w r)[u, a, h] / W[u, a, h]
 
 which are the moments E[X phi] of the intents' importance-weighted samples X with the noise of how
-often each action happened to be taken divided out. Rewards are taken less the mean of their action,
+often each action happened to be taken divided out. Rewards are taken less the mean of their action
+while tasks go on,
 which keeps the span of all rows and leaves out what would only repeat those of tests, so that a
 constant added to all rewards changes nothing. Variances follow step by step from the effective
 number of samples W^2 / sum w^2, with two pseudo-counts so that no cell is thought to be known by
@@ -91,10 +92,11 @@ def hankel(moments: Moments, centres: Floats | None = None) -> Hankel:
 
     centres (A,): what to take off the rewards of each action, rather than their mean.
     """
-    plan, windows = moments.plan, moments.windows
-    if windows == 0:
+    plan = moments.plan
+    if moments.windows == 0:
         raise InputError(f"the log is too short: no episode has {plan.depth + 1} steps")
     nodes = moments.nodes / UNIT
+    windows = nodes[0, 0]  # some of which may count in part
     weight = moments.stats[..., WEIGHT] / UNIT
     reward = moments.stats[..., REWARD] / UNIT
     reward2 = moments.stats[..., REWARD2] / UNIT
@@ -112,12 +114,17 @@ def hankel(moments: Moments, centres: Floats | None = None) -> Hankel:
         p[node] = p[parent] * np.minimum(_ratio(nodes[node], below, whatever), 1.0)
 
     # Rewards: the mean after u a, and its variance, pulled towards the action's own variance.
-    mean0 = _ratio(reward[0, :, 0], weight[0, :, 0], 0.0)  # (A,)
+    after = moments.ends / len(plan.action_names)  # windows that began when all was over
+    going_on = weight[0, :, 0] - after
+    mean0 = _ratio(reward[0, :, 0] - after * plan.nothing, going_on, 0.0)  # (A,)
     off = mean0 if centres is None else plan.counted(centres)
-    spread0 = np.maximum(_ratio(reward2[0, :, 0], weight[0, :, 0], 0.0) - mean0**2, 0)[:, None]
+    square0 = _ratio(reward2[0, :, 0] - after * plan.nothing**2, going_on, 0.0)
+    spread0 = np.maximum(square0 - mean0**2, 0)[:, None]
     mean = _ratio(reward, weight, np.broadcast_to(mean0[None, :, None], weight.shape))  # (Z, A, H)
     spread = np.maximum(_ratio(reward2, weight, 0.0) - mean**2, 0)
     spreads = (spread * count + PSEUDO * spread0) / (count + PSEUDO)
+    if moments.ends:
+        spreads[0, :, :1] = spread0  # not how far the end is from all else
 
     at = np.flatnonzero(plan.rows >= 0)  # the words with sums by action, in the order of those
     samples = _Samples(plan, float(windows), count, spreads)

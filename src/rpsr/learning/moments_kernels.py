@@ -62,6 +62,7 @@ def _add_reward(cell: Ints, features: Ints, weight: float, share: float, reward:
 def _add_end(
     node: int,
     weight: float,
+    part: float,
     left: int,
     observation: int,
     reward: float,
@@ -74,7 +75,7 @@ def _add_end(
     """Add what comes after the end of a task, from a word on, for so many steps that are left.
 
     The observation goes on and the reward is always the same, whatever is done: every action counts
-    as taken, with a share of 1 / A of the weight.
+    as taken, with a share of 1 / A of the weight. part: the share with which the window counts.
     """
     n_actions = stats.shape[1]
     n_observations = children.shape[1] // n_actions
@@ -85,7 +86,7 @@ def _add_end(
     while waiting > 0:
         waiting -= 1
         word, depth = words[waiting], depths[waiting]
-        share = float(n_actions) ** -depth
+        share = part * float(n_actions) ** -depth
         fixed = np.int64(np.rint(min(weight, LARGEST_WEIGHT) * share * UNIT))
         for f in features:
             nodes[word, f] += fixed
@@ -100,9 +101,10 @@ def _add_end(
 
 @njit(cache=True)
 def add_windows(
-    columns: tuple[Ints, Ints, Floats, Floats],
+    columns: tuple[Ints, Ints, Floats, Floats, Floats],
     offsets: Ints,
     terminated: Bools,
+    beyond: bool,
     nothing: float,
     children: Ints,
     past: Ints,
@@ -114,21 +116,26 @@ def add_windows(
 ) -> int:
     """Add the windows of a log to `nodes` (U, H) and `stats` (Z, A, H, 4); how many there were.
 
-    columns: actions (L,), pairs (L,), rewards (L,) within [-1, 1], weights (L,). A window at t
+    columns: actions (L,), pairs (L,), rewards (L,) within [-1, 1], weights (L,), and shares (L,),
+    with which the window that begins at a step counts. A window at t
     needs steps t to t + depth, depth being the longest word of the trie `children` (U, A * O),
     unless the episode terminated: then its last observation goes on, with the reward `nothing`.
+    beyond: whether a window begins at the end itself, too.
     History features: 0 is always there, 1 at the first step of an episode; others are the nodes of
     the trie `past`, node k being feature k + 1, if the last pairs (anchored: all pairs since the
     start) are that word. rows (U,): the row of each word in `stats`, or -1.
     """
-    actions, pairs, rewards, weights = columns
+    actions, pairs, rewards, weights, shares = columns
     n_observations = children.shape[1] // stats.shape[1]
     found = 0
     features = np.zeros(16, dtype=np.int64)
     for episode in range(len(offsets) - 1):
         first, last = offsets[episode], offsets[episode + 1]
         ends = terminated[episode] and last > first
-        for t in range(first, last + 1 if ends else last - depth):
+        for t in range(first, last + beyond if ends else last - depth):
+            share = shares[t] if t < last else 1.0
+            if share == 0.0:
+                continue
             found += 1
             active = 1  # features[0] = 0, the constant
             if t == first:
@@ -151,15 +158,15 @@ def add_windows(
                 if t + k == last:
                     seen = pairs[last - 1] % n_observations
                     after = (seen, nothing, on, children, rows, nodes, stats)
-                    _add_end(node, weight, depth - k, *after)
+                    _add_end(node, weight, share, depth - k, *after)
                     break
-                fixed = np.int64(np.rint(min(weight, LARGEST_WEIGHT) * UNIT))
+                fixed = np.int64(np.rint(min(weight, LARGEST_WEIGHT) * share * UNIT))
                 for f in on:
                     nodes[node, f] += fixed
                 weight *= weights[t + k]
                 row = rows[node]
                 if row >= 0:
-                    _add_reward(stats[row, actions[t + k]], on, weight, 1.0, rewards[t + k])
+                    _add_reward(stats[row, actions[t + k]], on, weight, share, rewards[t + k])
                 if k == depth:
                     break
                 node = children[node, pairs[t + k]]

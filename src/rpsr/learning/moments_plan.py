@@ -8,14 +8,16 @@ not depend on the log's length, and the centre and scale of the rewards.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from rpsr.errors import InputError
 from rpsr.io.records import Floats, Ints
+from rpsr.learning.censoring import Censoring
 from rpsr.learning.moments_kernels import count_contexts
 from rpsr.learning.parameters import check_range, check_rewards
 from rpsr.learning.propensities import (
@@ -53,7 +55,8 @@ class Survey:
         self.has_propensities = True
         self.episodes = 0
         self.final: Ints = np.zeros(n_pairs, dtype=np.int64)  # how often a task ended at each pair
-        self.longest_episode = 0  # in steps
+        self._cut: Counter[int] = Counter()  # how many recordings of each length were cut off,
+        self._ended: Counter[int] = Counter()  # and after how many steps tasks ended
         self._logged = Weights()
 
     @staticmethod
@@ -78,7 +81,7 @@ class Survey:
         else:
             check_rewards(log, self.episodes)
             low, high = self.rewards
-            if log.terminated.any():  # after the end of a task nothing is earned
+            if len(log.ends):  # after the end of a task nothing is earned
                 low, high = min(low, 0.0), max(high, 0.0)
             low, high = log.rewards.min(initial=low), log.rewards.max(initial=high)
             self.rewards = float(low), float(high)
@@ -88,12 +91,35 @@ class Survey:
             self._logged.add(log.propensities, n_actions)
         self.episodes += log.episodes
         self.final += np.bincount(pairs[log.ends], minlength=n_pairs)
-        self.longest_episode = max(self.longest_episode, int(log.lengths.max(initial=0)))
+        over = log.terminated & (log.lengths > 0)
+        self._ended.update(log.lengths[over].tolist())
+        self._cut.update(log.lengths[~over].tolist())
 
     @property
     def steps(self) -> int:
         """How many steps were counted."""
         return int(self.tables[0].sum())
+
+    @property
+    def longest_episode(self) -> int:
+        """The steps of the longest episode."""
+        return max((*self._cut, *self._ended), default=0)
+
+    @property
+    def final_names(self) -> tuple[str, ...]:
+        """The observations at ends of tasks, if nothing ever follows them."""
+        shape = (len(self.action_names), len(self.observation_names))
+        last, followed = (
+            counts.reshape(shape).sum(axis=0) > 0 for counts in (self.final, self.counts(1))
+        )
+        if (last & followed).any():
+            return ()
+        return tuple(np.array(self.observation_names, dtype=object)[last].tolist())
+
+    @property
+    def censoring(self) -> Censoring:
+        """When recordings are cut off, as far as tasks that end let it be seen."""
+        return Censoring.of(self._cut, self._ended)
 
     @property
     def policy(self) -> tuple[Floats, ...]:
@@ -182,7 +208,9 @@ class WindowPlan:
     centre, scale: of rewards; scale is a power of two no smaller than any is far from the centre.
     policies: tables of `shrunk_policy`, for policy 'estimated'. anchored: whether a history is all
     that happened since the start, rather than the last that happened. operators: whether each test
-    is counted after each pair, too.
+    is counted after each pair, too, and windows begin at ends of tasks, as what a model is made of;
+    else they only ask what histories say. censoring: when recordings are cut off. final: the
+    observations that are seen at ends of tasks only.
     """
 
     action_names: tuple[str, ...]
@@ -196,6 +224,8 @@ class WindowPlan:
     anchored: bool = False
     operators: bool = True
     centre: float = 0.0
+    censoring: Censoring = field(default_factory=Censoring)
+    final: tuple[str, ...] = ()
 
     @staticmethod
     def of(
@@ -250,6 +280,8 @@ class WindowPlan:
             anchored=anchored,
             operators=operators,
             centre=low / 2 + high / 2,
+            censoring=survey.censoring,
+            final=survey.final_names,
         )
         fewer = max(WITH_PREFIXES * cells // (plan.numbers // plan.features) - 1, 1)
         if fewer < len(past):  # sums of what comes before tests, which many actions make many
@@ -317,6 +349,11 @@ class WindowPlan:
             if word:
                 table[index[word[1:]], word[0]] = node
         return table
+
+    @property
+    def nothing(self) -> float:
+        """A reward of zero, as it is added up."""
+        return -self.centre / self.scale
 
     def counted(self, rewards: Floats) -> Floats:
         """Rewards as they are added up, within [-1, 1]."""

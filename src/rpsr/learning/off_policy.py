@@ -72,7 +72,7 @@ def off_policy_value(
     if log.rewards is None:
         raise InputError("these episodes have no rewards, expected them for an estimate")
     check_rewards(log)
-    said = filtered(model, as_seen_by(log, model.observations), states=True)
+    said = filtered(model, as_seen_by(log, model), states=True)
     agrees = action_values(model, said.states, vectors).argmax(axis=1) == log.actions
     episode = np.repeat(np.arange(log.episodes), log.lengths)
     step = np.arange(log.steps) - log.offsets[episode]

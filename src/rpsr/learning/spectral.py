@@ -174,7 +174,8 @@ def provenance(estimator: Estimator, data: Hankel) -> dict[str, Any]:
     """Where a model came from, in words and numbers: by what, from how much, with what settings."""
     settings = estimator.get_params()
     settings.pop("progress")
-    return {"estimator": type(estimator).__name__, "windows": data.samples, **settings}
+    found = {"windows": data.samples, "final": list(data.plan.final)}
+    return {"estimator": type(estimator).__name__, **found, **settings}
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import json
 import sys
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
@@ -47,13 +47,16 @@ class _Episode:
 class StandardInput:
     """All of standard input, kept, so that it can be gone through again as a file can."""
 
-    content: bytes
+    content: bytes = field(repr=False)
     name: str = place_of("-")
 
     @staticmethod
     def read() -> StandardInput:
         """Standard input from where it stands to its end."""
-        return StandardInput(sys.stdin.buffer.read())
+        stream = getattr(sys.stdin, "buffer", None)
+        if stream is None:
+            raise InputError("there is no standard input to read", place=place_of("-"))
+        return StandardInput(stream.read())
 
     def __str__(self) -> str:
         return self.name

@@ -111,7 +111,11 @@ def stream_logs(
         raise InputError("read no file, expected a file or a folder, or several")
     if [str(path) for path in named].count("-") > 1:
         raise InputError("read - twice, expected it once: standard input cannot be read again")
-    files = tuple(file for path in named for file in _files(Path(path)))
+    files = tuple(
+        file
+        for path in named
+        for file in ([StandardInput.read()] if str(path) == "-" else _files(Path(path)))
+    )
     if columns is not None and not any(map(_is_parquet, files)):
         expected = f"a file named {' or '.join(PARQUET_SUFFIXES)}"
         raise InputError(f"columns are for Parquet: read {_some(files)}, expected {expected}")
@@ -125,8 +129,6 @@ def stream_logs(
 
 
 def _files(path: Path) -> Sequence[LogFile]:
-    if str(path) == "-":
-        return [StandardInput.read()]
     if not path.exists():
         raise InputError("there is no such file or folder", place=str(path))
     if not path.is_dir():

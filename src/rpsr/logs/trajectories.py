@@ -132,7 +132,14 @@ class Trajectories:
 
     def __getitem__(self, episodes: int | slice | Sequence[int] | Ints | Bools) -> Trajectories:
         """Some episodes: by number, a slice, numbers, or a mask (N,), as numpy does."""
-        return self.select(np.arange(self.episodes)[episodes].reshape(-1))
+        if isinstance(episodes, slice):
+            return self.select(np.arange(self.episodes)[episodes])
+        asked = np.asarray(episodes)
+        plain = asked.dtype.kind in "iub" or (asked.size == 0 and isinstance(episodes, list))
+        if not plain or asked.ndim > 1 or (asked.ndim == 0 and asked.dtype.kind == "b"):
+            raise InputError(f"episodes: read {episodes!r}, expected numbers, a slice or a mask")
+        asked = asked if asked.dtype.kind == "b" else asked.astype(np.int64)
+        return self.select(np.arange(self.episodes)[asked].reshape(-1))
 
     def select(self, episodes: Ints) -> Trajectories:
         """Some episodes, in the order given; one may come more than once (a bootstrap sample)."""

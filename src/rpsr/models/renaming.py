@@ -13,11 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from rpsr.errors import InputError
+from rpsr.models.filter import IMPOSSIBLE
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import DenseOperators, SparseOperators
 
 END = "(end)"  # the observation that a task is over, in models of logs that have none for it
-UNSEEN = 1e-12  # the probability of an observation that a model does not know
+UNSEEN = 2 * IMPOSSIBLE  # of an observation that a model does not know
 
 
 def renamed(
@@ -27,8 +28,8 @@ def renamed(
 
     `END` need not be among them: as long as there is anything to see, it is not seen.
 
-    An observation that the model does not know has probability `UNSEEN` always and tells nothing:
-    the state moves on as if nothing had been seen.
+    An observation that the model does not know is `UNSEEN` times as likely as all that it knows,
+    always, and tells nothing: the state moves on as if nothing had been seen.
     """
     if (model.actions, model.observations) == (actions, observations):
         return model
@@ -39,12 +40,16 @@ def renamed(
     if other:
         raise InputError(f"has observations that do not exist here: {', '.join(other)}")
     order = [model.actions.index(name) for name in actions]
-    seen = {name: o for o, name in enumerate(model.observations)}
+    seen = {name: o for o, name in enumerate(model.observations) if name in observations}
+    new = len(observations) - len(seen)
+    chance = UNSEEN / (1 + UNSEEN * new)
     matrices = []
     for a in order:
-        known = [model.operators.matrix(a, o) for o in range(len(seen))]
-        blind = UNSEEN * np.sum(known, axis=0)
-        matrices.append([known[seen[o]] if o in seen else blind for o in observations])
+        known = [model.operators.matrix(a, o) for o in range(len(model.observations))]
+        blind = chance * np.sum([known[o] for o in seen.values()], axis=0)
+        matrices.append(
+            [(1 - chance * new) * known[seen[o]] if o in seen else blind for o in observations]
+        )
     if isinstance(model.operators, SparseOperators):
         operators = SparseOperators(
             tuple(tuple(sp.csr_array(matrix) for matrix in row) for row in matrices)

@@ -46,7 +46,7 @@ def learning_page(learned: Learned, source: str) -> Page:
     ]
     sections = [
         Section("The model", (Table("", ("what", "value"), tuple(facts)),)),
-        Section("The log", _shown(learned.census)),
+        Section("The log", _shown(learned.census, learned.model.observations)),
         Section(
             "Held-out episodes",
             (
@@ -137,7 +137,7 @@ def _choice(choice: Choice, digits: int) -> tuple[Block, ...]:
     return text, Table("", choice.COLUMNS, rows, formats=formats, footnotes=footnotes), figure
 
 
-def _shown(census: Census) -> tuple[Block, ...]:
+def _shown(census: Census, observations: tuple[str, ...]) -> tuple[Block, ...]:
     """What the log shows: its names, the first of many, and the range of its rewards."""
     rows: list[tuple[str, int, str]] = []
     for kind, names in census.names.items():
@@ -150,8 +150,8 @@ def _shown(census: Census) -> tuple[Block, ...]:
     earned = f"All rewards are {low}." if low == high else f"Rewards are from {low} to {high}."
     if census.ended:
         earned += f" The task ended in {count_of(census.ended, 'episode')}"
-        seen = END in census.names["observation"]
-        earned += f", at observations like others: what is seen then is {END}." if seen else "."
+        seen = END in observations and END not in census.names["observation"]
+        earned += f", at observations like others: the model sees {END} then." if seen else "."
     slips = "".join(f"\n- {plain(slip)}" for slip in census.slips())
     return Text(f"{text} {earned}\n{slips}"), Table("", ("what", "how many", "names"), tuple(rows))
 
