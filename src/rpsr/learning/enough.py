@@ -62,7 +62,7 @@ class Enough:
     histories and actions, in units of the rewards. resolution: the smallest difference between
     tests that the log would show, as a part of the largest it shows, or of the largest there could
     be where it shows none. psr_rank, rpsr_rank: how many directions stand out of the noise in tests
-    alone and in tests and rewards.
+    alone and in tests and rewards, at most: noise is reckoned as if cells were independent.
     """
 
     statistic: float
