@@ -201,6 +201,14 @@ def test_an_observation_that_a_model_never_saw_tells_it_nothing(tiger):
         renamed(model, model.actions, ("thunder",))
 
 
+def test_what_a_log_says_of_a_plan_does_not_depend_on_the_order_of_its_names(tiger, log):
+    model = replace(tiger.belief_model(), discount=1.0)
+    order = np.arange(len(model.actions))[::-1]
+    turned = replace(log, actions=order[log.actions], action_names=log.action_names[::-1])
+    found = [off_policy_value(model, model.rewards.T, each) for each in (log, turned)]
+    assert found[0] == found[1]
+
+
 def test_episodes_speak_by_how_unlikely_they_were_and_the_interval_is_that_of_their_mean(tiger):
     """One step: of five that listen, four by a chance of 1/2 earn 1, one by 1/8 earns nothing."""
     model = replace(tiger.belief_model(), discount=1.0)

@@ -96,7 +96,7 @@ def test_ranks_that_are_given_or_found_otherwise_have_no_trials():
     assert DiscoveredRPSR(algorithm="suffix-history", repeats=0).fit(log).trials_ == ()
     pivoted = DiscoveredRPSR(repeats=0).fit(log)
     assert pivoted.trials_ == SpectralRPSR().fit(log).trials_ != ()
-    assert rank_words(2, 1, ()) == "1 direction stands out of the noise"
+    assert rank_words(2, 1, ()) == "it was given; 1 direction stands out of the noise"
 
 
 def trial(rank, behind, stderr=0.002):

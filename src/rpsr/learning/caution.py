@@ -56,6 +56,11 @@ class Caution:
     unknown: tuple[str, ...]
 
     @staticmethod
+    def none(actions: tuple[str, ...]) -> Caution:
+        """All actions count as known."""
+        return Caution((1.0,) * len(actions), 0.0, ())
+
+    @staticmethod
     def of(survey: Survey, discount: float | None, enough: float) -> Caution:
         """What a survey of the log says; actions that were never taken count as well."""
         known = known_share(survey.tables[0].sum(axis=0), enough)

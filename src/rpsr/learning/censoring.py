@@ -5,7 +5,8 @@ would have come; had the task gone on, the recording might have been cut off fir
 would be none. To count every end is to choose windows by their outcome, and more data does not cure
 it. So a window that runs into an end counts with the probability that a recording which lasted till
 then lasts for the whole window, by the product-limit estimate: all or nothing where all recordings
-are cut at one length, and all where none is.
+are cut at one length, and all where none is. When recordings are cut must not go with what is done
+or seen in them.
 
 Reference: E. L. Kaplan, P. Meier. Nonparametric estimation from incomplete observations. JASA 1958.
 """
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rpsr.errors import InputError
 from rpsr.io.records import Floats, Ints
 from rpsr.logs import Trajectories
 
@@ -33,14 +35,15 @@ class Censoring:
 
     @staticmethod
     def of(cut: Counter[int], ended: Counter[int]) -> Censoring:
-        """From how many recordings of each length were cut, and how many tasks ended by it."""
+        """From how many recordings of each length were cut off, and how many came to an end."""
         if not ended or not cut:
             return Censoring()
         lengths = np.array(sorted(cut))
         counts = np.array([cut[length] for length in lengths.tolist()])
-        ends = np.array(sorted(ended.elements()))
         # Those that were cut at this length or later, and those that went on beyond it to an end.
-        at_risk = counts[::-1].cumsum()[::-1] + len(ends) - np.searchsorted(ends, lengths, "right")
+        ends = np.array(sorted(ended))
+        after = np.append(np.cumsum([ended[end] for end in ends[::-1].tolist()])[::-1], 0)
+        at_risk = counts[::-1].cumsum()[::-1] + after[np.searchsorted(ends, lengths, "right")]
         lasting = np.multiply.accumulate(1 - counts / at_risk)
         return Censoring(tuple(lengths.tolist()), tuple(lasting.tolist()))
 
@@ -55,6 +58,12 @@ class Censoring:
             return shares
         last = log.ends
         lengths = last - log.offsets[np.searchsorted(log.offsets, last, "right") - 1] + 1
+        if not self._lasts(lengths).all():
+            read = int(lengths.max())
+            raise InputError(
+                f"read an episode of {read} steps; when the plan was made, all recordings were cut "
+                f"off at {self.lengths[-1]} or before"
+            )
         for back in range(depth):  # steps from the window's first to the end
             inside = back < lengths
             whole = (lengths - back + depth)[inside]

@@ -119,7 +119,7 @@ class DiscoveredRPSR(Estimator):
             progress=self.progress,
         ).fit(trajectories)
         self.singular_values_, self.noise_level_ = first.singular_values_, first.noise_level_
-        self.overlap_, self.caution_ = first.overlap_, first.caution_
+        self.overlap_ = first.overlap_
         trials = first.trials_ if self.algorithm == "pivoted" else ()  # others find their own rank
         data = first.hankel_
         if self.algorithm == "reset":
@@ -127,6 +127,7 @@ class DiscoveredRPSR(Estimator):
                 raise InputError("algorithm 'reset' needs episodes that start")
             data = hankel(Moments.of(chunks_of(trajectories), replace(data.plan, anchored=True)))
         self.fit_hankel(data, first.rank_)
+        self.caution_ = first.caution_
         self.model_ = self.caution_.applied(self.fitted_)
         self.trials_ = trials
         chosen = self._choose(data).intents
@@ -144,6 +145,7 @@ class DiscoveredRPSR(Estimator):
         """Discover the core in expectations, estimated or exact."""
         self.check()
         self._given = self.rank if rank is None else rank
+        self.caution_ = Caution.none(data.plan.action_names)
         self.hankel_ = data
         choice = self._choose(data)
         self.rank_ = len(choice.intents)
@@ -179,7 +181,7 @@ class DiscoveredRPSR(Estimator):
             right = np.zeros((data.values.shape[2], n))
             right[list(choice.histories), np.arange(n)] = scale.columns[list(choice.histories)]
         k = right @ np.linalg.pinv(select @ data.values[0] @ right)
-        parameters = assemble(data, select, k, stationary=data.starts < FEW)
+        parameters = assemble(data, select, k, stationary=data.episodes < FEW)
         # What the state says of each core intent: of those with rewards, what was taken off is put
         # back, in proportion to the probability of the test before them.
         coordinates = np.eye(n)

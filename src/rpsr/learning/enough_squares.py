@@ -155,7 +155,6 @@ def total(groups: list[Moments], chosen: Ints) -> Moments:
         found.nodes += groups[group].nodes
         found.stats += groups[group].stats
         found.windows += groups[group].windows
-        found.ends += groups[group].ends
     return found
 
 

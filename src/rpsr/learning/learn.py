@@ -203,9 +203,11 @@ def learn(
     check_repeatable(logs)
     census = Census()
     told = seen_ends(logs)
-    names = next(iter(chunks_of(told))).observation_names
+    first = next(iter(chunks_of(told)), None)
+    if first is None:
+        raise InputError("the log is empty")
     watched = census.watch(chunks_of(logs))  # as it is, before ends are seen
-    survey = Survey.of(with_end(log) if END in names else log for log in watched)
+    survey = Survey.of(with_end(log) if END in first.observation_names else log for log in watched)
     logs = told
     unseen = Part(logs, held_out=True)
     if survey.episodes == 0:

@@ -35,7 +35,7 @@ from rpsr.learning.moments_plan import Survey, WindowPlan
 from rpsr.logs import Trajectories
 
 FORMAT = "rpsr-moments"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 ROUNDING = 1e-9  # of the scale of rewards
 Progress = Callable[[int], None]
 
@@ -44,7 +44,8 @@ class Moments:
     """Sums over the windows of a log, to a plan. Those of the same plan can be added.
 
     nodes (U, H) and stats (Z, A, H, 4), by `plan.rows`, are the sums, int64; windows is how many
-    windows there were, ends how many of them began at the end of a task.
+    windows there were, ends how many of them began at the end of a task, episodes how many had
+    steps.
     """
 
     def __init__(self, plan: WindowPlan) -> None:
@@ -56,6 +57,7 @@ class Moments:
         self.stats: Ints = np.zeros((height, n_actions, shape[1], 4), dtype=np.int64)
         self.windows = 0
         self.ends = 0
+        self.episodes = 0
 
     @staticmethod
     def of(
@@ -91,6 +93,7 @@ class Moments:
         pairs = log.actions * len(plan.observation_names) + log.observations
         shares = plan.censoring.shares(log, plan.depth)
         self.ends += len(log.ends) * plan.operators
+        self.episodes += int((log.lengths > 0).sum())
         self.windows += add_windows(
             (log.actions, pairs, rewards, weights, shares),
             log.offsets,
@@ -115,6 +118,7 @@ class Moments:
         total.stats[:] = self.stats + other.stats
         total.windows = self.windows + other.windows
         total.ends = self.ends + other.ends
+        total.episodes = self.episodes + other.episodes
         return total
 
     def save(self, path: str | Path) -> None:
@@ -138,6 +142,7 @@ class Moments:
             "cut": [plan.censoring.lengths, plan.censoring.lasting],
             "windows": self.windows,
             "ends": self.ends,
+            "episodes": self.episodes,
         }
         tables = {f"policy.{k}": table for k, table in enumerate(plan.policies or ())}
         write_archive(path, header, {"nodes": self.nodes, "stats": self.stats, **tables})
@@ -173,6 +178,7 @@ class Moments:
             moments.stats[:] = arrays["stats"]
             moments.windows = int(header["windows"])
             moments.ends = int(header["ends"])
+            moments.episodes = int(header["episodes"])
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise InputError(f"damaged file of moments: {error}", place=str(path)) from None
         return moments

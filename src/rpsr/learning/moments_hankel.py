@@ -7,11 +7,10 @@ Probabilities are products of ratios of sums, each step given the one before,
 
 which are the moments E[X phi] of the intents' importance-weighted samples X with the noise of how
 often each action happened to be taken divided out. Rewards are taken less the mean of their action
-while tasks go on,
-which keeps the span of all rows and leaves out what would only repeat those of tests, so that a
-constant added to all rewards changes nothing. Variances follow step by step from the effective
-number of samples W^2 / sum w^2, with two pseudo-counts so that no cell is thought to be known by
-luck.
+while tasks go on, which keeps the span of all rows and leaves out what would only repeat those of
+tests, so that a constant added to all rewards changes nothing, but for what it says of ends.
+Variances follow step by step from the effective number of samples W^2 / sum w^2, with two pseudo-
+counts so that no cell is thought to be known by luck.
 
 A cell that came out small by chance has a small estimated variance, too, and would weigh too much.
 So once there is a model, `reweighted` gives the cells the variances they have by its probabilities.
@@ -54,7 +53,7 @@ class Hankel:
     each action, and in units of plan.scale. Features 0 and 1 are the constant and the start.
     samples: how many windows the means are over. counts (Z, A, H): the effective number of those in
     which a word, by `plan.rows`, was followed by an action; spreads (Z, A, H): the variance of the
-    reward that it then earned.
+    reward that it then earned. episodes: how many there were.
     """
 
     plan: WindowPlan
@@ -64,6 +63,7 @@ class Hankel:
     counts: Floats
     spreads: Floats
     centres: Floats
+    episodes: float = np.inf
 
     @property
     def n_tests(self) -> int:
@@ -93,7 +93,7 @@ def hankel(moments: Moments, centres: Floats | None = None) -> Hankel:
     centres (A,): what to take off the rewards of each action, rather than their mean.
     """
     plan = moments.plan
-    if moments.windows == 0:
+    if moments.windows == moments.ends:  # or all that is left begins when a task is over
         raise InputError(f"the log is too short: no episode has {plan.depth + 1} steps")
     nodes = moments.nodes / UNIT
     windows = nodes[0, 0]  # some of which may count in part
@@ -114,12 +114,19 @@ def hankel(moments: Moments, centres: Floats | None = None) -> Hankel:
         p[node] = p[parent] * np.minimum(_ratio(nodes[node], below, whatever), 1.0)
 
     # Rewards: the mean after u a, and its variance, pulled towards the action's own variance.
-    after = moments.ends / len(plan.action_names)  # windows that began when all was over
-    going_on = weight[0, :, 0] - after
-    mean0 = _ratio(reward[0, :, 0] - after * plan.nothing, going_on, 0.0)  # (A,)
+    nothing, share = plan.nothing, 1.0 / len(plan.action_names)
+    # Less what windows that began when all was over have added, rounded as that was.
+    going_on, earned, squared = (
+        sums[0, :, 0] - moments.ends * np.rint(each * UNIT) / UNIT
+        for sums, each in (
+            (weight, share),
+            (reward, share * nothing),
+            (reward2, share * nothing * nothing),
+        )
+    )
+    mean0 = _ratio(earned, going_on, 0.0)  # (A,)
     off = mean0 if centres is None else plan.counted(centres)
-    square0 = _ratio(reward2[0, :, 0] - after * plan.nothing**2, going_on, 0.0)
-    spread0 = np.maximum(square0 - mean0**2, 0)[:, None]
+    spread0 = np.maximum(_ratio(squared, going_on, 0.0) - mean0**2, 0)[:, None]
     mean = _ratio(reward, weight, np.broadcast_to(mean0[None, :, None], weight.shape))  # (Z, A, H)
     spread = np.maximum(_ratio(reward2, weight, 0.0) - mean**2, 0)
     spreads = (spread * count + PSEUDO * spread0) / (count + PSEUDO)
@@ -132,7 +139,8 @@ def hankel(moments: Moments, centres: Floats | None = None) -> Hankel:
     v, vr = samples.variances(p, mean, words, PSEUDO)
     values, variances = gather(plan, p, p[at, None] * mean), gather(plan, v, vr)
     centres = plan.centre + plan.scale * off
-    return Hankel(plan, values, variances, float(windows), count, spreads, centres)
+    known = (count, spreads, centres, float(moments.episodes))
+    return Hankel(plan, values, variances, float(windows), *known)
 
 
 @dataclass(frozen=True, eq=False)

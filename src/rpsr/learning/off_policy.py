@@ -72,7 +72,9 @@ def off_policy_value(
     if log.rewards is None:
         raise InputError("these episodes have no rewards, expected them for an estimate")
     check_rewards(log)
-    said = filtered(model, as_seen_by(log, model), states=True)
+    rewarded = log.rewards
+    log = as_seen_by(log, model)
+    said = filtered(model, log, states=True)
     agrees = action_values(model, said.states, vectors).argmax(axis=1) == log.actions
     episode = np.repeat(np.arange(log.episodes), log.lengths)
     step = np.arange(log.steps) - log.offsets[episode]
@@ -82,7 +84,7 @@ def off_policy_value(
     ratios, rewards = np.zeros((2, log.episodes, int(spoken.max(initial=0))))  # (N, T) each
     near = step < ratios.shape[1]
     ratios[episode[near], step[near]] = (agrees / behaviour(log))[near]
-    rewards[episode[near], step[near]] = log.rewards[near]
+    rewards[episode[near], step[near]] = rewarded[near]
     over = np.arange(ratios.shape[1]) >= log.lengths[:, None]
     ratios[over & log.terminated[:, None]] = 1.0  # whatever is done then, nothing is earned
     weights: Floats = np.multiply.accumulate(ratios, axis=1)

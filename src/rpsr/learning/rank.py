@@ -95,14 +95,14 @@ def choose_rank(
 
 
 def rank_words(rank: int, standing: int, trials: tuple[Trial, ...]) -> str:
-    """What decided a rank, in a sentence; without trials it was given, or is that of the cut.
+    """What decided a rank, in a sentence; without trials it was given.
 
     standing: how many singular values stand out of the noise.
     """
     stand = "direction stands" if standing == 1 else "directions stand"
     said = f"{standing} {stand} out of the noise"
     if not trials:
-        return said
+        return f"it was given; {said}"
     best = min(trials, key=lambda trial: trial.behind)
     # Within the cut, what comes closest to the best; beyond it, what had to be beaten.
     other = (

@@ -122,6 +122,7 @@ class SpectralRPSR(Estimator):
         self.singular_values_ = singular_values(data, scale)
         self.noise_level_ = noise_level(data, scale)
         self.trials_ = ()
+        self.caution_ = Caution.none(data.plan.action_names)
         if rank is None:
             rank = self._cut(data) if self.rank == "auto" else self.rank
         self.fitted_ = self.model_ = self._model(data, rank)
@@ -156,7 +157,7 @@ class SpectralRPSR(Estimator):
     def _model(self, data: Hankel, rank: int) -> LinearModel:
         plain = "plain" if self.weighting == "plain" else "scaled"
         scale = scales(data, plain, self._with_rewards)
-        stationary = data.starts < FEW if self.starts == "auto" else self.starts == "stationary"
+        stationary = data.episodes < FEW if self.starts == "auto" else self.starts == "stationary"
         estimate = weighted_parameters if self.weighting == "variance" else spectral_parameters
         parameters = estimate(data, rank, scale, stationary)
         return learned_model(
