@@ -224,7 +224,7 @@ def _show(learned: Learned) -> None:
         ("estimator", learned.name),
         ("log", f"{count_of(learned.episodes, 'episode')}, {count_of(learned.steps, 'step')}"),
         *([("ended", f"the task, in {count_of(ended, 'episode')}")] if ended else []),
-        ("rank", ", from ".join(filter(None, (str(learned.estimator.rank_), learned.origin)))),
+        ("rank", ", from ".join(filter(None, (str(learned.model.dimension), learned.origin)))),
         *([("because", learned.rank_words)] if learned.rank_words else []),
         ("held out", f"log-likelihood {heldout.loglik:.4g} an observation"),
     ]

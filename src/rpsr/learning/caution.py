@@ -76,4 +76,7 @@ class Caution:
             return model
         known = np.array(self.known)
         penalty = np.outer(model.normalizer, (1 - known) * self.worst)  # in every state
-        return replace(model, rewards=model.rewards * known + penalty)
+        rewards = model.rewards * known + penalty
+        if model.provenance.get("final"):
+            rewards[-1] = 0.0  # but when all is over
+        return replace(model, rewards=rewards)

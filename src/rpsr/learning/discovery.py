@@ -39,7 +39,7 @@ from rpsr.learning.ends import seen_ends
 from rpsr.learning.learned import chunks_of, learned_model
 from rpsr.learning.moments import Moments
 from rpsr.learning.moments_hankel import Hankel, hankel
-from rpsr.learning.moments_plan import CELLS
+from rpsr.learning.moments_plan import CELLS, Word
 from rpsr.learning.parameters import AUTO, DISCOUNT, FROM_0, FROM_1, NOT_NEGATIVE, one_of
 from rpsr.learning.propensities import Overlap
 from rpsr.learning.rank import Trial
@@ -49,6 +49,8 @@ from rpsr.models import LinearModel
 from rpsr.predictive.futures import Intent, Test
 
 Algorithm = Literal["pivoted", "suffix-history", "reset"]
+
+OVER = "over"  # whether the task is, beside the core intents of one that goes on
 
 
 @dataclass(kw_only=True, eq=False)
@@ -199,6 +201,19 @@ class DiscoveredRPSR(Estimator):
             name=self.name,
             discount=self.discount,
             provenance=provenance(self, data),
+            final=data.plan.final,
         )
-        core = tuple(map(str, self.core_))
+        if data.plan.final:  # where an intent is read as it is defined, as the last state has it
+            read = [prediction(model, *intent_word(data.plan, row))[-1] for row in rows]
+            coordinates = np.pad(coordinates, ((0, 1), (0, 1)))
+            coordinates[-1] = [*read, 1.0]
+        core = (*map(str, self.core_), *([OVER] if data.plan.final else []))
         return replace(model, core=core, coordinates=coordinates)
+
+
+def prediction(model: LinearModel, word: Word, action: int) -> Floats:
+    """What a model says of a test, (n,), or of the reward of an action after it."""
+    vector = model.normalizer if action < 0 else model.rewards[:, action]
+    for pair in reversed(word):
+        vector = model.operators.right(vector[None], *divmod(pair, len(model.observations)))[0]
+    return vector

@@ -75,6 +75,8 @@ class Learned:
         for chosen in getattr(self.estimator, "candidates_", ())[:1]:
             end = " and the end" if chosen.fitted.end >= 0 else ""
             return count_of(chosen.states, "state") + end
+        if self.estimator.rank_ < self.model.dimension:
+            return f"{count_of(self.estimator.rank_, 'direction')} and the end"
         return ""
 
     @property
@@ -108,7 +110,7 @@ class Learned:
             "steps": self.steps,
             "terminated": self.census.ended,
             "discount": self.model.discount,
-            "rank": found.rank_,
+            "rank": self.model.dimension,
             "pairs": self.pairs,
             "singular_values": _plain(getattr(found, "singular_values_", None)),
             "noise_level": getattr(found, "noise_level_", None),

@@ -29,10 +29,13 @@ def learned_model(
     name: str = "log",
     discount: float | None = None,
     provenance: dict[str, Any] | None = None,
+    final: tuple[str, ...] = (),
 ) -> LinearModel:
     """A linear model whose domain of states is unknown, with sum_o M[a, o] e = e for every action.
 
     Each M[a, o] is multiplied from the left by the matrix closest to the identity that makes it so.
+    final: observations that tasks end with, which all lead to one more state, the last, that shows
+    them for ever and earns nothing.
     """
     e = parameters.normalizer
     operators = np.array(parameters.operators)
@@ -44,15 +47,24 @@ def learned_model(
             operators[a] = repair @ operators[a]
     start = parameters.start
     mass = float(start @ e)
+    start, rewards = start / mass if abs(mass) > 1e-9 else start, parameters.rewards
+    if final:
+        shows = np.isin(observations, final)
+        wide = np.zeros((*operators.shape[:2], len(e) + 1, len(e) + 1))
+        wide[..., :-1, :-1] = np.where(shows[:, None, None], 0.0, operators)
+        wide[..., :-1, -1] = np.where(shows[:, None], operators @ e, 0.0)
+        wide[..., -1, -1] = shows / len(final)
+        operators, e, start = wide, np.append(e, 1.0), np.append(start, 0.0)
+        rewards = np.vstack([rewards, np.zeros(rewards.shape[1])])
     return LinearModel(
         kind=kind,
         name=name,
         actions=actions,
         observations=observations,
-        start=start / mass if abs(mass) > 1e-9 else start,
+        start=start,
         operators=DenseOperators(operators),
         normalizer=e,
-        rewards=parameters.rewards,
+        rewards=rewards,
         discount=discount,
         domain=Unknown(),
         provenance=provenance or {},

@@ -12,9 +12,10 @@ rounded, once, to multiples of 2^-30 (of the rewards' range), and the rest is in
 moments of parts of a log can be made anywhere, kept in files and added, and the sum is the same to
 the bit.
 
-A task that ended stays where it ended: its last observation goes on, without reward, whatever is
-done, so that every action counts as taken then, each with 1 / A of the weight. A recording that was
-cut off ends its windows; `censoring` sees to it that those which run into an end are not preferred.
+A task that ended stays where it ended, and no window begins there: its last observation goes on,
+without reward, whatever is done, so that every action counts as taken then, each with 1 / A of the
+weight. A recording that was cut off ends its windows; `censoring` sees to it that those which run
+into an end are not preferred.
 """
 
 from __future__ import annotations
@@ -44,8 +45,7 @@ class Moments:
     """Sums over the windows of a log, to a plan. Those of the same plan can be added.
 
     nodes (U, H) and stats (Z, A, H, 4), by `plan.rows`, are the sums, int64; windows is how many
-    windows there were, ends how many of them began at the end of a task, episodes how many had
-    steps.
+    windows there were, episodes how many of them had steps.
     """
 
     def __init__(self, plan: WindowPlan) -> None:
@@ -56,7 +56,6 @@ class Moments:
         height = int(plan.rows.max()) + 1
         self.stats: Ints = np.zeros((height, n_actions, shape[1], 4), dtype=np.int64)
         self.windows = 0
-        self.ends = 0
         self.episodes = 0
 
     @staticmethod
@@ -92,14 +91,12 @@ class Moments:
         weights = plan.weights(log)
         pairs = log.actions * len(plan.observation_names) + log.observations
         shares = plan.censoring.shares(log, plan.depth)
-        self.ends += len(log.ends) * plan.operators
         self.episodes += int((log.lengths > 0).sum())
         self.windows += add_windows(
             (log.actions, pairs, rewards, weights, shares),
             log.offsets,
             log.terminated,
-            plan.operators,
-            plan.nothing,
+            -plan.centre / plan.scale,
             plan.children,
             plan.past,
             plan.rows,
@@ -117,7 +114,6 @@ class Moments:
         total.nodes[:] = self.nodes + other.nodes
         total.stats[:] = self.stats + other.stats
         total.windows = self.windows + other.windows
-        total.ends = self.ends + other.ends
         total.episodes = self.episodes + other.episodes
         return total
 
@@ -141,7 +137,6 @@ class Moments:
             "final": plan.final,
             "cut": [plan.censoring.lengths, plan.censoring.lasting],
             "windows": self.windows,
-            "ends": self.ends,
             "episodes": self.episodes,
         }
         tables = {f"policy.{k}": table for k, table in enumerate(plan.policies or ())}
@@ -177,7 +172,6 @@ class Moments:
             moments.nodes[:] = arrays["nodes"]
             moments.stats[:] = arrays["stats"]
             moments.windows = int(header["windows"])
-            moments.ends = int(header["ends"])
             moments.episodes = int(header["episodes"])
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise InputError(f"damaged file of moments: {error}", place=str(path)) from None

@@ -8,7 +8,7 @@ Probabilities are products of ratios of sums, each step given the one before,
 which are the moments E[X phi] of the intents' importance-weighted samples X with the noise of how
 often each action happened to be taken divided out. Rewards are taken less the mean of their action
 while tasks go on, which keeps the span of all rows and leaves out what would only repeat those of
-tests, so that a constant added to all rewards changes nothing, but for what it says of ends.
+tests, so that a constant added to all rewards changes nothing.
 Variances follow step by step from the effective number of samples W^2 / sum w^2, with two pseudo-
 counts so that no cell is thought to be known by luck.
 
@@ -93,7 +93,7 @@ def hankel(moments: Moments, centres: Floats | None = None) -> Hankel:
     centres (A,): what to take off the rewards of each action, rather than their mean.
     """
     plan = moments.plan
-    if moments.windows == moments.ends:  # or all that is left begins when a task is over
+    if moments.windows == 0:
         raise InputError(f"the log is too short: no episode has {plan.depth + 1} steps")
     nodes = moments.nodes / UNIT
     windows = nodes[0, 0]  # some of which may count in part
@@ -114,24 +114,12 @@ def hankel(moments: Moments, centres: Floats | None = None) -> Hankel:
         p[node] = p[parent] * np.minimum(_ratio(nodes[node], below, whatever), 1.0)
 
     # Rewards: the mean after u a, and its variance, pulled towards the action's own variance.
-    nothing, share = plan.nothing, 1.0 / len(plan.action_names)
-    # Less what windows that began when all was over have added, rounded as that was.
-    going_on, earned, squared = (
-        sums[0, :, 0] - moments.ends * np.rint(each * UNIT) / UNIT
-        for sums, each in (
-            (weight, share),
-            (reward, share * nothing),
-            (reward2, share * nothing * nothing),
-        )
-    )
-    mean0 = _ratio(earned, going_on, 0.0)  # (A,)
+    mean0 = _ratio(reward[0, :, 0], weight[0, :, 0], 0.0)  # (A,)
     off = mean0 if centres is None else plan.counted(centres)
-    spread0 = np.maximum(_ratio(squared, going_on, 0.0) - mean0**2, 0)[:, None]
+    spread0 = np.maximum(_ratio(reward2[0, :, 0], weight[0, :, 0], 0.0) - mean0**2, 0)[:, None]
     mean = _ratio(reward, weight, np.broadcast_to(mean0[None, :, None], weight.shape))  # (Z, A, H)
     spread = np.maximum(_ratio(reward2, weight, 0.0) - mean**2, 0)
     spreads = (spread * count + PSEUDO * spread0) / (count + PSEUDO)
-    if moments.ends:
-        spreads[0, :, :1] = spread0  # not how far the end is from all else
 
     at = np.flatnonzero(plan.rows >= 0)  # the words with sums by action, in the order of those
     samples = _Samples(plan, float(windows), count, spreads)

@@ -104,7 +104,6 @@ def add_windows(
     columns: tuple[Ints, Ints, Floats, Floats, Floats],
     offsets: Ints,
     terminated: Bools,
-    beyond: bool,
     nothing: float,
     children: Ints,
     past: Ints,
@@ -120,7 +119,6 @@ def add_windows(
     with which the window that begins at a step counts. A window at t
     needs steps t to t + depth, depth being the longest word of the trie `children` (U, A * O),
     unless the episode terminated: then its last observation goes on, with the reward `nothing`.
-    beyond: whether a window begins at the end itself, too.
     History features: 0 is always there, 1 at the first step of an episode; others are the nodes of
     the trie `past`, node k being feature k + 1, if the last pairs (anchored: all pairs since the
     start) are that word. rows (U,): the row of each word in `stats`, or -1.
@@ -132,8 +130,8 @@ def add_windows(
     for episode in range(len(offsets) - 1):
         first, last = offsets[episode], offsets[episode + 1]
         ends = terminated[episode] and last > first
-        for t in range(first, last + beyond if ends else last - depth):
-            share = shares[t] if t < last else 1.0
+        for t in range(first, last if ends else last - depth):
+            share = shares[t]
             if share == 0.0:
                 continue
             found += 1

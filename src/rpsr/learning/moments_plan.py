@@ -151,8 +151,10 @@ class Survey:
         n_pairs = len(self.action_names) * len(self.observation_names)
         return self.tables[length, : n_pairs**length].sum(axis=1)
 
-    def frequent(self, length: int, most: int) -> list[Word]:
+    def frequent(self, length: int, most: int, final: bool = False) -> list[Word]:
         """The most frequent words of up to so many pairs, the empty one first.
+
+        final: pairs at which tasks ended are among them; no action follows those.
 
         A word never comes before its parts: those are at least as frequent, but for the ends of
         episodes, so ties and ends are settled by adding parts first.
@@ -160,7 +162,7 @@ class Survey:
         n_pairs = len(self.action_names) * len(self.observation_names)
         ranked: list[tuple[int, int, Word]] = []
         for k in range(1, min(length, self.longest) + 1):
-            counts = self.counts(k) + (self.final if k == 1 else 0)
+            counts = self.counts(k) + (self.final if k == 1 and final else 0)
             for code in np.argsort(-counts, kind="stable")[:most].tolist():
                 if counts[code]:
                     ranked.append((-int(counts[code]), k, _digits(code, k, n_pairs)))
@@ -208,8 +210,7 @@ class WindowPlan:
     centre, scale: of rewards; scale is a power of two no smaller than any is far from the centre.
     policies: tables of `shrunk_policy`, for policy 'estimated'. anchored: whether a history is all
     that happened since the start, rather than the last that happened. operators: whether each test
-    is counted after each pair, too, and windows begin at ends of tasks, as what a model is made of;
-    else they only ask what histories say. censoring: when recordings are cut off. final: the
+    is counted after each pair, too. censoring: when recordings are cut off. final: the
     observations that are seen at ends of tasks only.
     """
 
@@ -260,11 +261,11 @@ class WindowPlan:
         past = _closed(survey.frequent(histories, longest), longest, slice(1, None))
         features = len(past) + 1
         most = max(int(min(room / features, cells / n_pairs**2)), 2)
-        future = _closed(survey.frequent(tests, most), most, slice(None, -1))
+        future = _closed(survey.frequent(tests, most, final=True), most, slice(None, -1))
         paid = max(int(most / (4 * n_actions)), min(most, 1 + n_pairs))
         after = n_pairs if operators else 1
         paid = max(min(paid, int(cells / (2 * n_actions * after * features))), 1)
-        rewarded = _closed(survey.frequent(tests, paid), paid, slice(None, -1))
+        rewarded = _closed(survey.frequent(tests, paid, final=True), paid, slice(None, -1))
         low, high = survey.rewards if survey.steps else (0.0, 0.0)
         check_range(low, high)
         furthest = high / 2 - low / 2
@@ -288,6 +289,12 @@ class WindowPlan:
             past = _closed(survey.frequent(histories, fewer), fewer, slice(1, None))
             plan = replace(plan, histories=past)
         return plan
+
+    @property
+    def final_pairs(self) -> list[int]:
+        """The pairs at which tasks end."""
+        names = self.observation_names
+        return [pair for pair in range(self.n_pairs) if names[pair % len(names)] in self.final]
 
     @property
     def n_pairs(self) -> int:
@@ -349,11 +356,6 @@ class WindowPlan:
             if word:
                 table[index[word[1:]], word[0]] = node
         return table
-
-    @property
-    def nothing(self) -> float:
-        """A reward of zero, as it is added up."""
-        return -self.centre / self.scale
 
     def counted(self, rewards: Floats) -> Floats:
         """Rewards as they are added up, within [-1, 1]."""

@@ -126,7 +126,7 @@ class SpectralRPSR(Estimator):
         if rank is None:
             rank = self._cut(data) if self.rank == "auto" else self.rank
         self.fitted_ = self.model_ = self._model(data, rank)
-        self.rank_ = self.model_.dimension
+        self.rank_ = self.model_.dimension - bool(data.plan.final)
         return self
 
     def judge(self, logs: Logs) -> Diagnosis:
@@ -168,6 +168,7 @@ class SpectralRPSR(Estimator):
             name=self.name,
             discount=self.discount,
             provenance=provenance(self, data),
+            final=data.plan.final,
         )
 
 

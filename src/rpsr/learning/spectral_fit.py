@@ -8,6 +8,10 @@ columns, the singular vectors of D_I P D_H give C = U_n^T D_I and K = D_H (C P D
 are, up to a change of basis, the operators (transposed), normaliser, rewards and start of the true
 model, if P is exact and reaches its rank. Without scales ('plain') the rows with the largest
 numbers decide which directions are kept; 'scaled' divides each row and column by its typical error.
+
+Histories are those of tasks that go on, and so are the states C P. What an end leads to is none of
+them: its probability alone is read off, (row of the test a o) K, and `learned_model` has a state
+for the rest.
 """
 
 from __future__ import annotations
@@ -95,11 +99,14 @@ def assemble(data: Hankel, c: Floats, k: Floats, stationary: bool) -> Parameters
     blocks = np.matmul(np.matmul(c, data.values[1:]), k)  # B_ao, (A * O, n, n)
     operators = blocks.transpose(0, 2, 1).reshape(n_actions, -1, n, n)
     column = data.values[0, :, start_feature(data, stationary)]
+    start = c @ column / column[0]
+    for pair in data.plan.final_pairs:
+        operators[divmod(pair, operators.shape[1])] = np.outer(data.values[1 + pair, 0] @ k, start)
     normalizer = data.features @ k
     rewards = (data.values[0, data.immediate] @ k).T * data.plan.scale
     return Parameters(
         operators=operators,
-        start=c @ column / column[0],
+        start=start,
         normalizer=normalizer,
         rewards=rewards + normalizer[:, None] * data.centres,
     )

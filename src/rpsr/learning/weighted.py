@@ -115,11 +115,16 @@ def weighted_parameters(
         )
         for intent in data.immediate
     ]
-    start = start_feature(data, stationary)
+    first = start_feature(data, stationary)
+    start = factor[:, first] / columns[first] / feature[first]
     n_actions, n = len(data.plan.action_names), len(factor)
+    blocks = found.blocks.transpose(0, 2, 1).copy()
+    for pair in data.plan.final_pairs:  # see `spectral_fit`
+        ends = data.values[1 + pair, 0] * columns, data.variances[1 + pair, 0] * columns**2
+        blocks[pair] = np.outer(_row(factor, ends[0], 1 / ends[1]), start)
     return Parameters(
-        operators=found.blocks.transpose(0, 2, 1).reshape(n_actions, -1, n, n),
-        start=factor[:, start] / columns[start] / feature[start],
+        operators=blocks.reshape(n_actions, -1, n, n),
+        start=start,
         normalizer=normalizer,
         rewards=np.array(rewards).T * data.plan.scale + normalizer[:, None] * data.centres,
     )

@@ -65,7 +65,7 @@ def learning_page(learned: Learned, source: str) -> Page:
         caption = "Values that stand out of the noise are directions that the data can tell apart."
         alt = "Singular values of the moments, with the level of noise"
         blocks: list[Block] = [
-            Text(f"Rank {document['rank']}: {learned.rank_words}."),
+            Text(f"Rank {learned.estimator.rank_}: {learned.rank_words}."),
             Figure(drawing, alt=alt, caption=caption),
         ]
         if document["trials"]:
