@@ -15,7 +15,7 @@ from rpsr.learning import EMRPSR, LastKTable, bootstrap, choose
 from rpsr.learning.base import Resampled
 from rpsr.learning.choice import RULE, doubt, trial
 from rpsr.learning.off_policy import off_policy_value
-from rpsr.logs import Trajectories
+from rpsr.logs import Trajectories, from_arrays
 from rpsr.logs.trajectories import join
 from rpsr.models.renaming import renamed
 from rpsr.planning import AlphaPolicy, planner_by_name, save_solution, solve
@@ -249,3 +249,18 @@ def test_an_ended_episode_goes_on_speaking_of_nothing_earned(tiger):
             np.full(6, 1.0),
         )
         assert off_policy_value(model, vectors, log).value == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("value", "doubted"), [(10, False), (10.02, True)])
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_promise_that_no_rewards_add_up_to_is_doubted(value, doubted, ends):
+    """Rewards of 1 at most are worth 10 for ever; planners of estimates may say more."""
+    log = from_arrays([[0, 0]] * 9, [[0, 0]] * 9, [[1, 0]] * 9, terminated=[ends] * 9)
+    model = LastKTable(k=1, discount=0.9).fit(log).model_
+
+    class Promising:
+        def solve(self, model, _progress):
+            return replace(solve(model, planner_by_name("pbvi")), value=value)
+
+    option = choose([model], log, planner=Promising(), steps=1).chosen
+    assert ("no rewards of the log add up to more than 10" in option.doubt) == doubted

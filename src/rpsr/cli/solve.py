@@ -135,7 +135,7 @@ def solve(
         "seed": seed,
     }
     by_default = planner is None and horizon is None
-    planner = planner or ("pbvi" if isinstance(linear.domain, Unknown) else "vi")
+    planner = planner or ("pbvi" if linear.estimated else "vi")
     known = planner_options(planner)
     for option, value in options.items():
         if value is not None and option not in known and option != "seed":
@@ -175,6 +175,8 @@ def solve(
         note(
             "vi proves values at every belief; --planner sarsop closes the gap at the start sooner"
         )
+    if by_default and solution.planner == "pbvi" and not isinstance(linear.domain, Unknown):
+        note("--planner sarsop, or vi, bounds what this model allows from above, too")
     if solution.status is Status.INTERRUPTED:
         return INTERRUPTED
     return 0 if solution.status.reached_goal else LIMIT_REACHED

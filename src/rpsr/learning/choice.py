@@ -31,6 +31,7 @@ from rpsr.planning.solve import planner_by_name, solve
 
 RULE = "the highest mean value over all models"
 EPSILON = 1e-3  # of plans, for rewards that differ by 1
+IMPOSSIBLE = 1e-3  # of what rewards can add up to: a value so much above is none
 DOUBT = 0.1  # of a value: a simulation further away contradicts it
 SPEAKING_STEPS = 200_000  # steps of a log that are enough for an estimate off policy
 
@@ -165,7 +166,7 @@ def choose(
             plan,
             values,
             None if log is None else off_policy_value(plan.model, plan.vectors, log, seed=seed),
-            doubt(plan, float(values[number]), steps),
+            doubt(plan, float(values[number]), steps) or _too_good(plan, log),
         )
         for number, (plan, values) in enumerate(zip(plans, tried, strict=True))
     )
@@ -179,6 +180,24 @@ def _unit(log: Trajectories | None) -> float:
         return 1.0
     extent = float(np.ptp(log.rewards))
     return min(extent, 1.0) if extent else 1.0
+
+
+def _too_good(plan: Solution, log: Trajectories | None) -> str:
+    """Why a plan is not to be believed that promises more than the best reward at every step."""
+    discount = plan.model.discount
+    if log is None or log.rewards is None or not log.steps or discount is None:
+        return ""
+    low, high = float(log.rewards.min()), float(log.rewards.max())
+    most = high / (1 - discount)
+    if len(log.ends):  # after which nothing is earned
+        low, high, most = min(low, 0.0), max(high, 0.0), max(most, high)
+    room = IMPOSSIBLE * max(high - low, abs(high)) / (1 - discount)
+    if plan.value <= most + room:
+        return ""
+    return (
+        f"the planner promises {plan.value:.4g}, and no rewards of the log add up to more than "
+        f"{most:.4g}: that model is not quite one, and the policy may be worth less"
+    )
 
 
 def doubt(plan: Solution, played: float, steps: int) -> str:

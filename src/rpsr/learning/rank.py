@@ -101,6 +101,8 @@ def rank_words(rank: int, standing: int, trials: tuple[Trial, ...]) -> str:
     """
     stand = "direction stands" if standing == 1 else "directions stand"
     said = f"{standing} {stand} out of the noise"
+    if rank == 1:
+        said = f"with one direction nothing is remembered; {said}"
     if not trials:
         return f"it was given; {said}"
     best = min(trials, key=lambda trial: trial.behind)
