@@ -7,6 +7,7 @@ import pytest
 from tests.learning.worlds import simulate
 
 from rpsr import domains
+from rpsr.errors import InputError
 from rpsr.learning import DiscoveredRPSR, SpectralPSR, SpectralRPSR, learned_model
 from rpsr.learning.learned import DOUBT
 from rpsr.learning.rank import Trial, choose_rank, noise_level, rank_cut, rank_words
@@ -94,6 +95,8 @@ def test_ranks_that_are_given_or_found_otherwise_have_no_trials():
     log = simulate("tiger", 100, 10, seed=0)
     assert SpectralPSR(rank=2).fit(log).trials_ == ()
     assert DiscoveredRPSR(algorithm="suffix-history", repeats=0).fit(log).trials_ == ()
+    with pytest.raises(InputError, match="rank: read 3, expected 'auto': reset finds it"):
+        DiscoveredRPSR(algorithm="reset", rank=3).fit(log)
     pivoted = DiscoveredRPSR(repeats=0).fit(log)
     assert pivoted.trials_ == SpectralRPSR().fit(log).trials_ != ()
     assert rank_words(2, 1, ()) == "it was given; 1 direction stands out of the noise"

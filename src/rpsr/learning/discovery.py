@@ -105,6 +105,12 @@ class DiscoveredRPSR(Estimator):
     hankel_: Hankel = field(init=False, repr=False)
     _given: int | Literal["auto"] = field(init=False, repr=False)
 
+    def check(self) -> None:
+        """Refuse a parameter out of range, by its name, and a rank that would be ignored."""
+        super().check()
+        if self.algorithm != "pivoted" and self.rank != "auto":
+            raise InputError(f"rank: read {self.rank}, expected 'auto': {self.algorithm} finds it")
+
     def fit(self, trajectories: Logs) -> Self:
         """Discover the core of a log, in memory or as a stream, and how stable that is."""
         self.check()
