@@ -232,6 +232,15 @@ def test_a_log_comes_through_a_pipe(log, say, piped):
     assert "A model learned from &lt;stdin&gt;" in Path("p.html").read_text()
 
 
+def test_a_learned_model_is_planned_on_for_ever_or_for_some_steps(log, say):
+    words = ["--discount", "0.9", "--estimator", "last-k", "--rank", "1", "-o", "m.rpsr"]
+    assert say("learn", str(log), *words)[0] == 0
+    for option, planner in (([], "pbvi"), (["--horizon", "3"], "vi"), (["--planner", "vi"], "vi")):
+        code, out, _ = say("solve", "m.rpsr", *option, "--json")
+        assert (code, json.loads(out)["planner"]) == (0, planner)
+    assert say("solve", "m.rpsr", "--checkpoint", "c", "--epsilon", "0.1")[0] == 0
+
+
 def test_a_file_may_be_called_like_standard_input(log, say, piped, monkeypatch):
     piped(b"")
     Path("-").write_bytes(log.read_bytes())

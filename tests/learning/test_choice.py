@@ -36,7 +36,7 @@ def test_trials_of_a_plan_in_its_own_model_agree_with_the_exact_value(tiger):
     model = tiger.belief_model()
     plan = solve(model, planner_by_name("pbvi"))
     exact = exact_return(tiger, AlphaPolicy(model, plan.vectors), steps=30)
-    found = trial(plan, model, 3000, 30, 0)
+    found, _ = trial(plan, model, 3000, 30, 0)
     assert found == pytest.approx(exact, abs=1.0)  # a standard error is about 0.15
 
 
@@ -44,11 +44,13 @@ def test_a_value_that_does_not_play_out_is_doubted(tiger):
     """By more than what is left after the last step; an honest plan never is."""
     model = tiger.belief_model()  # discount 0.95
     plan = solve(model, planner_by_name("pbvi"))
-    played = trial(plan, model, 3000, 100, 0)
+    played, stderr = trial(plan, model, 3000, 100, 0)
     assert doubt(plan, played, 100) == ""
     said = doubt(replace(plan, value=2 * plan.value), played, 100)
     assert f"earns {played:.4g}, not {2 * plan.value:.4g}" in said
     assert doubt(replace(plan, value=1.3 * played), played, 20) == ""  # 0.95^20 is above 0.3
+    assert doubt(replace(plan, value=played + 2), played, 100, stderr=1.0) == ""  # by chance
+    assert 0 < stderr < 1
     assert choose([model], steps=200).options[0].doubt == ""
 
 
@@ -97,7 +99,7 @@ def test_values_in_models_are_simulated_whether_there_are_one_or_two(tiger, log)
     model = tiger.belief_model()
     one, two = (choose([model] * count, log, episodes=20, steps=3) for count in (1, 2))
     np.testing.assert_array_equal(two.chosen.values, [one.chosen.mean] * 2)
-    assert one.chosen.mean == trial(one.solution, model, 20, 3, 0)
+    assert one.chosen.mean == trial(one.solution, model, 20, 3, 0)[0]
     assert one.chosen.mean < one.solution.value  # three steps of listening and opening, not all
     assert one.rule == two.rule == f"{RULE}, by 20 simulated episodes of 3 steps in each"
     for wrong in ({"episodes": 0}, {"steps": 0}):

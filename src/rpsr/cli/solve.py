@@ -135,7 +135,9 @@ def solve(
         "seed": seed,
     }
     by_default = planner is None and horizon is None
-    planner = planner or ("pbvi" if linear.estimated else "vi")
+    # Exact values of a learned model may take for ever, and are not those of the system.
+    quick = linear.estimated and horizon is None and checkpoint is None
+    planner = planner or ("pbvi" if quick or isinstance(linear.domain, Unknown) else "vi")
     known = planner_options(planner)
     for option, value in options.items():
         if value is not None and option not in known and option != "seed":
@@ -175,7 +177,7 @@ def solve(
         note(
             "vi proves values at every belief; --planner sarsop closes the gap at the start sooner"
         )
-    if by_default and solution.planner == "pbvi" and not isinstance(linear.domain, Unknown):
+    if by_default and quick and solution.upper is None and not isinstance(linear.domain, Unknown):
         note("--planner sarsop, or vi, bounds what this model allows from above, too")
     if solution.status is Status.INTERRUPTED:
         return INTERRUPTED
@@ -296,7 +298,7 @@ def simulated(solution: Solution) -> float | None:
     if solution.horizon is not None or discount is None or not 0 < discount < 1:
         return None
     steps = min(MOST_STEPS, math.ceil(math.log(FORGOTTEN) / math.log(discount)))
-    return trial(solution, solution.model, EPISODES, steps, 0)
+    return trial(solution, solution.model, EPISODES, steps, 0)[0]
 
 
 def _kind(model: LinearModel) -> str:

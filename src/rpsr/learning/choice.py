@@ -19,7 +19,7 @@ from rpsr.errors import InputError
 from rpsr.io.records import Floats
 from rpsr.learning.base import Estimator, Resampled, beginning
 from rpsr.learning.ends import seen_ends
-from rpsr.learning.learned import Logs
+from rpsr.learning.learned import Logs, chunks_of
 from rpsr.learning.off_policy import OffPolicyEstimate, off_policy_value
 from rpsr.learning.parameters import FROM_1
 from rpsr.logs.trajectories import Trajectories
@@ -94,6 +94,7 @@ class Choice:
                 "mean_value": option.mean,
                 "values": option.values.tolist(),
                 "off_policy": None if option.off_policy is None else vars(option.off_policy),
+                "doubt": option.doubt or None,
             }
             for number, option in enumerate(self.options)
         ]
@@ -158,15 +159,16 @@ def choose(
         if progress is not None:
             progress(f"plan {number + 1} of {len(models)}")
         plans.append(solve(model, planner))
-    tried = [
-        np.array([trial(plan, model, episodes, steps, seed) for model in models]) for plan in plans
-    ]
+    trials = [[trial(plan, model, episodes, steps, seed) for model in models] for plan in plans]
+    tried = [np.array([mean for mean, _ in row]) for row in trials]
+    errors = [row[number][1] for number, row in enumerate(trials)]  # of each in its own model
+    earned = _earned(logs)
     options = tuple(
         Option(
             plan,
             values,
             None if log is None else off_policy_value(plan.model, plan.vectors, log, seed=seed),
-            doubt(plan, float(values[number]), steps) or _too_good(plan, log),
+            doubt(plan, float(values[number]), steps, errors[number]) or _too_good(plan, earned),
         )
         for number, (plan, values) in enumerate(zip(plans, tried, strict=True))
     )
@@ -182,14 +184,25 @@ def _unit(log: Trajectories | None) -> float:
     return min(extent, 1.0) if extent else 1.0
 
 
-def _too_good(plan: Solution, log: Trajectories | None) -> str:
+def _earned(logs: Logs | None) -> tuple[float, float, bool] | None:
+    """The least and the greatest reward of a log, and whether tasks end; None without rewards."""
+    low, high, ends = np.inf, -np.inf, False
+    for log in () if logs is None else chunks_of(logs):
+        if log.rewards is None:
+            return None
+        low, high = log.rewards.min(initial=low), log.rewards.max(initial=high)
+        ends = ends or len(log.ends) > 0
+    return (float(low), float(high), ends) if low <= high else None
+
+
+def _too_good(plan: Solution, earned: tuple[float, float, bool] | None) -> str:
     """Why a plan is not to be believed that promises more than the best reward at every step."""
     discount = plan.model.discount
-    if log is None or log.rewards is None or not log.steps or discount is None:
+    if earned is None or discount is None or discount == 1:
         return ""
-    low, high = float(log.rewards.min()), float(log.rewards.max())
+    low, high, ends = earned
     most = high / (1 - discount)
-    if len(log.ends):  # after which nothing is earned
+    if ends:  # after which nothing is earned
         low, high, most = min(low, 0.0), max(high, 0.0), max(most, high)
     room = IMPOSSIBLE * max(high - low, abs(high)) / (1 - discount)
     if plan.value <= most + room:
@@ -200,13 +213,14 @@ def _too_good(plan: Solution, log: Trajectories | None) -> str:
     )
 
 
-def doubt(plan: Solution, played: float, steps: int) -> str:
+def doubt(plan: Solution, played: float, steps: int, stderr: float = 0.0) -> str:
     """Why a model is not to be believed, if a plan's value is not what it earns as that plays out.
 
-    played: the mean return of so many steps in the model the plan was made on.
+    played: the mean return of so many steps in the model the plan was made on; stderr: of it.
     """
     left = 1.0 if plan.model.discount is None else plan.model.discount**steps
-    if abs(played - plan.value) <= (DOUBT + left) * max(abs(played), abs(plan.value)):
+    room = (DOUBT + left) * max(abs(played), abs(plan.value)) + 3 * stderr
+    if abs(played - plan.value) <= room:
         return ""
     return (
         f"simulated in its own model the policy earns {played:.4g}, not {plan.value:.4g}: that "
@@ -214,26 +228,29 @@ def doubt(plan: Solution, played: float, steps: int) -> str:
     )
 
 
-def trial(plan: Solution, system: LinearModel, episodes: int, steps: int, seed: int) -> float:
-    """The mean return of a plan's policy on a system, by simulation of expected rewards.
+def trial(
+    plan: Solution, system: LinearModel, episodes: int, steps: int, seed: int
+) -> tuple[float, float]:
+    """The mean return of a plan's policy on a system, by simulation, and its standard error.
 
-    The plan filters on its own model; what it meets is drawn from the system's predictions.
+    The plan filters on its own model; what it meets is drawn from the system's predictions, and
+    what it earns is what that expects.
     """
     rng = np.random.default_rng(seed)
     own, true = RobustBatch(plan.model, episodes), RobustBatch(system, episodes)
     discount = 1.0 if system.discount is None else system.discount
-    total = 0.0
+    total = np.zeros(episodes)
     for step in range(steps):
         actions = action_values(plan.model, own.states, plan.vectors).argmax(axis=1)
         earned = (true.states @ system.rewards)[np.arange(episodes), actions]
-        total += discount**step * float(earned.mean())
+        total += discount**step * earned
         chances = np.einsum("bn,bno->bo", true.states, system.emissions[actions]).clip(min=0.0)
         drawn = rng.random(episodes) * chances.sum(axis=1)
         seen = (chances.cumsum(axis=1) <= drawn[:, None]).sum(axis=1)
         seen = np.minimum(seen, len(system.observations) - 1)
         own.update(actions, seen)
         true.update(actions, seen)
-    return total
+    return float(total.mean()), float(total.std() / np.sqrt(episodes))
 
 
 def bootstrap(

@@ -189,7 +189,7 @@ class DiscoveredRPSR(Estimator):
             right = np.zeros((data.values.shape[2], n))
             right[list(choice.histories), np.arange(n)] = scale.columns[list(choice.histories)]
         k = right @ np.linalg.pinv(select @ data.values[0] @ right)
-        parameters = assemble(data, select, k, stationary=data.episodes < FEW)
+        parameters = assemble(data, select, k, stationary=data.starts < FEW)
         # What the state says of each core intent: of those with rewards, what was taken off is put
         # back, in proportion to the probability of the test before them.
         coordinates = np.eye(n)

@@ -45,7 +45,7 @@ class Moments:
     """Sums over the windows of a log, to a plan. Those of the same plan can be added.
 
     nodes (U, H) and stats (Z, A, H, 4), by `plan.rows`, are the sums, int64; windows is how many
-    windows there were, episodes how many of them had steps.
+    windows there were.
     """
 
     def __init__(self, plan: WindowPlan) -> None:
@@ -56,7 +56,6 @@ class Moments:
         height = int(plan.rows.max()) + 1
         self.stats: Ints = np.zeros((height, n_actions, shape[1], 4), dtype=np.int64)
         self.windows = 0
-        self.episodes = 0
 
     @staticmethod
     def of(
@@ -91,7 +90,6 @@ class Moments:
         weights = plan.weights(log)
         pairs = log.actions * len(plan.observation_names) + log.observations
         shares = plan.censoring.shares(log, plan.depth)
-        self.episodes += int((log.lengths > 0).sum())
         self.windows += add_windows(
             (log.actions, pairs, rewards, weights, shares),
             log.offsets,
@@ -114,7 +112,6 @@ class Moments:
         total.nodes[:] = self.nodes + other.nodes
         total.stats[:] = self.stats + other.stats
         total.windows = self.windows + other.windows
-        total.episodes = self.episodes + other.episodes
         return total
 
     def save(self, path: str | Path) -> None:
@@ -137,7 +134,6 @@ class Moments:
             "final": plan.final,
             "cut": [plan.censoring.lengths, plan.censoring.lasting],
             "windows": self.windows,
-            "episodes": self.episodes,
         }
         tables = {f"policy.{k}": table for k, table in enumerate(plan.policies or ())}
         write_archive(path, header, {"nodes": self.nodes, "stats": self.stats, **tables})
@@ -172,7 +168,6 @@ class Moments:
             moments.nodes[:] = arrays["nodes"]
             moments.stats[:] = arrays["stats"]
             moments.windows = int(header["windows"])
-            moments.episodes = int(header["episodes"])
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise InputError(f"damaged file of moments: {error}", place=str(path)) from None
         return moments

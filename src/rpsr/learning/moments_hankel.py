@@ -53,7 +53,7 @@ class Hankel:
     each action, and in units of plan.scale. Features 0 and 1 are the constant and the start.
     samples: how many windows the means are over. counts (Z, A, H): the effective number of those in
     which a word, by `plan.rows`, was followed by an action; spreads (Z, A, H): the variance of the
-    reward that it then earned. episodes: how many there were.
+    reward that it then earned.
     """
 
     plan: WindowPlan
@@ -63,7 +63,6 @@ class Hankel:
     counts: Floats
     spreads: Floats
     centres: Floats
-    episodes: float = np.inf
 
     @property
     def n_tests(self) -> int:
@@ -127,8 +126,7 @@ def hankel(moments: Moments, centres: Floats | None = None) -> Hankel:
     v, vr = samples.variances(p, mean, words, PSEUDO)
     values, variances = gather(plan, p, p[at, None] * mean), gather(plan, v, vr)
     centres = plan.centre + plan.scale * off
-    known = (count, spreads, centres, float(moments.episodes))
-    return Hankel(plan, values, variances, float(windows), *known)
+    return Hankel(plan, values, variances, float(windows), count, spreads, centres)
 
 
 @dataclass(frozen=True, eq=False)

@@ -157,7 +157,7 @@ class SpectralRPSR(Estimator):
     def _model(self, data: Hankel, rank: int) -> LinearModel:
         plain = "plain" if self.weighting == "plain" else "scaled"
         scale = scales(data, plain, self._with_rewards)
-        stationary = data.episodes < FEW if self.starts == "auto" else self.starts == "stationary"
+        stationary = data.starts < FEW if self.starts == "auto" else self.starts == "stationary"
         estimate = weighted_parameters if self.weighting == "variance" else spectral_parameters
         parameters = estimate(data, rank, scale, stationary)
         return learned_model(

@@ -100,9 +100,10 @@ def assemble(data: Hankel, c: Floats, k: Floats, stationary: bool) -> Parameters
     operators = blocks.transpose(0, 2, 1).reshape(n_actions, -1, n, n)
     column = data.values[0, :, start_feature(data, stationary)]
     start = c @ column / column[0]
-    for pair in data.plan.final_pairs:
-        operators[divmod(pair, operators.shape[1])] = np.outer(data.values[1 + pair, 0] @ k, start)
     normalizer = data.features @ k
+    for pair in data.plan.final_pairs:  # what it leads to is no matter: any state will do
+        ends = data.values[1 + pair, 0] @ k
+        operators[divmod(pair, operators.shape[1])] = np.outer(ends, start / (start @ normalizer))
     rewards = (data.values[0, data.immediate] @ k).T * data.plan.scale
     return Parameters(
         operators=operators,

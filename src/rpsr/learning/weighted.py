@@ -118,10 +118,10 @@ def weighted_parameters(
     first = start_feature(data, stationary)
     start = factor[:, first] / columns[first] / feature[first]
     n_actions, n = len(data.plan.action_names), len(factor)
-    blocks = found.blocks.transpose(0, 2, 1).copy()
+    blocks = found.blocks.copy().transpose(0, 2, 1)
     for pair in data.plan.final_pairs:  # see `spectral_fit`
         ends = data.values[1 + pair, 0] * columns, data.variances[1 + pair, 0] * columns**2
-        blocks[pair] = np.outer(_row(factor, ends[0], 1 / ends[1]), start)
+        blocks[pair] = np.outer(_row(factor, ends[0], 1 / ends[1]), start / (start @ normalizer))
     return Parameters(
         operators=blocks.reshape(n_actions, -1, n, n),
         start=start,
