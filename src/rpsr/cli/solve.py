@@ -54,8 +54,7 @@ def solve(
         Parameter(
             validator=_existing,
             help="How to plan: vi, enumeration, reachable, hsvi, sarsop, pbvi, perseus, qmdp, fib, "
-            "policy-iteration or q-learning. By default vi, or pbvi on a model whose domain is "
-            "unknown, as a learned one's may be.",
+            "policy-iteration or q-learning. By default vi, or pbvi on a learned model.",
         ),
     ] = None,
     horizon: Annotated[
@@ -177,8 +176,6 @@ def solve(
         note(
             "vi proves values at every belief; --planner sarsop closes the gap at the start sooner"
         )
-    if by_default and quick and solution.upper is None and not isinstance(linear.domain, Unknown):
-        note("--planner sarsop, or vi, bounds what this model allows from above, too")
     if solution.status is Status.INTERRUPTED:
         return INTERRUPTED
     return 0 if solution.status.reached_goal else LIMIT_REACHED
