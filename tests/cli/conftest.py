@@ -33,3 +33,11 @@ def succeed(capsys):
         return capsys.readouterr()
 
     return run
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    path = tmp_path_factory.mktemp("logs") / "log.jsonl"
+    words = ["simulate", "loadunload", "-o", str(path), "--episodes", "60", "--steps", "15"]
+    assert main([*words, "--propensities", "--seed", "2"]) == 0
+    return path

@@ -1,15 +1,13 @@
 """`rpsr solve`: what it prints, writes and returns."""
 
 import json
-import os
-import signal
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numba
 import pytest
+from tests.cli.documents import PARR
 
 from rpsr import save
 from rpsr.cli.app import main
@@ -33,7 +31,6 @@ KEYS = {
     *("schema", "version", "source", "model", "planner", "discount", "horizon", "status", "value"),
     *("lower", "upper", "gap", "residual", "vectors", "iterations", "seconds", "seed"),
 }
-PARR = 7.201039921204691
 
 
 @pytest.mark.parametrize("model", ["pomdp", "psr", "rpsr", "ra-psr"])
@@ -204,19 +201,6 @@ def test_an_option_that_a_planner_lacks_is_not_passed_over_in_silence(say, monke
     assert err == "rpsr: planner reachable has no memory limit\n"
 
 
-@pytest.mark.parametrize("planner", ["vi", "reachable"])
-def test_a_memory_limit_is_exit_3_or_refused(say, planner):
-    words = ("--planner", planner, "--json", "-o", "p.json", "--memory-limit")
-    code, out, _ = say("solve", "parr", *words, "3000")
-    found = json.loads(out)
-    assert (code, found["status"]) == (3, "memory")
-    assert found["lower"] <= PARR <= found["upper"]
-    assert len(load_policy("p.json", build("parr").belief_model()).vectors) == found["vectors"]
-    code, _, err = say("solve", "parr", *words, "50")
-    assert code == 1
-    assert "but the model alone takes" in err
-
-
 # ---- limits, interrupts, progress
 
 
@@ -277,13 +261,6 @@ def test_a_model_without_a_domain_is_planned_on_from_below(say):
     assert Path("p.json").exists()
 
 
-def test_a_time_limit_of_the_exact_planner_is_exit_3(say):
-    code, out, _ = say("solve", "4x3", "--time-limit", "0.3", "--epsilon", "1e-8", "--json")
-    found = json.loads(out)
-    assert (code, found["status"]) == (3, "time")
-    assert found["lower"] <= found["upper"]
-
-
 def test_a_checkpoint_is_gone_on_from(say, monkeypatch):
     given = []
 
@@ -332,63 +309,6 @@ def test_compiling_is_announced_once_where_it_happens(say, monkeypatch):
     words = ("solve", "parr", "--planner", "reachable")
     assert say(*words)[2].count("rpsr: compiling kernels, once; they are kept on disk\n") == 1
     assert "compiling" not in say(*words)[2]
-
-
-@pytest.mark.skipif(os.name == "nt", reason="signals of another kind")
-def test_a_signal_from_outside_is_heeded_in_the_middle_of_work():
-    words = ["solve", "4x3", "--epsilon", "1e-9", "--json", "-o", "p.json"]
-    program = f"""
-import sys
-from rpsr.cli.app import main
-from rpsr.planning import residual
-search = residual.search
-
-def announced(*arguments):  # planning is under way: compiled work begins
-    print("busy", file=sys.stderr, flush=True)
-    residual.search = search
-    return search(*arguments)
-
-residual.search = announced
-sys.exit(main({words!r}))
-"""
-    running = subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert running.stderr.readline() == "busy\n"
-    running.send_signal(signal.SIGINT)
-    out, err = running.communicate(timeout=120)
-    assert (running.returncode, err) == (130, "")
-    found = json.loads(out)
-    assert found["status"] == "interrupted"
-    assert found["lower"] <= 1.88988 <= found["upper"]
-    assert len(load_policy("p.json", build("4x3").belief_model()).vectors) == found["vectors"]
-
-
-@pytest.mark.skipif(os.name == "nt", reason="signals of another kind")
-def test_ctrl_c_leaves_the_best_result_and_exits_130():
-    words = ["solve", "4x3", "--epsilon", "1e-8", "--json", "-o", "p.json"]
-    program = f"""
-import os, signal, sys
-from contextlib import contextmanager
-import rpsr.cli.solve
-from rpsr.cli.app import main
-
-@contextmanager
-def interrupting():
-    yield lambda row: os.kill(os.getpid(), signal.SIGINT)
-
-rpsr.cli.solve.planning_progress = interrupting
-sys.exit(main({words!r}))
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120
-    )
-    assert (done.returncode, done.stderr) == (130, "")
-    found = json.loads(done.stdout)
-    assert found["status"] == "interrupted"
-    assert found["lower"] <= found["upper"]
-    stored = load_policy("p.json", build("4x3").belief_model())
-    assert len(stored.vectors) == found["vectors"]
 
 
 def test_compressed_planning_says_what_it_saved_and_answers_for_the_pomdp(say):

@@ -6,8 +6,11 @@ import numpy as np
 
 from rpsr import domains, evaluation, load_pomdp
 from rpsr.learning import WindowPlan
-from rpsr.logs import Trajectories
+from rpsr.logs import Trajectories, from_arrays
 from rpsr.planning import UniformPolicy
+
+ENDING = {"work": 0.3, "rest": 0.05}
+EARNED = {"work": 1.0, "rest": 0.5}
 
 
 def simulate(name, episodes, steps, seed, chances=None, ago=1):
@@ -93,3 +96,19 @@ def uniform_log(name, episodes, steps, seed):
     return pomdp, evaluation.simulate(
         pomdp, policy, episodes=episodes, steps=steps, seed=seed, rewards=True, propensities=True
     )
+
+
+def coin_log(episodes, seed, steps=30, constant=0.0):
+    """What is seen is a coin, at ends as ever; work earns more and ends sooner."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for _ in range(episodes):
+        ends = rng.random((steps, 2)) < list(ENDING.values())
+        actions = rng.integers(2, size=steps)
+        over = np.flatnonzero(ends[np.arange(steps), actions])
+        length = int(over[0]) + 1 if len(over) else steps
+        rows.append((actions[:length], rng.integers(2, size=length), bool(len(over))))
+    actions, seen, terminated = zip(*rows, strict=True)
+    rewards = [constant + np.array(list(EARNED.values()))[taken] for taken in actions]
+    names = {"action_names": list(ENDING), "observation_names": ["head", "tail"]}
+    return from_arrays(actions, seen, rewards, terminated=terminated, **names)

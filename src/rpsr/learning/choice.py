@@ -22,6 +22,7 @@ from rpsr.learning.ends import seen_ends
 from rpsr.learning.learned import Logs, chunks_of
 from rpsr.learning.off_policy import OffPolicyEstimate, off_policy_value
 from rpsr.learning.parameters import FROM_1
+from rpsr.logs.census import Census
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.filter import RobustBatch
 from rpsr.models.linear import LinearModel
@@ -162,13 +163,15 @@ def choose(
     trials = [[trial(plan, model, episodes, steps, seed) for model in models] for plan in plans]
     tried = [np.array([mean for mean, _ in row]) for row in trials]
     errors = [row[number][1] for number, row in enumerate(trials)]  # of each in its own model
-    earned = _earned(logs)
+    census = Census()
+    for chunk in () if logs is None else chunks_of(logs):
+        census.add(chunk)
     options = tuple(
         Option(
             plan,
             values,
             None if log is None else off_policy_value(plan.model, plan.vectors, log, seed=seed),
-            doubt(plan, float(values[number]), steps, errors[number]) or _too_good(plan, earned),
+            doubt(plan, float(values[number]), steps, errors[number]) or _too_good(plan, census),
         )
         for number, (plan, values) in enumerate(zip(plans, tried, strict=True))
     )
@@ -184,25 +187,14 @@ def _unit(log: Trajectories | None) -> float:
     return min(extent, 1.0) if extent else 1.0
 
 
-def _earned(logs: Logs | None) -> tuple[float, float, bool] | None:
-    """The least and the greatest reward of a log, and whether tasks end; None without rewards."""
-    low, high, ends = np.inf, -np.inf, False
-    for log in () if logs is None else chunks_of(logs):
-        if log.rewards is None:
-            return None
-        low, high = log.rewards.min(initial=low), log.rewards.max(initial=high)
-        ends = ends or len(log.ends) > 0
-    return (float(low), float(high), ends) if low <= high else None
-
-
-def _too_good(plan: Solution, earned: tuple[float, float, bool] | None) -> str:
+def _too_good(plan: Solution, census: Census) -> str:
     """Why a plan is not to be believed that promises more than the best reward at every step."""
     discount = plan.model.discount
-    if earned is None or discount is None or discount == 1:
+    low, high = census.low, census.high
+    if low > high or discount is None or discount == 1:  # without rewards, none is too good
         return ""
-    low, high, ends = earned
     most = high / (1 - discount)
-    if ends:  # after which nothing is earned
+    if census.ended:  # after which nothing is earned
         low, high, most = min(low, 0.0), max(high, 0.0), max(most, high)
     room = IMPOSSIBLE * max(high - low, abs(high)) / (1 - discount)
     if plan.value <= most + room:

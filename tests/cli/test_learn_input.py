@@ -1,0 +1,144 @@
+"""What `rpsr learn` reads: files, folders, tables, standard input, and what is wrong with them."""
+
+import gzip
+import json
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
+
+import pytest
+
+from rpsr.cli.app import main
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["-o", "m.txt", "--discount", "0.9"], 1, "ending in .rpsr"),
+        (["-o", "m.rpsr", "--discount", "1.5"], 2, "discount"),
+        (["-o", "m.rpsr", "--discount", "0.9", "--rank", "none"], 2, "auto or a number"),
+        (["-o", "m.rpsr", "--discount", "0.9", "--estimator", "magic"], 2, "magic"),
+        (["-o", "m.rpsr", "--discount", "0.9", "--columns", "act=a"], 2, "a role of episode, step"),
+        (["-o", "m.rpsr", "--discount", "0.9", "--columns", "action"], 2, "expected ROLE=NAME"),
+        (["-o", "m.rpsr", "--discount", "0.9", "--columns", "step=a,step=b"], 2, "step twice"),
+        (["-o", "m.rpsr", "--discount", "0.9", "--columns", "step=t"], 1, "are for Parquet"),
+    ],
+)
+def test_wrong_words_are_refused_in_one_line(words, code, said, log, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["learn", str(log), *words]) == code
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_columns_of_a_table_may_have_names_of_their_own(tmp_path, say):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    assert say("simulate", "tiger", "-o", "t.parquet", "--episodes", "20", "--steps", "5")[0] == 0
+    table = parquet.read_table("t.parquet")
+    theirs = {"action": "what was done", "reward": "gain"}
+    names = [theirs.get(name, name) for name in table.column_names]
+    parquet.write_table(arrow.table(table.columns, names), "u.parquet")
+    words = ["-o", "m.rpsr", "--discount", "0.9", "--estimator", "last-k", "--json"]
+    expected = json.loads(say("learn", "t.parquet", *words)[1])
+    columns = ("--columns", "action=what was done, reward = gain")
+    read = json.loads(say("learn", "u.parquet", *words, *columns)[1])
+    assert read["heldout"] == expected["heldout"]
+    code, _, error = say("learn", "u.parquet", *words, "--columns", "action=act")
+    assert code == 1
+    assert "u.parquet: has no column 'act' for the action; its columns are episode, gain" in error
+
+
+def test_what_a_folder_holds_and_is_not_read_is_said(log, say):
+    folder = Path("logs")
+    (folder / "older").mkdir(parents=True)
+    (folder / "log.jsonl").write_bytes(log.read_bytes())
+    words = ["-o", "m.rpsr", "--discount", "0.9", "--estimator", "last-k"]
+    code, _, error = say("learn", "logs", *words)
+    assert code == 0
+    assert "rpsr: logs: left out older/\n" in error
+    (folder / "other.jsonl").write_text('{"actions": ["a"], "observations": ["x"], "rewards": [1]}')
+    code, _, error = say("learn", "logs", *words)
+    assert code == 1
+    place = folder / "other.jsonl"
+    assert error.startswith(f"rpsr: {place}: read action a, observation x, no name of")
+
+
+def test_a_broken_log_is_named_by_its_line(tmp_path, capsys):
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"actions": ["a"], "observations": ["x"], "rewards": [1]}\n{"actions": 3}\n')
+    assert main(["learn", str(path), "-o", str(tmp_path / "m.rpsr"), "--discount", "0.9"]) == 1
+    assert "log.jsonl:2" in capsys.readouterr().err
+    path.write_text('{"actions": ["a", "a"], "observations": ["x", "x"]}\n')
+    assert main(["learn", str(path), "-o", str(tmp_path / "m.rpsr"), "--discount", "0.9"]) == 1
+    assert "no rewards" in capsys.readouterr().err
+
+
+@pytest.fixture
+def piped(monkeypatch):
+    """Put bytes on standard input."""
+    return lambda content: monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(content)))
+
+
+def test_a_log_comes_through_a_pipe(log, say, piped):
+    words = ["--discount", "0.9", "--estimator", "last-k", "--json", "-o", "m.rpsr"]
+    expected = json.loads(say("learn", str(log), *words)[1])
+    for content in (log.read_bytes(), gzip.compress(log.read_bytes())):
+        piped(content)
+        code, out, _ = say("learn", "-", *words, "--report", "p.html")
+        found = json.loads(out)
+        assert (code, found.pop("source"), found.pop("seconds") > 0) == (0, ["-"], True)
+        assert found.items() <= expected.items()
+    assert "A model learned from &lt;stdin&gt;" in Path("p.html").read_text()
+
+
+def test_a_file_may_be_called_like_standard_input(log, say, piped, monkeypatch):
+    piped(b"")
+    Path("-").write_bytes(log.read_bytes())
+    words = ["--discount", "0.9", "--estimator", "last-k", "-o", "m.rpsr"]
+    assert say("learn", "./-", *words)[0] == 0
+    monkeypatch.setattr("sys.stdin", None)
+    code, _, error = say("learn", "-", *words)
+    assert (code, error) == (1, "rpsr: <stdin>: there is no standard input to read\n")
+
+
+def test_a_pipe_beside_a_file_is_one_log(log, say, piped):
+    lines = log.read_bytes().splitlines(keepends=True)
+    Path("half.jsonl").write_bytes(b"".join(lines[:30]))
+    piped(b"".join(lines[30:]))
+    words = ["--discount", "0.9", "--estimator", "last-k", "--json", "-o", "m.rpsr"]
+    found = json.loads(say("learn", "half.jsonl", "-", *words)[1])
+    expected = json.loads(say("learn", str(log), *words)[1])
+    assert found["heldout"] == expected["heldout"]
+    code, _, error = say("learn", "-", "half.jsonl", "-", *words)
+    assert (code, error.startswith("rpsr: read - twice")) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (
+            b'{"actions": [0], "observations": [0]}\n{"actions": 3}\n',
+            "<stdin>:2: episode 1: actions",
+        ),
+        (b'{"actions": [0], "observations": [-1]}', "<stdin>:1: episode 0, step 0: observation"),
+        (b"", "<stdin>: the log has no episodes"),
+        (b"PAR1", "<stdin>:1:1: not JSON"),
+        (b"\x1f\x8bno", "<stdin>: broken gzip"),
+    ],
+)
+def test_what_is_wrong_in_a_pipe_is_named_by_its_line(content, said, say, piped):
+    piped(content)
+    code, _, error = say("learn", "-", "-o", "m.rpsr", "--discount", "0.9")
+    assert code == 1
+    assert error.startswith(f"rpsr: {said}")
+    assert error.count("\n") == 1
+    assert list(Path().iterdir()) == []
+
+
+def test_an_empty_log_is_named(tmp_path, capsys):
+    path = tmp_path / "empty.jsonl"
+    path.touch()
+    assert main(["learn", str(path), "-o", str(tmp_path / "m.rpsr"), "--discount", "0.9"]) == 1
+    assert "empty.jsonl: the log has no episodes" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == [path]
