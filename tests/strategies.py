@@ -57,13 +57,8 @@ def rows(draw: st.DrawFn, width: int) -> Row:
 
 
 def exact_rows(table: Sequence[Row], width: int) -> Rows:
-    """Rows as a reader makes them: printed floats where they sum to one, else quotients."""
-    values = []
-    for _, weights, digits in table:
-        total = sum(weights)
-        printed = digits >= 0 and abs(Fraction(total, 10**digits) - 1) <= Fraction(1, 10**12)
-        divisor = 10**digits if printed else total
-        values += [w / divisor for w in weights]
+    """Rows as a reader makes them: floats are the quotients, correctly rounded."""
+    values = [w / sum(weights) for _, weights, _ in table for w in weights]
     return Rows(
         width,
         np.append(0, np.cumsum([len(columns) for columns, _, _ in table])),

@@ -3,17 +3,25 @@
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rpsr.errors import InputError
-from rpsr.io.decimals import decimal, finite_digits, number, probabilities, shortest
+from rpsr.io.decimals import (
+    decimal,
+    finite_digits,
+    float_probabilities,
+    number,
+    probabilities,
+    reads_as,
+    shortest,
+)
 
 WEIGHTS = st.lists(st.integers(1, 10**30), min_size=1, max_size=6)
 
 
 def assert_reads_back(texts: list[str], weights: list[int], values: list[float]) -> None:
-    """As the reader does it: within 1e-12 of one, floats as printed; the rest is exact."""
+    """As the reader does it, dividing by the sum; and as one that does not divide."""
     exact = [Fraction(text) for text in texts]
     assert abs(sum(exact) - 1) <= Fraction(1, 10**12)
     assert [float(text) for text in texts] == values
@@ -27,14 +35,21 @@ def test_any_row_of_rationals_reads_back(weights):
     assert_reads_back(probabilities(weights, values, -1), weights, values)
 
 
-@given(WEIGHTS, st.integers(1, 30))
-def test_a_row_that_is_almost_one_keeps_floats_that_are_not_its_quotients(weights, factor):
-    total = sum(weights) * 10**13
-    weights = [w * 10**13 for w in weights]
-    values = [w / total for w in weights]
-    weights[0] += total * factor // 10**15  # off by up to 3e-14, and left alone
-    values[0] = weights[0] / total
-    assert_reads_back(probabilities(weights, values, -1), weights, values)
+@given(st.lists(st.floats(1e-300, 1.0), min_size=1, max_size=6))
+def test_a_row_of_floats_that_is_a_rounded_distribution_reads_back(weights):
+    total = sum(map(Fraction, weights))
+    values = [float(Fraction(w) / total) for w in weights]
+    assume(min(values) > 1e-300)
+    texts = float_probabilities(values)
+    assert reads_as(texts, values)
+    assert abs(sum(map(Fraction, texts)) - 1) <= Fraction(1, 10**12)
+
+
+def test_a_row_of_floats_that_is_none_is_printed_as_it_is():
+    values = [0.3333333333333, 0.3333333333333, 0.3333333333333]
+    texts = float_probabilities(values)
+    assert [float(text) for text in texts] == values
+    assert not reads_as(texts, values)
 
 
 def test_thirds_need_no_more_digits_than_a_float():

@@ -1,5 +1,7 @@
 """What is wrong with a file is said in one line: the place, what was read, what was expected."""
 
+from fractions import Fraction
+
 import pytest
 from tests.io.reading import NAMES, REST, read, refusal
 
@@ -14,10 +16,11 @@ LIMIT = "expected 1 to 1000000 (the reader's limit)"
 
 
 @pytest.mark.parametrize("row", ["0.5000000000001 .5", ".4999999999999 .5", ".4999999999990 .5"])
-def test_a_row_within_a_millionth_of_a_millionth_is_left_alone(row):
+def test_a_row_within_a_millionth_of_a_millionth_is_divided_without_a_word(row):
     record = read(MODEL + f"T: a : s {row}")
     assert record.warnings == ()
-    assert record.transition.values[:2].tolist() == [float(word) for word in row.split()]
+    printed = [Fraction(word) for word in row.split()]
+    assert record.transition.values[:2].tolist() == [float(p / sum(printed)) for p in printed]
 
 
 def test_a_row_within_six_printed_digits_is_rescaled_and_one_warning_says_so():

@@ -72,12 +72,13 @@ def test_the_fingerprint_is_of_the_model_and_not_of_how_it_was_printed():
     other = read("# other\n" + MODEL + "T: a : s 0.50 .500\nR: a : 0 : 0 : 0 15e-1")
     assert one.digest() == other.digest()
     assert one.digest() == replace(one, name="n", warnings=("w",)).digest()
+    assert read(MODEL + "T: b : t : t 0.9999999999999").digest() == read(MODEL).digest()
 
 
 @pytest.mark.parametrize(
     "statement",
     ["discount: 0.9", "start: s", "T: a : s .5 .5", "O: a : s .4 .6", "R: a : s : s : x 1",
-     "T: b : t : t 0.9999999999999", "OO: * : * : * uniform", "T: * uniform", "T: * reset"],
+     "T: b : t 1e-13 0.9999999999999", "OO: * : * : * uniform", "T: * uniform", "T: * reset"],
 )  # fmt: skip
 def test_any_difference_of_the_model_shows(statement):
     assert read(MODEL + statement).digest() != read(MODEL).digest()

@@ -140,12 +140,16 @@ def test_a_normalized_row_reads_back_without_normalizing():
     assert again.warnings == ()
 
 
-def test_a_mixed_row_that_is_not_quite_one_keeps_its_floats():
+def test_a_mixed_row_that_is_not_quite_one_is_divided_by_its_sum():
     text = "states: 3\nactions: 1\nobservations: 1\nO: * uniform\nT: * uniform\n"
     record = read(text + "T: 0 : 0 : 0 0.3333333333333")
     again = read(format_pomdp(record))
     assert again.digest() == record.digest()
-    assert again.transition.values[:3].tolist() == [0.3333333333333, 1 / 3, 1 / 3]
+    first = Fraction(3333333333333, 10**13)
+    total = first + Fraction(2, 3)
+    divided = [float(first / total), float(Fraction(1, 3) / total), float(Fraction(1, 3) / total)]
+    assert again.transition.values[:3].tolist() == divided
+    assert record.warnings == ()
 
 
 # ---- what the format cannot hold

@@ -1,6 +1,7 @@
 """`POMDP.from_arrays`: what does not fit is named, with its place and what was expected."""
 
 import re
+from math import fsum
 
 import numpy as np
 import pytest
@@ -28,9 +29,16 @@ def with_sum(off: float):
 
 
 def test_a_row_off_by_rounding_is_left_alone():
-    T, seen, R, _ = with_sum(1e-13)
+    T, seen, R, _ = with_sum(2.0**-53)
     pomdp = POMDP.from_arrays(T, seen, R)
     assert np.array_equal(transition_of(pomdp), T)
+    assert pomdp.warnings == ()
+
+
+def test_a_row_off_by_more_than_rounding_is_divided_by_its_sum():
+    T, seen, R, s = with_sum(1e-13)
+    pomdp = POMDP.from_arrays(T, seen, R)
+    assert abs(fsum(transition_of(pomdp)[1, s]) - 1) <= (len(T[1, s]) + 1) * 2.0**-53
     assert pomdp.warnings == ()
 
 

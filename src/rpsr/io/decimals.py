@@ -2,19 +2,26 @@
 rationals.
 
 A row of probabilities is divided by its sum when it is read, so a row of any rationals w_i / W can
-be written exactly: print w_i * c for a decimal c close to 1 / W. The reader leaves a row alone that
-sums to one within 1e-12, so c must also make every w_i * c round to the float that it came from:
-each float allows an interval of c, and the shortest decimal in all of them is taken.
+be written exactly: print w_i * c for a decimal c close to 1 / W. Other programs do not divide, so c
+also makes every w_i * c round to the float of w_i / W: each float allows an interval of c, and the
+shortest decimal in all of them is taken.
+
+A row known only in floats is printed by the shortest decimals of its floats if those read back.
+Otherwise the decimals are chosen to sum to one, each within what rounds to its float; that is
+possible unless the row is off by more than the rounding of its numbers explains.
 """
 
 from __future__ import annotations
 
+from decimal import Context, Decimal
 from fractions import Fraction
-from math import gcd, inf, nextafter
+from math import fsum, gcd, inf, nextafter
 
 from rpsr.errors import InputError
 from rpsr.io.tokens import MOST_DIGITS
-from rpsr.io.weights import LEFT_ALONE, PRINTED_ROUNDING
+from rpsr.io.weights import PRINTED_ROUNDING, UNREMARKED
+
+DIGITS = 30  # significant ones, where the shortest decimals of floats do not read back
 
 
 def decimal(numerator: int, digits: int) -> str:
@@ -71,7 +78,7 @@ def probabilities(weights: list[int], values: list[float], digits: int) -> list[
 
 def _factor(weights: list[int], values: list[float], total: int) -> tuple[int, int]:
     """(factor, places) such that weights * factor / 10**places read as the values: few places."""
-    low, high = (1 - LEFT_ALONE) / total, (1 + LEFT_ALONE) / total
+    low, high = (1 - UNREMARKED) / total, (1 + UNREMARKED) / total
     for weight, value in set(zip(weights, values, strict=True)):
         low = max(low, (Fraction(value) + Fraction(nextafter(value, 0))) / 2 / weight)
         high = min(high, (Fraction(value) + Fraction(nextafter(value, inf))) / 2 / weight)
@@ -82,3 +89,23 @@ def _factor(weights: list[int], values: list[float], total: int) -> tuple[int, i
             if Fraction(factor, 10**places) < high:
                 return factor, places
     raise InputError(f"a row of probabilities over {total} has no decimals that read back the same")
+
+
+def float_probabilities(values: list[float]) -> list[str]:
+    """A row known only in floats, printed to read back the same if any decimals do (`reads_as`)."""
+    texts = [shortest(value) for value in values]
+    if reads_as(texts, values):
+        return texts
+    rooms = [Fraction(value - nextafter(value, 0)) / 2 for value in values]
+    off = Fraction(fsum([*values, -1.0])) / sum(rooms)
+    context = Context(prec=DIGITS)
+    chosen = [Fraction(v) - off * room for v, room in zip(values, rooms, strict=True)]
+    longer = [str(context.divide(Decimal(c.numerator), Decimal(c.denominator))) for c in chosen]
+    return longer if reads_as(longer, values) else texts
+
+
+def reads_as(texts: list[str], values: list[float]) -> bool:
+    """Whether decimals, divided by their sum, are these floats."""
+    exact = [Fraction(text) for text in texts]
+    total = sum(exact)
+    return [float(p / total) for p in exact] == values

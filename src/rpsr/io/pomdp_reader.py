@@ -239,7 +239,7 @@ class _Reader:
     def _reset(self, shaped: Shaped, layout: Layout) -> tuple[Entries, Entries]:
         start = self.start
         assert start.weights is not None
-        words = self.values.add(start.weights, int(start.totals()[0]), start.values)
+        words = self.values.add(start.weights, int(start.totals()[0]))
         clears = whole(shaped, len(layout.sizes))
         index = np.repeat(clears.index, len(words), axis=0)
         index[:, 2] = np.tile(start.indices, len(clears.order))

@@ -4,7 +4,8 @@ Compact: one line for what all actions share (`*`), `identity`, `uniform` and `r
 apply, whole rows where they are dense, and rewards by the fewest indices on which they depend.
 Original decimals are printed again where a model came from a file. What the format cannot hold is
 said by the notes of `write_pomdp`: a reward or a discount that is no finite decimal (its nearest
-float is written), and a reset to anything but the start. A name it cannot hold is an error.
+float is written), a row of floats that is no rounded distribution (readers divide rows by their
+sums), and a reset to anything but the start. A name it cannot hold is an error.
 """
 
 from __future__ import annotations
@@ -12,12 +13,19 @@ from __future__ import annotations
 import gzip
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
 from rpsr.errors import InputError
-from rpsr.io.decimals import finite_digits, number, probabilities, shortest
+from rpsr.io.decimals import (
+    finite_digits,
+    float_probabilities,
+    number,
+    probabilities,
+    reads_as,
+)
 from rpsr.io.files import write_bytes
 from rpsr.io.records import Bools, Record, Rows
 from rpsr.io.reward_lines import reward_lines
@@ -50,6 +58,9 @@ def _notes(record: Record) -> Iterator[str]:
         yield f"rewards that are no finite decimals, written as their nearest floats: {lost}"
     if record.discount is not None and finite_digits(record.discount.denominator) is None:
         yield f"the discount {record.discount} was written as its nearest float"
+    moved = sum(_moved(rows) for rows in (record.start, record.transition, record.emission))
+    if moved:
+        yield f"rows known only in floats that are read back to other floats, nearby: {moved}"
     unmarked = int(record.resets.sum() - _resets(record).sum())
     if unmarked:
         yield f"resets that do not lead to the start, written as plain rows: {unmarked}"
@@ -123,9 +134,20 @@ def _texts(rows: Rows, row: int) -> list[str]:
     span = slice(int(rows.indptr[row]), int(rows.indptr[row + 1]))
     values = rows.values[span].tolist()
     if rows.weights is None:
-        return [shortest(value) for value in values]
+        return float_probabilities(values)
     weights = [int(w) for w in rows.weights[span].tolist()]
     return probabilities(weights, values, _digits(rows, row))
+
+
+def _moved(rows: Rows) -> int:
+    """How many rows have floats that no decimals divided by their sum are."""
+    if rows.weights is not None:
+        return 0
+    spans = [slice(int(i), int(j)) for i, j in pairwise(rows.indptr)]
+    return sum(
+        not reads_as(_texts(rows, row), rows.values[span].tolist())
+        for row, span in enumerate(spans)
+    )
 
 
 def _digits(rows: Rows, row: int) -> int:

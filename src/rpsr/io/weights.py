@@ -1,9 +1,9 @@
 """From decimals as printed to rows of probabilities: exact weights, floats, and what was rescaled.
 
-A row whose decimals sum to one within 1e-12 is left as it is. Within 1e-5, which is what six
-printed digits can lose, it is divided by its sum and counted. Beyond that it is refused, unless
-the user asked for it to be rescaled. The sums are integers, so none of this is a matter of
-rounding.
+Every row is divided by its sum: that is the model which is meant. A row that is off by more than
+1e-12 is counted, so that a warning can say so. One that is off by more than 1e-5, which is what six
+printed digits can lose, is refused, unless the user asked for it to be rescaled. The sums are
+integers, so none of this is a matter of rounding, and floats are the quotients, correctly rounded.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from rpsr.io.records import Bools, Floats, Integers, Ints, Rows, ratios
 from rpsr.io.tokens import Tokens
 
-LEFT_ALONE = Fraction(1, 10**12)
+UNREMARKED = Fraction(1, 10**12)
 PRINTED_ROUNDING = Fraction(1, 10**5)
 VIRTUAL = 10_000  # digits at or above this name a denominator that is no power of ten
 
@@ -35,17 +35,12 @@ class Values:
         self.floats: Floats = tokens.values
         self.denominators: dict[int, int] = {}
 
-    def add(self, numerators: Integers, denominator: int, floats: Floats | None = None) -> Ints:
-        """New virtual words, one per numerator over a common denominator; their numbers.
-
-        floats: what they are in floats, where that is not their quotient correctly rounded.
-        """
+    def add(self, numerators: Integers, denominator: int) -> Ints:
+        """New virtual words, one per numerator over a common denominator; their numbers."""
         scale = VIRTUAL + len(self.denominators)
         self.denominators[scale] = denominator
         first, count = len(self.floats), len(numerators)
-        if floats is None:
-            whole = np.full(count, denominator, dtype=object)
-            floats = ratios(numerators.astype(object), whole)
+        floats = ratios(numerators.astype(object), np.full(count, denominator, dtype=object))
         self.mantissas = np.concatenate([self.mantissas, numerators])
         self.scales = np.append(self.scales, np.full(count, scale, dtype=np.int64))
         self.floats = np.append(self.floats, floats)
@@ -118,10 +113,10 @@ def weigh(
     rescaled, refused = np.zeros(height, dtype=np.bool_), np.zeros(height, dtype=np.bool_)
     off = np.flatnonzero(totals != ones)
     gap, one = np.abs(totals - ones)[off].astype(object), ones[off].astype(object)
-    rescaled[off] = gap * LEFT_ALONE.denominator > one
+    rescaled[off] = gap * UNREMARKED.denominator > one
     refused[off] = gap * PRINTED_ROUNDING.denominator > one
     floats = values.floats[words]
-    divide = rescaled[row]
+    divide = (totals != ones)[row]
     floats[divide] = ratios(weights[divide], totals[row[divide]])
     rows = Rows(width, indptr, indices, floats, weights, digits)
     return rows, Sums(totals, ones, rescaled, refused, counts == 0)

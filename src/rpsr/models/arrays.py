@@ -3,8 +3,9 @@
 T is (A, S, S) with T[a, s, s'], or (S, A, S) with T[s, a, s'], or a sequence of A matrices (S, S),
 dense or sparse. O is (A, S, O) with O[a, s', o], or (S, A, S, O) with O[s, a, s', o]. R is (S,),
 (S, A), (A, S), (A, S, S), (S, A, S), (A, S, S, O) or (S, A, S, O). Where A = S makes two readings
-possible, the first in each list is taken. Rows are treated as in files: within 1e-12 of one they
-are left alone, within 1e-5 rescaled with a warning, beyond that refused.
+possible, the first in each list is taken. The model that is meant has its rows divided by their
+sums, as in files: within 1e-5 of one, with a warning beyond 1e-12; further off, a row is refused. A
+row that is off by no more than rounding keeps its floats.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ import scipy.sparse as sp
 
 from rpsr.errors import InputError
 from rpsr.io.records import Floats, Ints, Record, Rewards, Rows
-from rpsr.io.weights import LEFT_ALONE, PRINTED_ROUNDING
-from rpsr.models.numbers import parse_discount
+from rpsr.io.weights import PRINTED_ROUNDING, UNREMARKED
+from rpsr.models.numbers import UNIT, parse_discount
 
 
 def record_from_arrays(
@@ -188,8 +189,9 @@ def _rows(
         ):
             hint = "; its columns do: is T transposed?"
         raise InputError(f"{place(row)}: the row sums to {sums[row]:.9g}, expected 1{hint}")
-    off = deviation > float(LEFT_ALONE)
-    worst += deviation[off].tolist()
+    worst += deviation[deviation > float(UNREMARKED)].tolist()
+    # Dividing and adding up so many numbers may be off by so much: planners allow for it.
+    off = deviation > (np.diff(matrix.indptr) + 1) * UNIT
     data = np.where(off[row_of], matrix.data / sums[row_of], matrix.data)
     indptr, indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
     return Rows(int(matrix.shape[1]), indptr, indices, data)

@@ -20,7 +20,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from rpsr.errors import ModelError
-from rpsr.io.records import Bools, Floats, Ints, Record, Rows, frozen
+from rpsr.io.records import Bools, Floats, Integers, Ints, Record, Rows, frozen, ratios
+from rpsr.models.expectations import exact_expectations, float_expectations
 from rpsr.models.labels import Label, index_of
 from rpsr.models.numbers import parse_discount
 from rpsr.models.operators import Sparse, read_only
@@ -200,17 +201,22 @@ class POMDP:
 
     @cached_property
     def R(self) -> Floats:  # noqa: N802 - the paper's letter
-        """Expected rewards R(s, a), (S, A), summed over possible outcomes only."""
-        o, shape = self.outcomes, (len(self.states), len(self.actions))
-        cell = o.state * shape[1] + o.action
-        summed = np.bincount(cell, o.probability * o.reward, minlength=shape[0] * shape[1])
-        # A reward that is the same whatever follows is that reward, not a rounded average of it.
-        low, high = np.full(summed.shape, np.inf), np.full(summed.shape, -np.inf)
-        np.minimum.at(low, cell, o.reward)
-        np.maximum.at(high, cell, o.reward)
-        expected = np.where(low == high, low, summed).reshape(shape)
+        """Expected rewards R(s, a), (S, A), over possible outcomes only.
+
+        Correctly rounded where the model is exact; elsewhere `reward_error` bounds their error.
+        """
+        if self._expectations is None:
+            summed, _ = float_expectations(self.record)
+        else:
+            summed = ratios(*self._expectations)
+        expected = np.ascontiguousarray(summed.reshape(len(self.actions), len(self.states)).T)
         expected.setflags(write=False)
         return expected
+
+    @cached_property
+    def reward_error(self) -> float:
+        """How far an entry of R may be off, beyond being rounded to a float; 0 if exact."""
+        return 0.0 if self.exact else float_expectations(self.record)[1]
 
     def exact_rewards(self) -> tuple[tuple[Fraction, ...], ...]:
         """Expected rewards as fractions, S tuples of A; a `ModelError` if known only in floats."""
@@ -218,17 +224,15 @@ class POMDP:
 
     @cached_property
     def _exact_rewards(self) -> tuple[tuple[Fraction, ...], ...]:
-        record, o = self.record, self.outcomes
-        if not self.exact or record.rewards.exact is None:
+        if self._expectations is None:
             raise ModelError(f"{self.name} is known only in floats: it has no exact rewards")
-        edge, entry = record.outcome_entries()
-        table = [[Fraction(0)] * len(self.actions) for _ in self.states]
-        chances = _exact_values(record.transition), _exact_values(record.emission)
-        earns = np.array([value != 0 for value in record.rewards.exact])
-        for k in np.flatnonzero(earns[o.reward_index]).tolist():
-            chance = chances[0][edge[k]] * chances[1][entry[k]]
-            table[o.state[k]][o.action[k]] += chance * record.rewards.exact[o.reward_index[k]]
-        return tuple(tuple(row) for row in table)
+        sizes, n = zip(*(x.tolist() for x in self._expectations), strict=True), len(self.states)
+        flat = [Fraction(above, below) for above, below in sizes]
+        return tuple(tuple(flat[s::n]) for s in range(n))
+
+    @cached_property
+    def _expectations(self) -> tuple[Integers, Integers] | None:
+        return exact_expectations(self.record) if self.exact else None
 
     # ---- terminal semantics and variants
 
@@ -260,9 +264,3 @@ class POMDP:
         from rpsr.models.belief import belief_model
 
         return belief_model(self)
-
-
-def _exact_values(rows: Rows) -> list[Fraction]:
-    assert rows.weights is not None
-    totals = rows.totals()[rows.row_of_entry()].tolist()
-    return [Fraction(int(w), int(t)) for w, t in zip(rows.weights.tolist(), totals, strict=True)]
