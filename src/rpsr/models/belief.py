@@ -23,5 +23,6 @@ def belief_model(pomdp: POMDP) -> LinearModel:
         rewards=pomdp.R,
         discount=pomdp.discount,
         domain=Simplex(len(pomdp.states)),
+        reward_error=pomdp.reward_error,
         provenance={"pomdp": pomdp.digest},
     )

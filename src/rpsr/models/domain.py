@@ -34,10 +34,14 @@ class Corners:
 
     kernel[a][o], sparse (k, k) and non-negative, says how corners move to corners:
     points M[a, o] = kernel[a][o] points.
+    start (k,): a mixture of the points that is the model's start, where one is known.
+    error: how far a point may be from the corner it stands for, in the 1-norm.
     """
 
     points: Floats
     kernel: Process
+    start: Floats | None = None
+    error: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "points", own(self.points))
@@ -45,6 +49,12 @@ class Corners:
         k = self.kernel[0][0].shape[0]
         if self.points.ndim != 2 or len(self.points) != k:
             raise InputError(f"points: read shape {self.points.shape}, expected ({k}, n)")
+        if self.start is not None:
+            object.__setattr__(self, "start", own(self.start))
+            if self.start.shape != (k,):
+                raise InputError(f"start: read shape {self.start.shape}, expected ({k},)")
+        if not 0 <= self.error < np.inf:
+            raise InputError(f"error: read {self.error}, expected a number of at least 0")
 
     def distance(self, x: Floats) -> float:
         """How far x (n,) is from the hull, in the largest coordinate, or a little more.

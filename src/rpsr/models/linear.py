@@ -34,6 +34,8 @@ class LinearModel:
 
     kind: 'belief', 'psr', 'rpsr', ...; start (n,); normalizer (n,), the e above; rewards (n, A).
     rounding: how far a probability may be off; one at or below it counts as impossible.
+    reward_error: how far an expected reward may be off at a corner of the domain, beyond being
+    rounded to a float: planners' bounds allow for it.
     core: names of core tests or intents, n of them or none, and
     coordinates (n, n): their predictions in state x are x @ coordinates.
     provenance: where the model came from, plain JSON values.
@@ -50,6 +52,7 @@ class LinearModel:
     discount: float | None
     domain: Domain
     rounding: float = 0.0
+    reward_error: float = 0.0
     core: tuple[str, ...] = ()
     coordinates: Floats | None = None
     provenance: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -74,6 +77,9 @@ class LinearModel:
         object.__setattr__(self, "discount", None if discount is None else float(discount))
         if not 0 <= self.rounding < 1:
             raise InputError(f"rounding: read {self.rounding}, expected a number in [0, 1)")
+        if not 0 <= self.reward_error < np.inf:
+            expected = "expected a number of at least 0"
+            raise InputError(f"reward_error: read {self.reward_error}, {expected}")
 
     @property
     def dimension(self) -> int:
@@ -140,5 +146,5 @@ class LinearModel:
         return replace(self, discount=parse_discount(discount))
 
     def with_rewards(self, rewards: Floats) -> LinearModel:
-        """The same process with other rewards, (n, A)."""
-        return replace(self, rewards=rewards)
+        """The same process with other rewards, (n, A): these numbers, as they are."""
+        return replace(self, rewards=rewards, reward_error=0.0)

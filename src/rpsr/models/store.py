@@ -173,6 +173,7 @@ def _pack_linear(model: LinearModel) -> tuple[dict[str, Any], Arrays]:
         "observations": model.observations,
         "discount": model.discount,
         "rounding": model.rounding,
+        "reward_error": model.reward_error,
         "core": model.core,
         "provenance": model.provenance,
     }
@@ -199,9 +200,10 @@ def _pack_linear(model: LinearModel) -> tuple[dict[str, Any], Arrays]:
     match model.domain:
         case Simplex(n=n):
             header["domain"] = {"kind": "simplex", "n": n}
-        case Corners(points=points, kernel=kernel):
-            header["domain"] = {"kind": "corners", "n": len(points)}
+        case Corners(points=points, kernel=kernel, start=start, error=error):
+            header["domain"] = {"kind": "corners", "n": len(points), "error": error}
             arrays["corners"] = points
+            arrays |= {} if start is None else {"corners.start": start}
             arrays |= _pack_process("kernel", kernel)
         case Unknown():
             header["domain"] = {"kind": "unknown"}
@@ -244,7 +246,12 @@ def _unpack_linear(header: dict[str, Any], arrays: Arrays) -> LinearModel:
         case "simplex":
             domain = Simplex(int(header["domain"]["n"]))
         case "corners":
-            domain = Corners(arrays["corners"], _unpack_process("kernel", arrays))
+            domain = Corners(
+                arrays["corners"],
+                _unpack_process("kernel", arrays),
+                arrays.get("corners.start"),
+                float(header["domain"].get("error", 0.0)),
+            )
         case "unknown":
             domain = Unknown()
         case other:
@@ -261,6 +268,7 @@ def _unpack_linear(header: dict[str, Any], arrays: Arrays) -> LinearModel:
         discount=header["discount"],
         domain=domain,
         rounding=header["rounding"],
+        reward_error=float(header.get("reward_error", 0.0)),
         core=tuple(header["core"]),
         coordinates=arrays.get("coordinates"),
         provenance=header["provenance"],

@@ -32,6 +32,7 @@ from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.domain import Unknown
 from rpsr.models.linear import LinearModel
 from rpsr.planning.bounds import (
+    above_corners,
     blind_vectors,
     fast_informed_values,
     qmdp_values,
@@ -86,7 +87,7 @@ class BoundPlanner(ABC):
         process = corner_process(model)
         clock.hold_model(process.nbytes)
         bound = self.bound(process)
-        vectors = _above(process, bound)
+        vectors = above_corners(process, bound)
         blind, _ = blind_vectors(model)
         upper = upper_at_start(process, bound)
         lower, met = float((blind @ model.start).max()), 0
@@ -177,13 +178,6 @@ class FastInformedBound(BoundPlanner):
         return fast_informed_values(process)
 
 
-def _above(process: CornerProcess, bound: Floats) -> Floats:
-    """Linear functions of the model's states, (A, n), above a bound at every corner, (A, k)."""
-    vectors = process.lift(bound)
-    short = np.maximum((bound - process.lower(vectors)).max(axis=1), 0.0)
-    return vectors + short[:, None] * process.model.normalizer
-
-
 def _followed(
     model: LinearModel,
     choose: Callable[[Floats], Ints],
@@ -218,5 +212,6 @@ def _followed(
     earned = np.where(graph.open, (graph.states @ blind.T).max(axis=1), earned)
     values = splu(sp.csc_array(sp.eye_array(len(rows)) - discount * moves)).solve(earned)
     scale = float(max(np.abs(values).max(), np.abs(earned).max()))
-    rounding = 8 * (model.dimension + len(model.observations) + 2) * _ULP * scale / (1 - discount)
+    rounding = 8 * (model.dimension + len(model.observations) + 2) * _ULP * scale
+    rounding = (rounding + model.reward_error) / (1 - discount)
     return float(values[0]) - rounding, len(rows), graph.stopped

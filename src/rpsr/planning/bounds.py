@@ -27,8 +27,9 @@ from scipy.sparse.linalg import splu
 
 from rpsr.errors import ModelError
 from rpsr.io.records import Floats, Ints
-from rpsr.models.domain import Unknown
+from rpsr.models.domain import Corners, Unknown
 from rpsr.models.linear import LinearModel
+from rpsr.models.numbers import UNIT
 from rpsr.models.operators import Sparse
 from rpsr.planning.finite import FiniteProblem, infinite_discount
 from rpsr.planning.process import CornerProcess, corner_process, summed
@@ -152,10 +153,21 @@ def _chosen(process: CornerProcess, outcomes: Sparse, of: Ints, choice: Ints) ->
     return splu(system).solve(process.rewards.ravel()).reshape(n_actions, k)
 
 
+def above_corners(process: CornerProcess, bound: Floats) -> Floats:
+    """Linear functions of the model's states, (A, n), above a bound at every corner, (A, k)."""
+    vectors, domain = process.lift(bound), process.model.domain
+    short = np.maximum((bound - process.lower(vectors)).max(axis=1), 0.0)
+    if isinstance(domain, Corners):
+        size = short + (np.abs(vectors) @ np.abs(domain.points).T).max(axis=1)
+        short += 8 * (vectors.shape[1] + 2) * UNIT * size
+    return vectors + short[:, None] * process.model.normalizer
+
+
 def upper_at_start(process: CornerProcess, bound: Floats) -> float:
     """What a bound at the corners, (A, k), proves about the optimal value at the start."""
-    off = process.rounding(1.0) + process.displaced
-    return float((bound @ process.start).max()) + off * float(np.abs(bound).max())
+    scale = float(np.abs(bound).max())
+    off = process.rounding(scale) + process.displaced * scale
+    return float((bound @ process.start).max()) + off
 
 
 def _moves(process: CornerProcess) -> Sparse:

@@ -19,17 +19,14 @@ from scipy.sparse.linalg import LinearOperator, gmres, splu
 
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Floats, Ints
-from rpsr.models.domain import Corners, Unknown
 from rpsr.models.labels import Label, index_of
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import SparseOperators
-from rpsr.planning.coordinates import to_beliefs
 from rpsr.planning.finite import infinite_discount
 from rpsr.planning.solution import Solution
 
 _DIRECT = 2**21  # numbers in the linear system: beyond, it is never formed
 _REFINEMENTS = 3
-_ULP = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,24 +75,6 @@ class FiniteStateController:
         successors = np.where(self.successors < 0, self.first, self.successors)
         equations = _Equations(model, self.actions, successors, discount)
         return equations.solve()
-
-    def excess(self, model: LinearModel, vectors: Floats) -> float | None:
-        """The largest by which a node's vector (K, n) exceeds its own backup, at any corner.
-
-        At least 0 and rounding included, so that vectors, wherever they come from, are at most the
-        nodes' values plus this over 1 - discount. None where the domain is unknown.
-        """
-        if isinstance(model.domain, Unknown):
-            return None
-        successors = np.where(self.successors < 0, self.first, self.successors)
-        equations = _Equations(model, self.actions, successors, infinite_discount(model))
-        over = to_beliefs(model, vectors - equations.rewards - equations.following(vectors))
-        sizes = np.abs(np.vstack([vectors, model.rewards.T]))
-        if isinstance(model.domain, Corners):
-            sizes = sizes @ np.abs(model.domain.points).T
-        terms = model.dimension + sizes.shape[1] + len(model.observations)
-        size = float(sizes[: len(self)].max() + sizes[len(self) :].max())
-        return max(0.0, float(over.max())) + 4 * terms * _ULP * size
 
     def value(self, model: LinearModel) -> float:
         """The value at a model's start."""

@@ -1,9 +1,8 @@
 """Value iteration by enumeration: every cross-sum in full. The oracle for small models.
 
-Without a horizon it starts from V_0 = the best blind reward's worst case for ever, a lower bound,
-and repeats V_{j+1} = H V_j until discount^j times the widest possible error is at most epsilon:
-V_j <= V* <= V_j + discount^j (best - worst) / (1 - discount), with what pruning and rounding may
-hide added.
+Without a horizon it starts from V_0 = the values of blind policies, lower bounds, and repeats
+V_{j+1} = H V_j until discount^j times the largest possible error is at most epsilon:
+V_j <= V* <= V_j + discount^j max (V_MDP - V_0), with what pruning and rounding may hide added.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ import numpy as np
 
 from rpsr.models.linear import LinearModel
 from rpsr.planning.backup import Stage, enumerated
+from rpsr.planning.bounds import blind_values, mdp_values, upper_at_start
 from rpsr.planning.finite import check_epsilon, planning_discount
 from rpsr.planning.horizon import plan_horizon
 from rpsr.planning.limits import Clock, LimitReached
@@ -61,17 +61,14 @@ def _converge(planner: Enumeration, model: LinearModel, clock: Clock) -> Solutio
     process, effort = corner_process(model), Effort()
     clock.hold_model(process.nbytes)
     ahead = process.ahead
-    action = int(process.rewards.min(axis=1).argmax())
-    low = float(process.rewards[action].min()) * ahead
-    low -= process.rounding(abs(low)) * ahead
-    wide = float(process.rewards.max()) * ahead - low
+    blind = blind_values(process)
+    seen = mdp_values(process)
+    most = upper_at_start(process, seen[None])
+    wide = float((seen - blind).max(axis=1).min())
     scale = float(np.abs(process.rewards).max()) * ahead
-    tolerance = process.rounding(scale + abs(low))
-    stage = Stage(
-        np.full((1, process.k), low),
-        np.array([action]),
-        np.zeros((1, process.observations), dtype=np.int64),
-    )
+    tolerance = process.rounding(scale + float(np.abs(blind).max()))
+    every = np.arange(len(blind))
+    stage = Stage(blind, every, np.repeat(every[:, None], process.observations, axis=1))
     status, steps = Status.SOLVED, 0
     rounded, lost = tolerance * ahead, _loss(process, tolerance) * ahead
     if rounded + lost >= planner.epsilon:
@@ -83,13 +80,15 @@ def _converge(planner: Enumeration, model: LinearModel, clock: Clock) -> Solutio
             stage = enumerated(process, stage, tolerance, clock, effort)
             steps, wide = steps + 1, wide * process.discount
             value, off = process.value_at_start(stage.values)
+            lower = value - rounded - off
+            upper = min(most, value + wide + rounded + lost + off)
             clock.report(
                 ProgressRow(
                     seconds=clock.seconds,
                     iteration=steps,
-                    lower=value - rounded - off,
-                    upper=value + wide + rounded + lost + off,
-                    gap=wide + lost + 2 * (rounded + off),
+                    lower=lower,
+                    upper=upper,
+                    gap=upper - lower,
                     vectors=len(stage.values),
                     programs=effort.programs,
                 )
@@ -106,7 +105,7 @@ def _converge(planner: Enumeration, model: LinearModel, clock: Clock) -> Solutio
         status=status,
         value=value,
         lower=value - rounded - off,
-        upper=value + wide + rounded + lost + off,
+        upper=min(most, value + wide + rounded + lost + off),
         residual=None,
         epsilon=wide + rounded + lost,
         vectors=vectors,

@@ -9,6 +9,11 @@ x' - x = w C with C the corners of the domain, and values there lie between l an
 
 since V is a maximum of linear functions and the weights w sum to zero. `Edges.shift` holds |w|_1,
 rounding included, and what it costs in value is added up by whoever uses the graph.
+
+In rotated coordinates probabilities are off by a little, and outcomes whose probability is no
+larger than `LinearModel.rounding` are left out, since their states would be noise.
+`ReachableGraph.lost` holds how much probability an action may lose by both; whoever uses the graph
+pays for it as if it led to the best, or to the worst, that there is.
 """
 
 from __future__ import annotations
@@ -55,6 +60,7 @@ class Edges:
 class ReachableGraph:
     """N states (N, n), the start first; depth (N,) in steps; `open` (N,): not explored further.
 
+    lost (N, A): probability that may be missing from an action's edges, or there too much.
     stopped: the limit that ended exploring early, `Status.SIZE` being that of states.
     """
 
@@ -63,6 +69,7 @@ class ReachableGraph:
     depth: Ints
     open: Bools
     edges: Edges
+    lost: Floats
     stopped: Status | None = None
 
     def transitions(self) -> Sparse:
@@ -138,8 +145,10 @@ def explore(
         builder.undo(before)
     unexplored = np.zeros(len(builder.table), dtype=np.bool_)
     unexplored[frontier] = True
-    states = builder.table.states.copy()
-    return ReachableGraph(model, states, np.array(depth), unexplored, builder.edges(), stopped)
+    states, lost = builder.table.states.copy(), builder.lost
+    lost[unexplored] = 0.0
+    edges = builder.edges()
+    return ReachableGraph(model, states, np.array(depth), unexplored, edges, lost, stopped)
 
 
 def not_closed(
@@ -169,14 +178,19 @@ class _Builder:
         self.model = model
         self.table = StateTable(model.start, tolerance)
         self._edges = array("d")  # one row of EDGE numbers each
+        self._lost = array("d")  # one row of A numbers a node
         n = model.dimension
         match model.domain:
             case Simplex():
                 # Sums and quotients of non-negative numbers: relative errors, state by state.
                 self._weights, self._rounding = None, (2.0 * (n + 2) * _ULP, 0.0)
+            case Corners(points=points) if points.min() >= 0:  # the same, added up at the corners
+                self._weights = np.linalg.pinv(points)
+                self._rounding = 2.0 * (n + len(points) + 2) * _ULP, 0.0
             case Corners(points=points):
                 self._weights = np.linalg.pinv(points)
-                self._rounding = 0.0, 4.0 * (n + len(points)) * _ULP
+                # An unnormalised state is off by a sum of n + k products, and by its basis.
+                self._rounding = 0.0, 4.0 * (n + len(points)) * _ULP + 4.0 * model.domain.error
             case _:
                 self._weights, self._rounding = None, (np.nan, np.nan)
 
@@ -196,12 +210,15 @@ class _Builder:
         """Forget the nodes and edges added since there were so many."""
         self.table.cut(size[0])
         del self._edges[size[1] * EDGE :]
+        del self._lost[size[0] * len(self.model.actions) :]
 
     def expand(self, states: Floats, sources: Ints, action: int, observation: int) -> None:
         """Add the edges of one action and observation from a batch of states."""
         after = self.model.operators.left(states, action, observation)
         mass = after @ self.model.normalizer
-        for row in np.flatnonzero(mass > self.model.rounding).tolist():
+        possible = mass > self.model.rounding
+        self._lose(sources, action, observation, np.where(possible, 0.0, np.maximum(mass, 0.0)))
+        for row in np.flatnonzero(possible).tolist():
             chance = float(mass[row])
             state = after[row] / chance
             target = self.table.find(state)
@@ -217,6 +234,27 @@ class _Builder:
                     shift += float(np.abs(back).sum())
             edge = (sources[row], action, observation, target, chance, moved, shift)
             self._edges.extend(edge)
+
+    def _lose(self, sources: Ints, action: int, observation: int, dropped: Floats) -> None:
+        """Note the probability that an outcome may have too little or too much, from each source.
+
+        dropped (B,): what is left out as impossible. An outcome that no corner can have is.
+        """
+        domain, n_actions = self.model.domain, len(self.model.actions)
+        if not isinstance(domain, Corners) or self._rounding[1] == 0:
+            return
+        if domain.kernel[action][observation].nnz:
+            missing = len(self.table) * n_actions - len(self._lost)
+            self._lost.extend([0.0] * missing)
+            for source, amount in zip(sources.tolist(), dropped.tolist(), strict=True):
+                self._lost[source * n_actions + action] += amount + self._rounding[1]
+
+    @property
+    def lost(self) -> Floats:
+        """Probability that may be missing from the edges of each node's actions, (N, A)."""
+        table = np.zeros((len(self.table), len(self.model.actions)))
+        table.reshape(-1)[: len(self._lost)] = self._lost
+        return table
 
     def edges(self) -> Edges:
         table = np.array(self._edges, dtype=np.float64).reshape(-1, EDGE)

@@ -35,7 +35,7 @@ from rpsr.planning.points import (
     visited,
     witnesses,
 )
-from rpsr.planning.process import corner_process
+from rpsr.planning.process import CornerProcess, corner_process
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
 
 APART = 1e-3  # of the start's largest coordinate: closer points are not worth having both
@@ -67,18 +67,21 @@ class PointSearch:
         self.discount = infinite_discount(model)
         self.settled = epsilon * (1 - self.discount)
         self.points = model.start[None]
-        self.upper = self._upper()
+        self.process = self._process()
+        self.upper = None
+        if self.process is not None:
+            self.upper = upper_at_start(self.process, fast_informed_values(self.process))
         met = visited(model, self.rng)
         self.best = self.plans = first_plans(model, met)
-        self.lower = lower_at_start(model, self.plans, met)
+        self.lower = lower_at_start(model, self.process, self.plans, met)
         self.rounds = self.dropped = 0
 
-    def _upper(self) -> float | None:
+    def _process(self) -> CornerProcess | None:
         if isinstance(self.model.domain, Unknown):
             return None
         process = corner_process(self.model)
         self.clock.hold_model(process.nbytes)
-        return upper_at_start(process, fast_informed_values(process))
+        return process
 
     # ---- points
 
@@ -160,7 +163,7 @@ class PointSearch:
         self.dropped += int((~sane).sum())
         self.plans = settled if sane.all() else grown  # what diverges is left as it was
         self.rounds += 1
-        lower = lower_at_start(model, self.plans, self.points)
+        lower = lower_at_start(model, self.process, self.plans, self.points)
         if lower > self.lower:
             self.best, self.lower = self.plans, lower
         self.clock.check()

@@ -41,6 +41,8 @@ from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.domain import Corners, Simplex, Unknown
 from rpsr.models.linear import LinearModel
 from rpsr.planning.bounds import blind_vectors
+from rpsr.planning.process import CornerProcess
+from rpsr.planning.rounding import worth_at_start
 
 _ULP = float(np.finfo(float).eps)
 WALKERS, STEPS = 32, 40  # of those who look around before anything is planned
@@ -142,12 +144,18 @@ def witnesses(model: LinearModel, points: Floats) -> Floats:
             return points
 
 
-def lower_at_start(model: LinearModel, plans: Plans, points: Floats) -> float:
+def lower_at_start(
+    model: LinearModel, process: CornerProcess | None, plans: Plans, points: Floats
+) -> float:
     """What plans are proven to be worth at the start, rounding and unfinished sweeps paid for.
 
-    points: stand in for the domain's corners where the domain is unknown.
+    process: the model at its corners; where its domain is unknown there is none, points stand in
+    for the corners, and what is paid for is only what is seen there.
     """
-    over = max(0.0, excess(model, plans, witnesses(model, points)))
+    if process is not None:
+        first = int((plans.vectors @ model.start).argmax())
+        return worth_at_start(process, plans.vectors, plans.choices, first)
+    over = max(0.0, excess(model, plans, points))
     scale = float(np.abs(plans.vectors).max())
     over += 4 * (model.dimension + len(model.observations) + 2) * _ULP * scale
     value = float(plans.value(model.start[None])[0])

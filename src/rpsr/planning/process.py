@@ -14,7 +14,11 @@ Rounding. A claim about every state is proven for the numbers above as they stan
 backup, or one mixture of vectors, evaluated at a corner is off by at most `rounding(scale)`, where
 scale bounds the absolute values involved: a sum of m products of floats is off by at most m u
 times the sum of their absolute values, to first order, u = 2^-53, and twice that is allowed for.
-Merging corners that differ by d shifts values by at most d |alpha|, which is allowed for as well.
+Merging corners that differ by d shifts values by at most d |alpha|, which is allowed for as well,
+and so are what the model knows of its own errors: how far its expected rewards may be off at a
+corner, and how far its points may be from the corners that they stand for. Parameters that are
+rounded to floats (a chance by 4 u, discount included, a reward by u), and rows of m floats that sum
+to one within 2 (m + 1) u, are within the twice.
 """
 
 from __future__ import annotations
@@ -30,9 +34,9 @@ from rpsr.errors import ModelError
 from rpsr.io.records import Floats, Ints
 from rpsr.models.domain import Corners, Simplex
 from rpsr.models.linear import LinearModel
+from rpsr.models.numbers import UNIT
 from rpsr.models.operators import Process, SparseOperators
 
-UNIT = 2.0**-53  # rounding to nearest is off by at most this, relatively
 SAME_CORNER = 1e-12  # of the largest coordinate: closer corners are one
 
 
@@ -68,6 +72,11 @@ class CornerProcess:
         return self.rewards.shape[1]
 
     @property
+    def moves(self) -> tuple[Ints, Ints, Ints, Floats, Floats]:
+        """The arrays as the kernels of `warm` take them."""
+        return self.indptr, self.observation, self.target, self.chance, self.rewards
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the arrays."""
         arrays = (self.rewards, self.indptr, self.observation, self.target, self.chance, self.start)
@@ -101,7 +110,7 @@ class CornerProcess:
 
     def rounding(self, scale: float) -> float:
         """How far a computed backup or mixture may be off at a corner, values up to `scale`."""
-        return (2 * self._terms * UNIT + self.merged) * scale
+        return (2 * self._terms * UNIT + self.merged) * scale + self.model.reward_error
 
     @cached_property
     def _terms(self) -> int:
@@ -114,14 +123,15 @@ class CornerProcess:
         values (K, k). Between vectors in coordinates and their values at the corners there is
         rounding; the start is a mixture of corners, so it is off by no more than the worst corner.
         """
-        start = self.model.start
+        return self.vectors_at_start(self.lift(values), values)
+
+    def vectors_at_start(self, vectors: Floats, values: Floats) -> tuple[float, float]:
+        """The same of vectors (K, n) that have, or should have, values (K, k) at the corners."""
+        start, off = self.model.start, 0.0
         if isinstance(self.model.domain, Corners):
-            vectors = self.lift(values)
-            off = float(
-                np.abs(vectors @ self.model.domain.points.T - values[:, self.corner_of]).max()
-            )
-        else:
-            vectors, off = values, 0.0
+            points = self.model.domain.points
+            off = float(np.abs(vectors @ points.T - values[:, self.corner_of]).max())
+            off += 2 * (len(start) + 2) * UNIT * float((np.abs(vectors) @ np.abs(points).T).max())
         off += 2 * (len(start) + 2) * UNIT * float((np.abs(vectors) @ np.abs(start)).max())
         off += self.displaced * float(np.abs(values).max())
         return float((vectors @ start).max()), off
@@ -136,8 +146,10 @@ def corner_process(model: LinearModel) -> CornerProcess:
     if points is None:
         corner_of, apart = np.arange(len(rewards)), 0.0
     else:
+        assert isinstance(model.domain, Corners)
         corner_of, apart = _merge(points)
         growth = float(np.abs(np.linalg.pinv(points)).sum(axis=1).max())
+        apart += 0.0 if apart == 0 else 2 * model.domain.error
     first = np.unique(corner_of, return_index=True)[1]
     k = len(first)
     discount = 1.0 if model.discount is None else model.discount
@@ -226,10 +238,16 @@ def _start(
     if points is None:
         mixture = model.start / model.start.sum()
         return mixture, float(np.abs(mixture - model.start).sum())
-    weights = nnls(points.T, model.start, maxiter=30 * len(points))[0]
-    weights /= weights.sum()
+    assert isinstance(model.domain, Corners)
+    weights = model.domain.start
+    if weights is None:
+        weights = nnls(points.T, model.start, maxiter=30 * len(points))[0]
+    weights = weights / weights.sum()
     apart = float(np.abs(weights @ points - model.start).sum())
-    return summed(corner_of, weights, k), apart
+    # The start may be off by this much too, having been added up at the corners.
+    terms = np.count_nonzero(weights) + 2
+    apart += 2 * terms * UNIT * float((weights @ np.abs(points)).sum())
+    return summed(corner_of, weights, k), apart + 2 * model.domain.error
 
 
 def summed(where: Ints, numbers: Floats, size: int) -> Floats:

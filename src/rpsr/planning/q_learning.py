@@ -83,14 +83,14 @@ class QLearning:
         rng = np.random.default_rng(self.seed)
         tables = 8 * 2 * CELLS * self.tilings * len(model.actions)
         clock.hold(tables, "the tables of Q, one an action and tiling, take")
-        upper = None
+        upper = process = None
         if not isinstance(model.domain, Unknown):
             process = corner_process(model)
             clock.hold(process.nbytes, "the model and the tables of Q take")
             upper = upper_at_start(process, fast_informed_values(process))
         met = visited(model, rng)
         plans = first_plans(model, met)
-        lower = lower_at_start(model, plans, met)
+        lower = lower_at_start(model, process, plans, met)
         q, batches, status = None, 0, Status.SETTLED
         try:
             q = TileCoding(model, self.tilings, self.width, rng)
@@ -108,7 +108,7 @@ class QLearning:
             status = Status.INTERRUPTED
         if q is not None:  # after Ctrl-C too: what was learned is the policy so far
             made = _controller(model, q, plans, self.states)
-            worth = lower_at_start(model, made, model.start[None])
+            worth = lower_at_start(model, process, made, model.start[None])
             if worth >= lower:
                 plans, lower = made, worth
         if upper is not None and upper - lower <= self.epsilon:

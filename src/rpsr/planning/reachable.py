@@ -2,11 +2,11 @@
 
 On the graph of reachable states (`rpsr.planning.graph`) policy iteration is exact but for rounding.
 The lower bound is the value of the controller it ends with, one node a state, evaluated on the
-model by linear algebra and checked against its own backup: a policy's value, whatever was merged.
-The upper bound solves the graph
-again with every edge paid what merging and rounding may have hidden behind it,
+model by linear algebra and checked against its own backup (see `rounding`): a policy's value,
+whatever was merged. The upper bound solves the graph again with every edge paid what merging and
+rounding may have hidden behind it, and every action what it may have lost,
 
-    discount * P * (u - l) / 2 * |w|_1,
+    discount * (P * (u - l) / 2 * |w|_1 + lost * max(|l|, |u|)),
 
 so that it bounds the optimal value at the start even where states only *nearly* close, as they do
 when beliefs converge without ever arriving (tiger, stand-tiger). Then merged edges lie far from
@@ -15,10 +15,10 @@ where an optimal policy goes, and the gap stays at rounding. The status says whi
 For a horizon the graph is cut at that depth and backward induction solves it, discount 1 allowed.
 
 Stopped by a limit (states, time, memory) or Ctrl-C, the states found but not explored are worth
-at least the best single action for ever and at most the largest reward for ever, which bounds the
-value; of a horizon, the steps that were explored are planned and the rest is bounded likewise.
-Everything here is about states reachable from the start; of the rest of the domain nothing is
-claimed, and `Solution.epsilon` is the error at the start.
+at least the best single action for ever and at most what they would be if the corners were seen,
+which bounds the value; of a horizon, the steps that were explored are planned and the rest is
+bounded by rewards. Everything here is about states reachable from the start; of the rest of the
+domain nothing is claimed, and `Solution.epsilon` is the error at the start.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ import numpy as np
 
 from rpsr.errors import ModelError
 from rpsr.io.records import Floats, Ints
-from rpsr.models.domain import Corners, Simplex
+from rpsr.models.domain import Corners, Simplex, Unknown
 from rpsr.models.linear import LinearModel
+from rpsr.planning.bounds import above_corners, blind_values, mdp_values, upper_at_start
 from rpsr.planning.controllers import FiniteStateController
 from rpsr.planning.finite import (
     ROUNDING,
@@ -41,6 +42,8 @@ from rpsr.planning.finite import (
     planning_discount,
 )
 from rpsr.planning.graph import LIMIT, TOLERANCE, ReachableGraph, explore, not_closed
+from rpsr.planning.process import CornerProcess, corner_process
+from rpsr.planning.rounding import tree_at_start, worth_at_start
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
 from rpsr.planning.trees import PolicyTree
 
@@ -154,7 +157,8 @@ def hidden(graph: ReachableGraph, bounds: tuple[float, float] | None) -> Floats 
     """What merging and rounding may hide in one step, (N, A), undiscounted; None: unknown."""
     if bounds is None or graph.edges.shift is None:
         return None
-    return graph.per_choice(graph.edges.shift) * (bounds[1] - bounds[0]) / 2
+    merged = graph.per_choice(graph.edges.shift) * (bounds[1] - bounds[0]) / 2
+    return merged + graph.lost * max(map(abs, bounds))
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +180,7 @@ def _problem(graph: ReachableGraph, discount: float, rewards: Floats) -> FiniteP
 def _for_ever(graph: ReachableGraph, discount: float) -> _Plan:
     model, ahead = graph.model, 1 / (1 - discount)
     rewards = graph.states @ model.rewards
-    bounds = value_bounds(model, ahead)
+    process = None if isinstance(model.domain, Unknown) else corner_process(model)
     blind, single = _blind(model) if graph.open.any() else (0, np.zeros(model.dimension))
     # Unexplored states have no edges: what they pay is all that they are worth.
     rewards[graph.open] = (graph.states[graph.open] @ single)[:, None]
@@ -191,20 +195,34 @@ def _for_ever(graph: ReachableGraph, discount: float) -> _Plan:
     vectors = controller.vectors(model)
     value = float(vectors[0] @ model.start)
     terms = 2 * (model.dimension + len(model.observations) + 2) * _ULP
-    excess = controller.excess(model, vectors)
-    below = terms * scale if excess is None else excess
-    below = below * ahead + terms * float(np.abs(vectors[0]) @ np.abs(model.start))
-    paid = hidden(graph, bounds)
-    upper, rounded = None, 0.0
-    if paid is not None and bounds is not None:
-        rewards = rewards + discount * paid
-        rewards[graph.open] = bounds[1]
-        above = _problem(graph, discount, rewards)
-        best, _ = above.optimum()
-        missed = max(0.0, float((above.action_values(best).max(axis=1) - best).max()))
-        rounded = (missed + terms * float(np.abs(best).max() + np.abs(rewards).max())) * ahead
-        upper = max(value, float(best[0])) + rounded
-    return _Plan(value, value - below, upper, below + rounded, vectors, actions, successors)
+    if process is None:
+        below = terms * (scale * ahead + float(np.abs(vectors[0]) @ np.abs(model.start)))
+        return _Plan(value, value - below, None, below, vectors, actions, successors)
+    choices = np.column_stack([actions, np.where(successors < 0, 0, successors)])
+    lower = worth_at_start(process, vectors, choices, 0)
+    seen = mdp_values(process)
+    paid = hidden(graph, (float(blind_values(process).min(axis=1).max()), float(seen.max())))
+    assert paid is not None, "the domain is known"
+    rewards = rewards + discount * paid
+    rewards[graph.open] = _seen_at(process, seen, graph.states[graph.open])[:, None]
+    above = _problem(graph, discount, rewards)
+    best, _ = above.optimum()
+    missed = max(0.0, float((above.action_values(best).max(axis=1) - best).max()))
+    rounded = missed + terms * float(np.abs(best).max() + np.abs(rewards).max())
+    rounded = (rounded + model.reward_error) * ahead
+    upper = min(max(value, float(best[0])) + rounded, upper_at_start(process, seen[None]))
+    rounded += value - lower
+    return _Plan(value, lower, max(lower, upper), rounded, vectors, actions, successors)
+
+
+def _seen_at(process: CornerProcess, values: Floats, states: Floats) -> Floats:
+    """At least what states (B, n) are worth if the corners, worth values (k,), are seen, (B,).
+
+    Where values are not linear in the model's states, by a linear function above them.
+    """
+    vector = above_corners(process, values[None])[0]
+    off = 2 * (len(vector) + 2) * _ULP * (np.abs(states) @ np.abs(vector))
+    return states @ vector + off + process.displaced * float(np.abs(values).max())
 
 
 def _blind(model: LinearModel) -> tuple[int, Floats]:
@@ -248,14 +266,12 @@ def _for_a_horizon(graph: ReachableGraph, discount: float, horizon: int, wanted:
     value = float(stages[-1][0] @ model.start)
     # Each step's rounding, for values up to total * the largest reward, adds up like rewards do.
     terms = 2 * (model.dimension + len(model.observations) + 2) * _ULP
-    rounding = terms * total**2 * float(np.abs(rewards).max())
-    upper = None if above is None else max(value, float(best[0])) + rounding
+    rounding = terms * total**2 * float(np.abs(rewards).max()) + total * model.reward_error
     joined = tuple((v, *layer) for v, layer in zip(stages, layers, strict=True))
-    return _Plan(
-        value,
-        value - rounding + rest[0],
-        None if upper is None else upper + rest[1],
-        2 * rounding,
-        *joined[-1],
-        joined,
-    )
+    if above is None:
+        return _Plan(value, value - rounding + rest[0], None, 2 * rounding, *joined[-1], joined)
+    choices = [np.column_stack([chosen, np.maximum(after, 0)]) for chosen, after in layers]
+    lower = tree_at_start(corner_process(model), stages, choices)
+    upper = max(value, float(best[0])) + rounding
+    rounded = rounding + value - lower
+    return _Plan(value, lower + rest[0], upper + rest[1], rounded, *joined[-1], joined)

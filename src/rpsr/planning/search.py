@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rpsr.io.records import Floats, Ints
+from rpsr.models.numbers import UNIT
 from rpsr.planning import residual, warm
+from rpsr.planning.bounds import blind_values
 from rpsr.planning.faces import on_faces
 from rpsr.planning.limits import Clock
 from rpsr.planning.lp import careful_gain, gain
-from rpsr.planning.process import UNIT, CornerProcess
+from rpsr.planning.process import CornerProcess
 from rpsr.planning.pruning import Effort, program_operations
 from rpsr.planning.solution import Solution, Status
 
@@ -50,8 +52,7 @@ class Search:
     @property
     def moves(self) -> warm.Moves:
         """The process's arrays as the kernels take them."""
-        p = self.process
-        return p.indptr, p.observation, p.target, p.chance, p.rewards
+        return self.process.moves
 
     @property
     def values(self) -> Floats:
@@ -276,16 +277,11 @@ def begin(process: CornerProcess, clock: Clock) -> Search:
 
     Those are the corners and the first states reachable from the start.
     """
-    n_actions = len(process.rewards)
-    moves = process.indptr, process.observation, process.target, process.chance, process.rewards
-    low = process.rewards.min(axis=1) / (1 - process.discount)
-    low -= process.rounding(1.0) * np.abs(low) / (1 - process.discount)
-    values = np.repeat(low[:, None], process.k, axis=1)
+    values, n_actions = blind_values(process), len(process.rewards)
     choices = np.repeat(np.arange(n_actions)[:, None], 1 + process.observations, axis=1)
-    warm.sweep(moves, choices, values, SWEEPS, 0.0)
     anything, observations = np.array([-1]), process.observations
     start = process.start[None]
-    reached = warm.expand(moves, start, anything, observations, APART, REACHABLE)
+    reached = warm.expand(process.moves, start, anything, observations, APART, REACHABLE)
     points = np.vstack([np.eye(process.k), reached])
     return Search(process, clock, (values, choices), points, [np.arange(process.k)])
 

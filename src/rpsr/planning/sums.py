@@ -67,6 +67,7 @@ def direct_sum(first: LinearModel, second: LinearModel) -> LinearModel:
         discount=first.discount,
         domain=_domain(first, second),
         rounding=max(first.rounding, second.rounding),
+        reward_error=first.reward_error,
     )
 
 
@@ -91,4 +92,6 @@ def _domain(first: LinearModel, second: LinearModel) -> Domain:
     if kernel is None or len(origins) > 1 or None in origins:
         return Unknown()
     corners = [corners_of(model) for model in (first, second)]
-    return Corners(np.hstack(corners), kernel)
+    domains = [model.domain for model in (first, second)]
+    error = sum(domain.error for domain in domains if isinstance(domain, Corners))
+    return Corners(np.hstack(corners), kernel, error=error)
