@@ -17,9 +17,9 @@ Reference: Hansen, Solving POMDPs by searching in policy space, UAI (1998), for 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from rpsr.io.records import Bools, Floats, Ints
+from rpsr.kernel_cache import njit
 from rpsr.planning.limits import Clock
 from rpsr.planning.lp_kernels import evaluate
 
