@@ -65,7 +65,7 @@ def backup_points(
     totals = sums(v)
     default = int(np.argmax(totals))
     scores = np.empty(len(values))
-    choices = np.empty((len(points), width), dtype=np.int64)
+    choices = np.zeros((len(points), width), dtype=np.int64)  # valid though no value is a number
     plan = np.empty(width, dtype=np.int64)
     after, mass = np.empty((width, k)), np.empty(width)
     for p in range(len(points)):
