@@ -27,7 +27,7 @@ LAYERS = [
     "cli",
 ]
 HEIGHT = {layer: height for height, layer in enumerate(LAYERS)}
-HEIGHT["_version"] = HEIGHT["errors"]
+HEIGHT["_version"] = HEIGHT["kernel_cache"] = HEIGHT["errors"]
 HEIGHT["testing"] = HEIGHT["planning"]  # checks models and planners, and nothing rests on it
 HEIGHT["__init__"] = HEIGHT["__main__"] = len(LAYERS)  # the front doors see the whole house
 
@@ -111,6 +111,18 @@ def test_imports_never_go_up(path):
 )
 def test_the_walk_finds_what_goes_up(layer, line, found):
     assert bool(upward(ast.parse(line), layer)) is found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=label)
+def test_kernels_are_compiled_with_a_cache_that_has_a_place(path):
+    """Numba's own `njit` refuses to define a kernel where no cache folder can be written."""
+    numba = [
+        alias.name
+        for node in ast.walk(parse(path))
+        if isinstance(node, ast.ImportFrom) and node.module == "numba"
+        for alias in node.names
+    ]
+    assert numba == []
 
 
 # ---- documentation

@@ -307,7 +307,7 @@ def test_compiling_is_announced_once_where_it_happens(say, monkeypatch):
     monkeypatch.setattr(Reachable, "solve", compiling)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     words = ("solve", "parr", "--planner", "reachable")
-    assert say(*words)[2].count("rpsr: compiling kernels, once; they are kept on disk\n") == 1
+    assert say(*words)[2].count("rpsr: compiling kernels, which a first run waits for\n") == 1
     assert "compiling" not in say(*words)[2]
 
 

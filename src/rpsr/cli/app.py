@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from inspect import getdoc
 from io import TextIOWrapper
+from typing import Any
 
 from cyclopts import App, CycloptsError
 
@@ -61,7 +63,9 @@ def main(arguments: list[str] | None = None) -> int:
     debug = "--debug" in words
     words = [STANDARD_STREAM if word == "-" else word for word in words if word != "--debug"]
     try:
-        code = app(words, exit_on_error=False, print_error=False, result_action="return_value")
+        with warnings.catch_warnings():
+            warnings.showwarning = _note_warning
+            code = app(words, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except CycloptsError as error:
@@ -94,6 +98,10 @@ def main(arguments: list[str] | None = None) -> int:
             raise
         note(f"unexpected {type(error).__name__}: {_one_line(error)} (--debug shows where)")
         return 1
+
+
+def _note_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    note(str(message))
 
 
 def _one_line(error: Exception) -> str:

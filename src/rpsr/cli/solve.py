@@ -194,7 +194,7 @@ def _compiling() -> Generator[None]:
 
         def on_start(self, event: Any) -> None:
             if not self.told:
-                note("compiling kernels, once; they are kept on disk")
+                note("compiling kernels, which a first run waits for")
                 self.told = True
 
         def on_end(self, event: Any) -> None:

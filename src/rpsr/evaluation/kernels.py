@@ -12,9 +12,9 @@ distribution", IEEE Transactions on Software Engineering, 1991.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from rpsr.io.records import Bools, Floats, Ints
+from rpsr.kernel_cache import njit
 
 
 @njit(cache=True)

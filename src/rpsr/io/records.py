@@ -17,11 +17,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rpsr.errors import InputError
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Integers = NDArray[Any]  # int64, or object holding Python integers where 63 bits do not suffice
 
+# A value is at most a reward over 1 - discount, which is at least 2^-53: at most 1e116 for rewards
+# of this size. Variances and linear programs multiply two values, and sums of 1e70 such products
+# are still below the largest float, 1.8e308.
+LARGEST_REWARD = 1e100
+IN_RANGE = f"a number from -{LARGEST_REWARD:.0e} to {LARGEST_REWARD:.0e}"
 FLOAT_EXACT = 2**53  # below this a float holds an integer, and one division rounds correctly
 
 
@@ -123,6 +130,10 @@ class Rewards:
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", frozen(self.values))
         object.__setattr__(self, "index", frozen(self.index))
+        wrong = ~(np.abs(self.values) <= LARGEST_REWARD)
+        if wrong.any():
+            read = self.values[int(np.argmax(wrong))]
+            raise InputError(f"rewards: read {read}, expected {IN_RANGE}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from math import prod
 import numpy as np
 
 from rpsr.errors import InputError
-from rpsr.io.records import Ints
+from rpsr.io.records import IN_RANGE, LARGEST_REWARD, Ints
 from rpsr.io.statements import ANY, Entries, Shaped, Statements, shape_statements
 from rpsr.io.tokens import Tokens
 
@@ -123,10 +123,12 @@ def _check(tokens: Tokens, at: Ints, words: Ints, layout: Layout) -> None:
         wrong = ~((value >= 0) & (value <= 1))
         expected = "a probability in [0, 1]"
     else:
-        wrong = ~np.isfinite(value)
-        expected = "a finite number"
+        wrong = ~(np.abs(value) <= LARGEST_REWARD)
+        expected = IN_RANGE
     if wrong.any():
         place = int(at[np.argmax(wrong)])
+        if not np.isfinite(value[np.argmax(wrong)]):
+            expected = expected if layout.probabilities else "a finite number"
         raise tokens.error(place, f"read {tokens.show(place)}, expected {expected}")
 
 

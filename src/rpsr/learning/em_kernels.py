@@ -18,9 +18,9 @@ where no episode of the log did.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from rpsr.io.records import Bools, Floats, Ints
+from rpsr.kernel_cache import njit
 
 TINY = 1e-300
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from rpsr.io.records import Floats, Ints
+from rpsr.kernel_cache import njit
 
 
 @njit(cache=True)

@@ -11,9 +11,9 @@ with -1 where there is none and the empty word as node 0; histories grow backwar
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from rpsr.io.records import Bools, Floats, Ints
+from rpsr.kernel_cache import njit
 
 UNIT = 2.0**30  # weights and weighted rewards are added up in units of 2^-30
 SQUARE_UNIT = 2.0**20  # squared weights in units of 2^-20

@@ -6,7 +6,6 @@ worked out once for each distinct label; the steps are array indexing.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpsr.errors import InputError
-from rpsr.io.records import Bools, Ints
+from rpsr.io.records import IN_RANGE, LARGEST_REWARD, Bools, Ints
 
 Numbers = NDArray[Any] | list[Any]  # a list, for the message, where one is not as it should be
 
@@ -101,7 +100,7 @@ class Block:
 
 
 _EXPECTED = {
-    "rewards": "a finite number",
+    "rewards": f"a finite number, {IN_RANGE.removeprefix('a number ')}",
     "propensities": "a probability above 0, at most 1",
     "states": "the index of a state",
 }
@@ -114,13 +113,13 @@ def _is_good(name: str, value: Any) -> bool:
         return 0 < value <= 1
     if name == "states":
         return isinstance(value, int) and 0 <= value <= np.iinfo(np.int64).max
-    return abs(value) <= sys.float_info.max  # also says no to NaN, and to integers too large
+    return abs(value) <= LARGEST_REWARD  # also says no to NaN, and to integers too large
 
 
 def _are_good(name: str, column: NDArray[Any]) -> Bools:
     if name == "propensities":
         return (column > 0) & (column <= 1)
-    return column >= 0 if name == "states" else np.isfinite(column)
+    return column >= 0 if name == "states" else np.abs(column) <= LARGEST_REWARD
 
 
 def numbers_of(name: str, values: list[Any]) -> Numbers:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpsr.errors import InputError
-from rpsr.io.records import Bools, Floats, Ints, frozen
+from rpsr.io.records import IN_RANGE, LARGEST_REWARD, Bools, Floats, Ints, frozen
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +55,7 @@ class Trajectories:
         self._check("observations", known, "a known observation")
         if self.rewards is not None:
             self._check("rewards", np.isfinite(self.rewards), "a finite number")
+            self._check("rewards", np.abs(self.rewards) <= LARGEST_REWARD, IN_RANGE)
         if self.propensities is not None:
             chance = (self.propensities > 0) & (self.propensities <= 1)
             self._check("propensities", chance, "a probability above 0, at most 1")

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rpsr.errors import InputError
-from rpsr.io.records import Floats, Ints, Record, Rewards, Rows
+from rpsr.io.records import IN_RANGE, LARGEST_REWARD, Floats, Ints, Record, Rewards, Rows
 from rpsr.io.weights import PRINTED_ROUNDING, UNREMARKED
 from rpsr.models.numbers import UNIT, parse_discount
 
@@ -98,6 +98,10 @@ def _with_rewards(record: Record, R: Floats) -> Record:
     if R.shape not in readings:
         shapes = ", ".join(str(shape) for shape in reversed(readings))
         raise InputError(f"R: read shape {R.shape}, expected one of {shapes}")
+    large = np.abs(R) > LARGEST_REWARD
+    if large.any():
+        at = tuple(int(i) for i in np.argwhere(large)[0])
+        raise InputError(f"R: entry {at} is {R[at]}, expected {IN_RANGE}")
     earned = R[readings[R.shape]]
     values, index = np.unique(earned + 0.0, return_inverse=True)  # + 0.0: no negative zero
     return replace(record, rewards=Rewards(values, index.astype(np.int64)))

@@ -44,7 +44,7 @@ class Corners:
     error: float = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "points", own(self.points))
+        object.__setattr__(self, "points", own(self.points, "points"))
         object.__setattr__(self, "kernel", square_process(self.kernel, "kernel"))
         k = self.kernel[0][0].shape[0]
         if self.points.ndim != 2 or len(self.points) != k:

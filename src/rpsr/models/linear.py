@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rpsr.errors import ImpossibleObservation, InputError
-from rpsr.io.records import Floats
+from rpsr.io.records import LARGEST_REWARD, Floats
 from rpsr.models.domain import Domain, Unknown
 from rpsr.models.labels import Label, index_of
 from rpsr.models.numbers import parse_discount
@@ -26,6 +26,10 @@ from rpsr.models.operators import Operators, own
 
 if TYPE_CHECKING:
     from rpsr.models.filter import Filter
+
+
+# Rewards that a basis reads are at most the root of the number of states times those of the states.
+LARGEST_COEFFICIENT = 1e10 * LARGEST_REWARD
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +65,7 @@ class LinearModel:
         for name in ("start", "normalizer", "rewards", "coordinates"):
             array = getattr(self, name)
             if array is not None:
-                object.__setattr__(self, name, own(array))
+                object.__setattr__(self, name, own(array, name))
         n_actions, n_observations, n = self.operators.shape
         expected = {
             "actions": (len(self.actions), n_actions),
@@ -73,6 +77,11 @@ class LinearModel:
         for what, (given, wanted) in expected.items():
             if given != wanted:
                 raise InputError(f"{what}: read shape {given}, expected {wanted}")
+        large = np.argwhere(np.abs(self.rewards) > LARGEST_COEFFICIENT)
+        if len(large):
+            i, a = large[0].tolist()
+            read = f"entry ({i}, {a}), of action {self.actions[a]!r}, is {self.rewards[i, a]}"
+            raise InputError(f"rewards: {read}, expected at most {LARGEST_COEFFICIENT:.0e} in size")
         discount = parse_discount(self.discount)
         object.__setattr__(self, "discount", None if discount is None else float(discount))
         if not 0 <= self.rounding < 1:

@@ -22,9 +22,15 @@ Sparse = Any  # scipy.sparse.csr_array of float64; its stubs say more than they 
 Process = tuple[tuple[Sparse, ...], ...]  # D[a][o], (S, S)
 
 
-def own(numbers: Any) -> Floats:
-    """Numbers that nobody else can write: a copy, unless they are read-only already."""
-    array = np.asarray(numbers, dtype=np.float64)
+def own(numbers: Any, what: str) -> Floats:
+    """Finite numbers that nobody else can write: a copy, unless they are read-only already."""
+    try:
+        array = np.asarray(numbers, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{what}: expected an array of numbers") from None
+    if not np.isfinite(array).all():
+        at = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise InputError(f"{what}: entry {at} is {array[at]}, expected a finite number")
     return frozen(array.copy() if array.flags.writeable else array)
 
 
@@ -46,6 +52,11 @@ def square_process(process: Any, what: str) -> Process:
     blocks: Process = tuple(tuple(_own_sparse(matrix) for matrix in row) for row in process)
     if not blocks or not blocks[0] or len({len(row) for row in blocks}) > 1:
         raise InputError(f"{what}: expected a matrix for every action and observation")
+    for a, row in enumerate(blocks):
+        for o, matrix in enumerate(row):
+            if not np.isfinite(matrix.data).all():
+                place = f"action {a}, observation {o}"
+                raise InputError(f"{what}: {place}: expected finite numbers only")
     shapes = sorted({matrix.shape for row in blocks for matrix in row})
     if len(shapes) > 1 or shapes[0][0] != shapes[0][1]:
         raise InputError(f"{what}: read matrices of shape {shapes}, expected all of one (n, n)")
@@ -84,7 +95,7 @@ class DenseOperators(Operators):
     matrices: Floats
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "matrices", own(self.matrices))
+        object.__setattr__(self, "matrices", own(self.matrices, "operators"))
         if self.matrices.ndim != 4 or self.matrices.shape[2] != self.matrices.shape[3]:
             raise InputError(f"operators: read shape {self.matrices.shape}, expected (A, O, n, n)")
 
@@ -138,7 +149,7 @@ class FactoredOperators(Operators):
     process: Process
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "basis", own(self.basis))
+        object.__setattr__(self, "basis", own(self.basis, "basis"))
         object.__setattr__(self, "process", square_process(self.process, "operators"))
         n_states = self.process[0][0].shape[0]
         if self.basis.ndim != 2 or len(self.basis) != n_states:

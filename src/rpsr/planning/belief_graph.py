@@ -21,9 +21,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from rpsr.io.records import Floats, Ints
+from rpsr.kernel_cache import njit
 
 Array = Any  # an array of a narrower type than the annotations of `records` know
 

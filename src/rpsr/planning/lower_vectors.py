@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from rpsr.io.records import Floats, Ints
+from rpsr.kernel_cache import njit
 from rpsr.planning.belief_graph import (
     ACTION,
     BEGIN,
@@ -65,7 +65,8 @@ def scan(graph: Graph, vectors: Vectors, i: int) -> float:
             for c in range(last - first):
                 score[c] += weight * values[c]
         for c in range(last - first):
-            if score[c] > graph.bound[i, LOWER]:
+            # A node always has a vector, though scores that are no numbers compare with nothing.
+            if score[c] > graph.bound[i, LOWER] or node[i, VECTOR] < 0:
                 graph.bound[i, LOWER], node[i, VECTOR] = score[c], first + c
         node[i, SCANNED] = last
         counts[OPS] += (last - first) * node[i, LENGTH] // 4 + 4

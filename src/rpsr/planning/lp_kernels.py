@@ -29,9 +29,9 @@ Bland, New finite pivoting rules for the simplex method, Math. of OR 2 (1977).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from rpsr.io.records import Floats, Ints
+from rpsr.kernel_cache import njit
 
 SIGN = 1e-13  # relative size below which a number counts as zero
 PATIENCE = 30  # degenerate pivots before Bland's rule

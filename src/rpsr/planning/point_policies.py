@@ -18,9 +18,9 @@ Reference: E. A. Hansen, Solving POMDPs by searching in policy space, UAI 1998.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from rpsr.io.records import Floats, Ints
+from rpsr.kernel_cache import njit
 from rpsr.planning.belief_graph import (
     ACTION,
     BEGIN,

@@ -17,9 +17,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from rpsr.io.records import Bools, Floats, Ints
+from rpsr.kernel_cache import njit
 from rpsr.planning.limits import Clock
 from rpsr.planning.lp_kernels import best_gain, evaluate
 

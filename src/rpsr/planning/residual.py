@@ -20,9 +20,9 @@ A search that found none has proven the residual of V itself.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from rpsr.io.records import Floats, Ints
+from rpsr.kernel_cache import njit
 from rpsr.planning.limits import Clock
 from rpsr.planning.lp_kernels import best_gain, evaluate
 from rpsr.planning.pruning import lark

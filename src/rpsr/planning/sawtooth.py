@@ -15,9 +15,9 @@ algorithms: improved analysis and implementation, UAI 2005, for the sawtooth.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from rpsr.io.records import Floats, Ints
+from rpsr.kernel_cache import njit
 from rpsr.planning.belief_graph import (
     BEGIN,
     LENGTH,

@@ -17,9 +17,9 @@ Reference: Hansen, Solving POMDPs by searching in policy space, UAI (1998), for 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from rpsr.io.records import Bools, Floats, Ints
+from rpsr.kernel_cache import njit
 from rpsr.planning.limits import Clock
 from rpsr.planning.lp_kernels import evaluate
 
@@ -65,7 +65,7 @@ def backup_points(
     totals = sums(v)
     default = int(np.argmax(totals))
     scores = np.empty(len(values))
-    choices = np.empty((len(points), width), dtype=np.int64)
+    choices = np.zeros((len(points), width), dtype=np.int64)  # valid though no value is a number
     plan = np.empty(width, dtype=np.int64)
     after, mass = np.empty((width, k)), np.empty(width)
     for p in range(len(points)):

@@ -19,9 +19,9 @@ the pivots, which determine it, are those of y without the k-th, independent and
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from rpsr.io.records import Bools, Ints
+from rpsr.kernel_cache import njit
 
 
 @njit(cache=True)

@@ -1,0 +1,85 @@
+"""Numba's `njit`, with a place for compiled kernels wherever one can be had.
+
+Numba keeps compiled kernels in the folder that NUMBA_CACHE_DIR names, beside their source, or in
+the user's cache folder, and refuses to define a kernel where none of these can be written: in a
+container whose user owns neither the installation nor a home. Then a private temporary folder
+holds them. Loading a kernel runs machine code, so that folder must be the user's own and closed to
+others; where it is not, kernels are compiled in memory, in every process anew, and one warning
+says so.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+import warnings
+from collections.abc import Callable
+from functools import cache
+from multiprocessing import parent_process
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+from numba.core import config
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+_numba: Any = numba  # its stubs know neither all of its settings nor options in a dictionary
+_settings: Any = config
+
+IN_MEMORY = (
+    "no folder can be written to keep compiled kernels in, so each run compiles them anew; "
+    "set NUMBA_CACHE_DIR to a folder of yours"
+)
+
+
+def njit(**options: Any) -> Callable[[Function], Function]:
+    """Like `numba.njit`; `cache=True` keeps the kernel on disk where there is a place for it."""
+
+    def compiled(function: Function) -> Function:
+        try:
+            return _numba.njit(**options)(function)
+        except RuntimeError:  # numba has no place for its cache
+            return _elsewhere(function, options)
+
+    return compiled
+
+
+def _elsewhere(function: Function, options: dict[str, Any]) -> Function:
+    """The kernel, kept in a temporary folder or, failing that, in memory."""
+    folder = private_folder()
+    if folder is not None:
+        before = _settings.CACHE_DIR
+        _settings.CACHE_DIR = str(folder)  # is read while a kernel is defined
+        try:
+            return _numba.njit(**options)(function)
+        except RuntimeError:  # a full disk
+            pass
+        finally:
+            _settings.CACHE_DIR = before
+    _warn_once()
+    return _numba.njit(**options | {"cache": False})(function)
+
+
+@cache
+def private_folder() -> Path | None:
+    """A temporary folder that only this user can write and read, the same in every process.
+
+    None where there is no such folder: somebody else may have made one of that name.
+    """
+    if not hasattr(os, "getuid"):  # a system that does not say whose a folder is
+        return None
+    try:
+        folder = Path(tempfile.gettempdir(), f"rpsr-kernels-{os.getuid()}")
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except OSError:
+        return None
+    closed = stat.S_ISDIR(found.st_mode) and not found.st_mode & 0o077
+    return folder if closed and found.st_uid == os.getuid() else None
+
+
+@cache
+def _warn_once() -> None:
+    if parent_process() is None:  # the first process has said it for those that it started
+        warnings.warn(IN_MEMORY, stacklevel=4)
