@@ -14,7 +14,7 @@ from rpsr.domains import build
 from rpsr.evaluation import StochasticController, exact_return, returns, simulate
 from rpsr.predictive import rpsr
 
-KEYS = {"policy", "model", "mean", "std", "stderr", "exact", "episodes", "steps"}
+KEYS = {"policy", "model", "mean", "std", "stderr", "exact", "episodes", "steps", "cut_off"}
 
 
 def episodes_of(path):
@@ -149,7 +149,10 @@ def test_rows_for_every_model(succeed):
     words = ("evaluate", "loadunload", "--episodes", "200", "--steps", "50", "--seed", "2")
     out, err = succeed(*words, "--json")
     found = document(out)
-    assert err == ""
+    assert err.splitlines() == [
+        "rpsr: uniform: what is earned after 50 steps is cut off, up to 1.54 more or less; --steps "
+        "sets their number"
+    ]
     assert (found["schema"], found["source"]) == ("rpsr.evaluate/1", "loadunload")
     assert (found["seed"], found["discount"], found["name"]) == (2, 0.95, "loadunload")
     rows = found["rows"]
@@ -165,12 +168,30 @@ def test_rows_for_every_model(succeed):
     assert "Returns discounted by 0.95" in table
 
 
+def test_what_is_cut_off_is_little_or_said(succeed):
+    """At discount 0.99 a hundred steps leave out a third of what is earned."""
+    out, _ = succeed("solve", "heavenhell", "--planner", "reachable", "-o", "p.json", "--json")
+    value = document(out)["value"]
+    words = ("evaluate", "heavenhell", "--policy", "p.json", "--episodes", "200", "--json")
+    out, err = succeed(*words)
+    row = document(out)["rows"][0]
+    assert err == ""
+    assert row["cut_off"] <= 1e-4  # of 100, the most there could be: these returns are all alike
+    assert abs(row["mean"] - value) <= 5 * row["stderr"] + row["cut_off"]
+    assert abs(row["exact"] - value) <= row["cut_off"] + 1e-9
+    out, err = succeed(*words, "--steps", "100")
+    row = document(out)["rows"][0]
+    assert row["cut_off"] == pytest.approx(0.99**100 / 0.01, rel=1e-9)  # the largest reward is 1
+    assert "p.json: what is earned after 100 steps is cut off, up to 36.6 more or" in err
+
+
 def test_policies_in_every_form(succeed):
     values = {}
     for name in ("p.json", "p.alpha", "p.pg"):
         words = ("--planner", "reachable", "--model", "rpsr", "-o", name)
         succeed("solve", "parr", *words)
-        out, _ = succeed("evaluate", "parr", "--policy", name, "--episodes", "5", "--json")
+        words = ("--episodes", "5", "--steps", "100", "--json")
+        out, _ = succeed("evaluate", "parr", "--policy", name, *words)
         rows = document(out)["rows"]
         assert {row["policy"] for row in rows} == {name}
         values[name] = rows[0]["exact"]

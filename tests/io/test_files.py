@@ -2,17 +2,23 @@
 
 import gzip
 import os
+import stat
 import sys
 import tracemalloc
 from io import BytesIO, TextIOWrapper
+from pathlib import Path
 
 import pytest
 from tests.io.reading import NAMES, REST, read
 
+from rpsr import save
 from rpsr.errors import InputError
+from rpsr.evaluation import StochasticController, simulate
 from rpsr.io import files
 from rpsr.io.pomdp_reader import read_pomdp
 from rpsr.io.pomdp_writer import format_pomdp, write_pomdp
+from rpsr.logs.writers import write_logs
+from rpsr.models import POMDP
 
 TEXT = NAMES + REST
 MODEL = read(TEXT)
@@ -137,3 +143,114 @@ def test_a_result_is_readable_by_whom_the_umask_lets(tmp_path):
     finally:
         os.umask(umask)
     assert (tmp_path / "m.pomdp").stat().st_mode & 0o777 == 0o640
+
+
+# ---- what is at the path already
+
+posix = pytest.mark.skipif(os.name == "nt", reason="devices, pipes and links of POSIX")
+
+
+@posix
+def test_a_link_is_followed_and_stays(tmp_path):
+    (tmp_path / "there").mkdir()
+    target, link = tmp_path / "there" / "m.pomdp", tmp_path / "link.pomdp"
+    target.write_text("before")
+    link.symlink_to(Path("there") / "m.pomdp")
+    write_pomdp(MODEL, link)
+    assert link.is_symlink()
+    assert target.read_text() == format_pomdp(MODEL)
+    assert [path.name for path in target.parent.iterdir()] == ["m.pomdp"]
+
+
+@posix
+def test_a_link_to_nothing_yet_makes_its_target(tmp_path):
+    (tmp_path / "link.pomdp").symlink_to("m.pomdp")
+    write_pomdp(MODEL, tmp_path / "link.pomdp")
+    assert (tmp_path / "link.pomdp").is_symlink()
+    assert (tmp_path / "m.pomdp").read_text() == format_pomdp(MODEL)
+
+
+@posix
+def test_a_link_to_itself_is_refused(tmp_path):
+    (tmp_path / "m.pomdp").symlink_to("m.pomdp")
+    with pytest.raises(InputError, match=r"m\.pomdp: cannot be written: Too many levels"):
+        write_pomdp(MODEL, tmp_path / "m.pomdp")
+    with pytest.raises(InputError, match=r"m\.pomdp: cannot be written: Too many levels"):
+        files.check_writable(tmp_path / "m.pomdp")
+
+
+@posix
+@pytest.mark.parametrize("suffix", [".pomdp", ".rpsr", ".jsonl", ".parquet"])
+def test_who_reads_a_pipe_gets_everything(tmp_path, suffix):
+    pipe, plain = tmp_path / f"pipe{suffix}", tmp_path / f"plain{suffix}"
+    os.mkfifo(pipe)
+    pomdp = POMDP(MODEL)
+    log = simulate(pomdp, StochasticController.stationary(pomdp), episodes=2, steps=3)
+
+    def write(path):
+        if suffix in (".jsonl", ".parquet"):
+            write_logs(log, path)
+        else:
+            save(pomdp, path)
+
+    write(plain)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write(pipe)
+    assert os.read(reader, MEGABYTE) == plain.read_bytes()
+    os.close(reader)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+@posix
+def test_a_pipe_gets_nothing_of_what_fails(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+
+    def write(stream):
+        stream.write(b"half of ")
+        stream.flush()
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        files.write_whole(pipe, write)
+    assert os.read(reader, MEGABYTE) == b""
+    os.close(reader)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux's devices")
+def test_a_device_is_written_to_and_stays_one(tmp_path):
+    for name in ("null", "full"):
+        (tmp_path / name).symlink_to(f"/dev/{name}")
+    write_pomdp(MODEL, tmp_path / "null")
+    with pytest.raises(InputError, match=r"full: cannot be written: No space left on device"):
+        write_pomdp(MODEL, tmp_path / "full")
+    for name in ("null", "full"):
+        assert stat.S_ISCHR(Path(f"/dev/{name}").stat().st_mode)
+        assert (tmp_path / name).is_symlink()
+
+
+@posix
+def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path):
+    target = tmp_path / "m.pomdp"
+    for mode in (0o600, 0o664, 0o755):
+        target.touch()
+        target.chmod(mode)
+        write_pomdp(MODEL, target)
+        assert target.stat().st_mode & 0o7777 == mode
+    if os.geteuid() == 0:
+        os.chown(target, 1234, 4321)
+        write_pomdp(MODEL, target)
+        assert (target.stat().st_uid, target.stat().st_gid) == (1234, 4321)
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="needs a user whom files refuse")
+def test_a_file_that_may_not_be_written_to_is_not_replaced(tmp_path):
+    target = tmp_path / "m.pomdp"
+    target.write_text("before")
+    target.chmod(0o444)
+    with pytest.raises(InputError, match="cannot be written: Permission denied"):
+        write_pomdp(MODEL, target)
+    with pytest.raises(InputError, match="cannot be written: Permission denied"):
+        files.check_writable(target)
+    assert target.read_text() == "before"

@@ -84,13 +84,21 @@ def test_rounded_thirds_stay_as_they_were_printed():
     ("statement", "expected"),
     [
         ("", "start: uniform"),
-        ("start: t", "start: 1"),
+        ("start: t", "start include: 1"),
         ("start: .9999999999999 0", "start: 0.9999999999999 0"),
         ("start: 0.3 .7", "start: 0.3 0.7"),
     ],
 )
 def test_start_is_written_compactly(statement, expected):
     assert expected in written(MODEL + statement)
+
+
+@pytest.mark.parametrize("states", ["3", "s t u"])
+@pytest.mark.parametrize("statement", ["start: 1", "start: 0 1 0", "start include: 1"])
+def test_a_start_in_one_state_is_as_the_classic_solvers_read_it(states, statement):
+    """They take `start: 1` for the first entry of a distribution, and refuse it."""
+    text = f"states: {states}\nactions: 1\nobservations: 1\n" + REST
+    assert "start include: 1" in written(text + statement)
 
 
 def test_a_start_among_some_states_lists_them():

@@ -10,6 +10,7 @@ from cyclopts import Parameter, validators
 from rpsr.cli.options import Discount, Json, Normalize, Source, named_path
 from rpsr.cli.output import note, print_json, print_lines, print_table, wrote
 from rpsr.cli.progress import counted_progress
+from rpsr.errors import RpsrError
 
 if TYPE_CHECKING:
     from rpsr.predictive.survey import Row
@@ -56,28 +57,33 @@ def accuracy(
     """Say whether a PSR can carry each source's rewards, and how wrong it is where it cannot.
 
     A folder stands for the model files in it. A source that cannot be read is a row with its error;
-    the exit code is then 1, after all rows. An interrupted run shows the rows it has.
+    the exit code is then 1, after all rows. Interrupted, or where the -o file can no longer be
+    written to, it shows the rows it has.
     """
     from rpsr.predictive.survey import Options, expand_sources, survey
 
     names = list(dict.fromkeys(expand_sources([source, *sources])))
     options = Options(normalize, discount, exact=False if float_ else None)
     rows: dict[str, Row] = {}
-    interrupt: KeyboardInterrupt | None = None
+    stopped: KeyboardInterrupt | RpsrError | None = None
     try:
         with counted_progress("accuracy", len(names)) as advance:
             for row in survey(names, options, jobs=jobs, record=output):
                 rows[row["source"]] = row
                 advance(row["domain"])
     except KeyboardInterrupt as error:
-        interrupt = error
+        stopped = error
+    except RpsrError as error:
+        if not rows:
+            raise
+        stopped = error
     ordered = [rows[name] for name in names if name in rows]
     if json:
         print_json("accuracy", names, {"rows": ordered})
     else:
         _show(ordered)
-    if interrupt is not None:
-        raise interrupt
+    if stopped is not None:
+        raise stopped
     if not json:
         wrote(output)
     return 1 if any(row["error"] is not None for row in ordered) else 0

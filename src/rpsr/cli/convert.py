@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from rpsr.cli.options import Discount, Normalize, Source, standard_stream
-from rpsr.cli.output import note, wrote
+from rpsr.cli.output import check_targets, note, wrote
 
 if TYPE_CHECKING:
     from rpsr.models import POMDP, LinearModel
@@ -57,6 +57,7 @@ def convert(
     from rpsr.models import POMDP
     from rpsr.sources import load, save
 
+    check_targets(target)  # which may be the source: it is read before it is replaced
     loaded = load(source, normalize=normalize, discount=discount)
     if isinstance(loaded, POMDP):
         for warning in loaded.warnings:

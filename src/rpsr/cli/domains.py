@@ -9,7 +9,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from rpsr.cli.options import Discount, Json, Output, named_path
-from rpsr.cli.output import note, print_json, print_table, wrote
+from rpsr.cli.output import check_targets, note, print_json, print_table, wrote
 from rpsr.cli.progress import download_progress
 
 app = App(name="domains", help="List, export and fetch problems.")
@@ -65,6 +65,7 @@ def export(
     from rpsr.domains import build
     from rpsr.sources import save
 
+    check_targets(output)
     pomdp = build(name)
     if discount is not None:
         pomdp = pomdp.with_discount(discount)

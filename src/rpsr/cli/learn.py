@@ -18,7 +18,7 @@ from rpsr.cli.output import (
     print_facts,
     print_json,
     print_table,
-    wrote,
+    write_each,
 )
 from rpsr.cli.progress import spinning_progress
 
@@ -147,7 +147,6 @@ def learn(
     from rpsr.logs import Columns, Trajectories, open_logs
     from rpsr.logs.trajectories import count_of
     from rpsr.models.store import save_native
-    from rpsr.planning import save_solution
 
     check_suffix(output, NATIVE)
     if ensemble and plan is None:
@@ -188,16 +187,9 @@ def learn(
         note(each)
     if learned.psr_enough is None:
         note("the log is too short to ask whether a PSR is enough")
-    save_native(learned.model, output)
-    if learned.choice is not None and plan is not None:
-        save_solution(learned.choice.solution, plan)
-        if learned.choice.options[learned.choice.index].doubt:
-            note(learned.choice.options[learned.choice.index].doubt)
-    if report is not None:
-        from rpsr.report.learning_page import learning_page
-        from rpsr.report.page import write_page
-
-        write_page(learning_page(learned, source), report)
+    choice = learned.choice
+    if choice is not None and choice.options[choice.index].doubt:
+        note(choice.options[choice.index].doubt)
     for line in filter(None, (*learned.census.slips(), learned.overlap.warning, learned.caution)):
         note(line)
     if rank != "auto" and estimator not in ("em", "last-k") and learned.estimator.rank_ < rank:
@@ -206,13 +198,36 @@ def learn(
         times = count_of(learned.heldout.resets, "time")
         steps = count_of(learned.heldout.steps, "step")
         note(f"the filter lost its way {times} in {steps} of held-out episodes")
-    if json:
-        print_json(
-            "learn", logs, learned.document() | {"seed": seed, "output": output, "plan": plan}
+    try:  # what was learned is shown whatever becomes of the files, and the other way round
+        if json:
+            print_json(
+                "learn", logs, learned.document() | {"seed": seed, "output": output, "plan": plan}
+            )
+        else:
+            _show(learned)
+    finally:
+        write_each(
+            {
+                output: lambda: save_native(learned.model, output),
+                plan if choice else None: lambda: _write_plan(learned, plan or ""),
+                report: lambda: _write_page(learned, source, report or Path()),
+            },
+            quiet=json,
         )
-    else:
-        _show(learned)
-        wrote(output, plan, report)
+
+
+def _write_plan(learned: Learned, target: str) -> None:
+    from rpsr.planning import save_solution
+
+    assert learned.choice is not None, "a plan was asked for"
+    save_solution(learned.choice.solution, target)
+
+
+def _write_page(learned: Learned, source: str, target: Path) -> None:
+    from rpsr.report.learning_page import learning_page
+    from rpsr.report.page import write_page
+
+    write_page(learning_page(learned, source), target)
 
 
 def _show(learned: Learned) -> None:

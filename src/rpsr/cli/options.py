@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter, Token
 
 STANDARD_STREAM = "<->"  # stands for "-", which the parser would take for an option
+STANDARD_STREAMS = (STANDARD_STREAM, "/dev/stdout")
 
 
 def standard_stream(_type: Any, tokens: Sequence[Token]) -> str:
@@ -18,7 +19,7 @@ def standard_stream(_type: Any, tokens: Sequence[Token]) -> str:
 
 def standard_streams(_type: Any, tokens: Sequence[Token]) -> list[str]:
     """The same, for an option that may be given several times."""
-    return ["-" if token.value == STANDARD_STREAM else token.value for token in tokens]
+    return ["-" if token.value in STANDARD_STREAMS else token.value for token in tokens]
 
 
 def named_file(_type: Any, tokens: Sequence[Token]) -> str:

@@ -6,12 +6,12 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rpsr._version import __version__
-from rpsr.errors import InputError
+from rpsr.errors import InputError, RpsrError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -93,13 +93,13 @@ def check_targets(*targets: str | Path | None, sources: Iterable[str | Path] = (
     sources: what is read, where it is a file, and must not be written over. None and standard
     output are left out.
     """
+    from rpsr.io.files import check_writable
+
     taken = {Path(source).resolve(): "read from" for source in sources if Path(source).exists()}
     for target in targets:
-        if target is None or str(target) == "-":
+        if target is None or str(target) == "-" or not check_writable(target):
             continue
         path = Path(target).resolve()
-        if not path.parent.is_dir():
-            raise InputError("its folder does not exist", place=str(target))
         if path in taken:
             raise InputError(f"is {taken[path]} already, expected another file", place=str(target))
         taken[path] = "written to"
@@ -120,6 +120,29 @@ def check_policy_name(target: str | Path | None) -> None:
         if target is not None and str(target).lower().endswith(suffixes):
             expected = f"expected another name for a policy: this one is a {what}'s"
             raise InputError(expected, place=str(target))
+
+
+def write_each(jobs: Mapping[str | Path | None, Callable[[], object]], quiet: bool = False) -> None:
+    """Write files, each whatever becomes of the others, and say which were written.
+
+    jobs: what writes each target; None stands for a file that nobody asked for. Failures are told
+    once all were tried, the last one by raising it. quiet: nothing is said of what went well.
+    """
+    failure: RpsrError | None = None
+    for target, write in jobs.items():
+        if target is None:
+            continue
+        try:
+            write()
+        except RpsrError as error:
+            if failure is not None:
+                note(str(failure))
+            failure = error
+        else:
+            if not quiet:
+                wrote(target)
+    if failure is not None:
+        raise failure
 
 
 def wrote(*targets: str | Path | None) -> None:

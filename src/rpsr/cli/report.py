@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from rpsr.cli.options import Discount, Normalize, Output, Source
-from rpsr.cli.output import PAGES, check_suffix, check_targets, note, wrote
+from rpsr.cli.output import PAGES, check_suffix, check_targets, note, print_table, wrote
 from rpsr.cli.progress import counted_progress
+
+if TYPE_CHECKING:
+    from rpsr.planning.solution import Solution
 
 LIMIT_REACHED = 3
 
@@ -37,6 +41,7 @@ def report(
     time limit, and the page says where.
     """
     from rpsr.cli.info import builtin_facts
+    from rpsr.errors import RpsrError
     from rpsr.report.model_page import STAGES, model_page
     from rpsr.report.page import write_page
     from rpsr.sources import load_pomdp
@@ -52,9 +57,19 @@ def report(
         page, solutions = model_page(
             pomdp, story=story, time_limit=time_limit, seed=seed, progress=progress
         )
-    write_page(page, output)
+    try:
+        write_page(page, output)
+    except RpsrError:
+        _show(solutions)
+        raise
     wrote(output)
     late = [name for name, each in solutions.items() if not each.status.reached_goal]
     if late:
         note(f"{source}: planning on {', '.join(late)} stopped at the time limit; bounds hold")
     return LIMIT_REACHED if late else 0
+
+
+def _show(solutions: Mapping[str, Solution]) -> None:
+    """What planning found, where there is no page to say it."""
+    rows = [(name, each.value, each.lower, each.upper) for name, each in solutions.items()]
+    print_table(("model", "value", "lower", "upper"), rows, digits=12)

@@ -51,24 +51,28 @@ def reproduce(
     from rpsr.io.processes import one_thread_each
 
     with one_thread_each():  # while libraries are loaded: one process shall find what many find
+        from rpsr.report.reproduce.page import exhibits
         from rpsr.report.reproduce.run import Settings, pieces
         from rpsr.report.reproduce.run import reproduce as run
         from rpsr.report.reproduce.story import Findings
-        from rpsr.report.reproduce.writing import document, write_report
+        from rpsr.report.reproduce.writing import document, summary, write_report
 
     settings = Settings(seed=seed, quick=quick, corpus=corpus)
     try:
         with counted_progress("reproduce", len(pieces(settings))) as advance:
             done = run(settings, out, jobs=jobs, progress=advance, note=note)
         findings = Findings(done)
-        text = write_report(findings, out)
+        found = exhibits(findings)
+        if json:
+            facts = document(findings)
+            del facts["results"]
+            print_json("reproduce", None, facts | {"out": str(out)})
+        else:
+            sys.stdout.write(summary(findings, found))
+            sys.stdout.flush()
+        write_report(findings, found, out)
     except KeyboardInterrupt:
         note(f"what is done is kept in {out}: run the same again to go on")
         raise
-    if json:
-        facts = document(findings)
-        del facts["results"]
-        print_json("reproduce", None, facts | {"out": str(out)})
-        return
-    sys.stdout.write(text)
-    print(f"\nWritten to {out}: open {out / 'report.html'} in a browser.")
+    if not json:
+        print(f"\nWritten to {out}: open {out / 'report.html'} in a browser.")

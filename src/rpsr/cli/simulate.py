@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter, validators
 
 from rpsr.cli.options import Discount, Normalize, Source, standard_stream
-from rpsr.cli.output import note, wrote
+from rpsr.cli.output import check_targets, note, wrote
 from rpsr.cli.progress import measured_progress
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ def simulate(
     from rpsr.logs.writers import check_target, write_logs
 
     check_target(output)
+    check_targets(output, sources=filter(None, (source, policy)))
     system = load_system(source, normalize, discount)
     with measured_progress("simulating episodes") as progress:
         blocks = simulate_blocks(

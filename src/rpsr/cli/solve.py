@@ -13,7 +13,14 @@ from cyclopts import Parameter
 
 from rpsr.cli.convert import as_kind
 from rpsr.cli.options import Discount, Json, Normalize, Source, named_path, standard_stream
-from rpsr.cli.output import check_policy_name, check_targets, note, print_facts, print_json, wrote
+from rpsr.cli.output import (
+    check_policy_name,
+    check_targets,
+    note,
+    print_facts,
+    print_json,
+    write_each,
+)
 from rpsr.cli.progress import planning_progress
 
 if TYPE_CHECKING:
@@ -149,23 +156,27 @@ def solve(
         what = f"planner {planner}" if horizon is None else "planning a horizon"
         raise InputError(f"{what} cannot go on from a checkpoint, so it keeps none")
     with _compiling(), planning_progress() as progress:
-        if checkpoint is not None and checkpoint.exists():
+        if checkpoint is not None and checkpoint.is_file():
             solution = resume(linear, chosen, load_checkpoint(checkpoint, linear), progress)
         else:
             solution = plan(linear, chosen, progress=progress)
-    if checkpoint is not None:
-        save_checkpoint(solution, checkpoint)
+    planned = solution
     if smaller is not None:
-        solution = smaller.lift(solution)
-    if output is not None:
-        write_policy(solution, output)
+        solution = smaller.lift(planned)
     document = solution_document(solution, model, seed)
-    if json:
-        print_json("solve", source, document)
-    elif output != "-":
-        print_facts(_for_people(solution, document))
-    if not json:
-        wrote(output, checkpoint)
+    try:  # what was found is shown whatever becomes of the files, and the other way round
+        if json:
+            print_json("solve", source, document)
+        elif output != "-":
+            print_facts(_for_people(solution, document))
+    finally:
+        write_each(
+            {
+                output: lambda: write_policy(solution, output or ""),
+                checkpoint: lambda: save_checkpoint(planned, checkpoint or ""),
+            },
+            quiet=json,
+        )
     if document["simulated"] is not None:
         from rpsr.learning.choice import doubt
 

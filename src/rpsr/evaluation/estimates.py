@@ -10,6 +10,7 @@ from rpsr.errors import InputError
 from rpsr.evaluation.exact import exact_return
 from rpsr.evaluation.returns import returns
 from rpsr.evaluation.simulation import AnyPolicy, Progress, simulate
+from rpsr.evaluation.truncation import cut_off, enough_steps, planned_steps
 from rpsr.io.records import Floats
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
@@ -23,7 +24,8 @@ class Estimate:
     """The return of a policy, as a model's rewards have it, over simulated episodes.
 
     std: of the returns, with N - 1 in its denominator; stderr: std / sqrt(N); both None for a
-    single episode. exact: the expected value, or None where there is no way to compute it.
+    single episode. exact: the expected value of as many steps, or None where there is no way to
+    compute it. cut_off: what later steps may add or take at most, or None where nothing bounds it.
     """
 
     policy: str
@@ -34,6 +36,7 @@ class Estimate:
     exact: float | None
     episodes: int
     steps: int
+    cut_off: float | None = None
 
     @property
     def deviation(self) -> float | None:
@@ -48,7 +51,12 @@ class Estimate:
 
     @staticmethod
     def of(
-        values: Floats, policy: str, model: str, steps: int, exact: float | None = None
+        values: Floats,
+        policy: str,
+        model: str,
+        steps: int,
+        exact: float | None = None,
+        cut_off: float | None = None,
     ) -> Estimate:
         """The estimate that returns (N,) give."""
         spread = float(values.std(ddof=1)) if len(values) > 1 else None
@@ -61,6 +69,7 @@ class Estimate:
             exact=exact,
             episodes=len(values),
             steps=steps,
+            cut_off=cut_off,
         )
 
 
@@ -70,7 +79,7 @@ def evaluate(
     *,
     models: Mapping[str, LinearModel],
     episodes: int = 1000,
-    steps: int = 100,
+    steps: int | None = None,
     seed: int = 0,
     workers: int = 1,
     name: str | None = None,
@@ -79,11 +88,15 @@ def evaluate(
     """Simulate a policy on a system and value every episode by every model, at its discount.
 
     models: by the names their estimates bear. name: the policy's; that of its kind by default.
+    steps: of each episode; by default so many that what is cut off counts for less than the
+    standard error (see `truncation.enough_steps`). `Estimate.cut_off` bounds it in any case.
     Episodes go on for all steps, whether or not the task ends before: a model that does not know of
     the end goes on expecting rewards.
     """
     if not models:
         raise InputError("models: expected at least one to value episodes by")
+    if steps is None:
+        steps = enough_steps(system, policy, models, episodes=episodes, seed=seed)
     trajectories = simulate(
         system,
         policy,
@@ -102,6 +115,7 @@ def evaluate(
             label,
             steps,
             exact_return(system, policy, steps=steps, rewards=model),
+            cut_off(model, system.discount, steps, planned_steps(policy)),
         )
         for label, model in models.items()
     ]

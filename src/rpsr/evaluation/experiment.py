@@ -23,6 +23,7 @@ from rpsr.evaluation.estimates import Estimate
 from rpsr.evaluation.exact import exact_return
 from rpsr.evaluation.returns import returns
 from rpsr.evaluation.simulation import simulate
+from rpsr.evaluation.truncation import cut_off
 from rpsr.io.records import Floats
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.linear import LinearModel
@@ -177,7 +178,8 @@ def experiment(
         for label, model in models.items():
             earned[label] = returns(logs[name], model)
             exact = exact_return(pomdp, policy, steps=steps, rewards=model)
-            estimates.append(Estimate.of(earned[label], name, label, steps, exact))
+            left = cut_off(model, pomdp.discount, steps)
+            estimates.append(Estimate.of(earned[label], name, label, steps, exact, left))
         apart = float(np.abs(earned["pomdp"] - earned["rpsr"]).max())
         disagreement = max(disagreement, apart)
     tell("the range of PSR-optimal policies")

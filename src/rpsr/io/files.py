@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
+import shutil
+import stat
 import sys
 import tempfile
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from gzip import BadGzipFile, GzipFile
 from pathlib import Path
 from typing import BinaryIO
@@ -46,25 +50,92 @@ def place_of(path: str | Path) -> str:
 
 
 def write_whole(path: str | Path, write: Callable[[BinaryIO], object]) -> None:
-    """Write a file completely or not at all: a temporary file beside it, then a rename."""
-    target = Path(path)
+    """Write a file completely or not at all.
+
+    A regular file, or none yet, is replaced by a rename and keeps its permissions; a link is
+    followed, and stays. Anything else (a device, a pipe) is written to as it is, once all is there.
+    """
     try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        status = _status(path)
+        if status is not None and stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if status is None or stat.S_ISREG(status.st_mode):
+            _replace(Path(os.path.realpath(path)), status, write)
+        else:
+            _write_through(path, write)
     except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror or error}", place=str(path)) from None
+        raise _unwritable(path, error) from None
+
+
+def check_writable(path: str | Path) -> bool:
+    """Refuse what `write_whole` could not write; whether a file would be replaced or made."""
+    try:
+        status = _status(path)
+        if status is not None and stat.S_ISDIR(status.st_mode):
+            raise InputError("is a folder, expected the name of a file", place=str(path))
+        if status is not None and not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        if status is not None and not stat.S_ISREG(status.st_mode):
+            return False
+        folder = os.path.dirname(os.path.realpath(path))
+        if not os.path.isdir(folder):
+            raise InputError("its folder does not exist", place=str(path))
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, f"its folder: {os.strerror(errno.EACCES)}")
+        return True
+    except OSError as error:
+        raise _unwritable(path, error) from None
+
+
+def _unwritable(path: str | Path, error: OSError) -> InputError:
+    return InputError(f"cannot be written: {error.strerror or error}", place=str(path))
+
+
+def _status(path: str | Path) -> os.stat_result | None:
+    """What is at a path, links followed; None where nothing is."""
+    try:
+        return os.stat(path)
+    except FileNotFoundError:
+        return None
+
+
+def _replace(
+    target: Path, before: os.stat_result | None, write: Callable[[BinaryIO], object]
+) -> None:
+    """A temporary file beside the target, then a rename. before: the file that it replaces."""
+    if before is not None and not os.access(target, os.W_OK):  # a rename would not ask
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as stream:
             write(stream)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)  # mkstemp makes private files; a result is not one
+        _permit(temporary, before)
         os.replace(temporary, target)
-    except OSError as error:
-        Path(temporary).unlink(missing_ok=True)
-        raise InputError(f"cannot be written: {error.strerror or error}", place=str(path)) from None
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def _permit(temporary: str, before: os.stat_result | None) -> None:
+    """Owner and permissions as they were, or as the umask says: mkstemp makes private files."""
+    if before is None:
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        return
+    if sys.platform != "win32":
+        with suppress(PermissionError):  # only root may give files away
+            os.chown(temporary, before.st_uid, before.st_gid)
+    os.chmod(temporary, stat.S_IMODE(before.st_mode))
+
+
+def _write_through(path: str | Path, write: Callable[[BinaryIO], object]) -> None:
+    """To a device or a pipe, which cannot go back: first all of it to a file without a name."""
+    with tempfile.TemporaryFile() as whole:
+        write(whole)
+        whole.seek(0)
+        with open(path, "wb") as stream:
+            shutil.copyfileobj(whole, stream)
 
 
 def write_bytes(path: str | Path, content: bytes) -> None:

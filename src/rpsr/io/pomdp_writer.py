@@ -121,9 +121,12 @@ def _resets(record: Record) -> Bools:
 
 def _start(start: Rows) -> Iterator[str]:
     word, columns, texts = _row(start, 0, np.zeros(1, dtype=np.bool_))
-    if word or texts == ("1",):
-        yield f"start: {word or columns[0]}"
-    elif start.weights is not None and _digits(start, 0) < 0 and _even(start, 0):
+    if word:
+        yield f"start: {word}"
+    elif texts == ("1",) or (
+        start.weights is not None and _digits(start, 0) < 0 and _even(start, 0)
+    ):
+        # One state, too: of `start: 0` the classic solvers say that a distribution is too short.
         yield "start include: " + " ".join(map(str, columns))
     else:
         yield "start: " + _full(("", columns, texts), start.width)

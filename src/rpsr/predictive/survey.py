@@ -126,7 +126,7 @@ def survey(
 
     record: a file of JSON lines. Rows it already has without an error are taken from it, if the
     source's content, the options and the version are still the same; new rows are appended as they
-    come.
+    come. Where that fails, an `InputError` says so after all rows.
     """
     known = _recorded(record) if record is not None else {}
     _append(record, "")  # if it cannot be written, then say so now
@@ -138,9 +138,16 @@ def survey(
             yield row
         else:
             waiting.append(source)
+    failure: InputError | None = None
     for row in _rows(waiting, options, jobs):
-        _append(record, json.dumps(row) + "\n")
+        if failure is None:
+            try:
+                _append(record, json.dumps(row) + "\n")
+            except InputError as error:
+                failure = error  # a full disk, say: what was found is worth having all the same
         yield row
+    if failure is not None:
+        raise failure
 
 
 def _rows(sources: list[str], options: Options, jobs: int) -> Iterator[Row]:
@@ -197,7 +204,7 @@ def _is(what: Callable[[Path], bool], path: Path) -> bool:
 
 def _recorded(path: Path) -> dict[str, Row]:
     """Rows by source, without those that have an error; a row cut off at the end is removed."""
-    if not _is(Path.exists, path):
+    if not _is(Path.is_file, path):  # a pipe or a device has no earlier rows
         return {}
     try:
         text = path.read_text(encoding="utf-8")

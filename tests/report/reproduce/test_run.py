@@ -76,6 +76,17 @@ def test_a_second_run_does_nothing_again(folders, capsys, monkeypatch, tmp_path)
     assert after == before
 
 
+def test_a_report_that_cannot_be_written_is_shown_first(folders, capsys, tmp_path):
+    out = tmp_path / "out"
+    shutil.copytree(folders[0], out)
+    (out / "report.md").unlink()
+    (out / "report.md").mkdir()
+    assert main(["reproduce", "--quick", "--out", str(out)]) == 1
+    shown = capsys.readouterr()
+    assert shown.out == (folders[0] / "report.txt").read_text()
+    assert shown.err == f"rpsr: {out / 'report.md'}: cannot be written: Is a directory\n"
+
+
 def test_what_is_printed_says_what_the_paper_claims_before_it_shows_a_table(folders, printed):
     text = (folders[0] / "report.txt").read_text()
     assert printed.startswith(text)

@@ -17,7 +17,7 @@ from rpsr.errors import InputError
 from rpsr.io.files import write_bytes
 from rpsr.report.page import Figure, Page, Text, write_page
 from rpsr.report.reproduce import paper
-from rpsr.report.reproduce.page import Exhibits, corpus_paragraph, exhibits, page
+from rpsr.report.reproduce.page import Exhibits, corpus_paragraph, page
 from rpsr.report.reproduce.pieces import dumped
 from rpsr.report.reproduce.story import TITLE, Findings, lead
 from rpsr.report.reproduce.verdicts import Verdict
@@ -27,13 +27,11 @@ from rpsr.report.tables import Table
 WIDTH = 100
 
 
-def write_report(findings: Findings, out: Path) -> str:
-    """Write all files into a folder; what a terminal shows."""
-    found = exhibits(findings)
+def write_report(findings: Findings, found: Exhibits, out: Path) -> None:
+    """Write all files into a folder."""
     whole = page(findings, found)
-    text = summary(findings, found)
     files: dict[str, bytes] = {
-        "report.txt": text.encode(),
+        "report.txt": summary(findings, found).encode(),
         "report.md": markdown(whole, found).encode(),
         "results.json": dumped(document(findings)),
     }
@@ -50,7 +48,6 @@ def write_report(findings: Findings, out: Path) -> str:
         write_bytes(out / name, content)
     _remove_earlier(out, set(files))
     write_page(whole, out / "report.html")
-    return text
 
 
 def _make(folder: Path) -> None:

@@ -1,0 +1,109 @@
+"""How many steps to simulate, and what the steps that are cut off could have earned.
+
+A return discounted by g < 1 loses, if only its first T steps are simulated, at most
+
+    (g^T - g^h) / (1 - g) * max |r|,
+
+r being the model's expected rewards and h the policy's horizon, if it has one (else g^h is 0).
+Enough steps are those that make this no more than half a standard error of the mean, which a few
+episodes foretell; no return is known better than `NEGLIGIBLE` of the largest that rewards allow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from rpsr.evaluation.greedy import horizon_of
+from rpsr.evaluation.returns import returns
+from rpsr.evaluation.simulation import AnyPolicy, simulate
+from rpsr.evaluation.stochastic import StochasticController
+from rpsr.models.linear import LinearModel
+from rpsr.models.pomdp import POMDP
+from rpsr.planning.policies import StagedPolicy
+from rpsr.planning.reachable import value_bounds
+from rpsr.planning.trees import PolicyTree, TreePolicy
+
+UNDISCOUNTED_STEPS = 100  # where nothing says how many are enough
+MOST_STEPS = 2000  # some seconds for a thousand episodes
+PILOT = 100  # episodes that foretell the standard error
+FORGOTTEN = 1e-3  # the weight of what these cut off
+NEGLIGIBLE = 1e-6
+
+
+def cut_off(
+    model: LinearModel, discount: float | None, steps: int, horizon: int | None = None
+) -> float | None:
+    """What steps after the first ones may add to a return or take from it, at most.
+
+    None where nothing bounds it: without a discount below 1, or where the model's domain, and so
+    its largest reward, is unknown.
+    """
+    if horizon is not None and steps >= horizon:
+        return 0.0
+    bounds = value_bounds(model, 1.0)
+    if bounds is None:
+        return None
+    if discount is None or discount >= 1:
+        return None if horizon is None else (horizon - steps) * max(map(abs, bounds))
+    weight = discount**steps - (0.0 if horizon is None else discount**horizon)
+    return weight / (1 - discount) * max(map(abs, bounds))
+
+
+def planned_steps(policy: AnyPolicy) -> int | None:
+    """For how many steps a policy knows what to do; None for ever."""
+    match policy:
+        case StagedPolicy():
+            return horizon_of(policy)
+        case TreePolicy(tree=PolicyTree(horizon=horizon)) | PolicyTree(horizon=horizon):
+            return horizon
+        case StochasticController(horizon=horizon):
+            return horizon
+        case _:
+            return None
+
+
+def enough_steps(
+    system: POMDP | LinearModel,
+    policy: AnyPolicy,
+    models: Mapping[str, LinearModel],
+    *,
+    episodes: int,
+    seed: int = 0,
+) -> int:
+    """Steps after which what is cut off counts for less than the standard error, if so many may be.
+
+    All steps of a policy with a horizon; `UNDISCOUNTED_STEPS` without a discount below 1; at most
+    `MOST_STEPS`. episodes: how many will be simulated.
+    """
+    horizon = planned_steps(policy)
+    if horizon is not None:
+        return horizon
+    discount = system.discount
+    if discount is None or discount >= 1:
+        return UNDISCOUNTED_STEPS
+    first = _steps(discount, FORGOTTEN)
+    pilot = simulate(
+        system,
+        policy,
+        episodes=max(2, min(PILOT, episodes)),
+        steps=first,
+        seed=seed,
+        ends=False,
+    )
+    needed = 1
+    for model in models.values():
+        largest = cut_off(model, discount, 0)
+        if largest is None:
+            needed = max(needed, first)
+        elif largest > 0:
+            error = returns(pilot, model, discount=discount).std(ddof=1) / math.sqrt(episodes)
+            needed = max(needed, _steps(discount, max(error / 2 / largest, NEGLIGIBLE)))
+    return needed
+
+
+def _steps(discount: float, weight: float) -> int:
+    """Steps after which the discount has fallen to a weight."""
+    if discount <= 0 or weight >= 1:
+        return 1
+    return min(MOST_STEPS, math.ceil(math.log(weight) / math.log(discount)))
