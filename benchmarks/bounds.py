@@ -157,7 +157,6 @@ def measure(name: str, options: argparse.Namespace, folder: Path) -> dict[str, o
             "reached": reached(rows),
             "trials": found.iterations,
             "vectors": len(found.vectors),
-            "closed": found.extras["closed"],
         },
         "peer": None,
         "note": "",

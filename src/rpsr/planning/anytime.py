@@ -11,11 +11,12 @@ literature:
   both bounds along, and works only on points that can be reached by actions not yet proven worse
   than another; vectors that are best at none of those are pruned.
 
-Bounds. Each vector is the value of a policy, whatever belief it was found at, and each Q bounds the
-optimal one; both hold at any moment, up to rounding and the merging of close beliefs. One backup is
-off by at most `CornerProcess.rounding`, a look by that, what a decomposition leaves over and what
-merging moves a belief by, in units of the largest possible value; both accumulate by at most
-1 / (1 - discount), and the reported bounds include that.
+Bounds. Each vector is at most its own backup by vectors that are kept, so that following them is a
+controller worth at least as much, wherever the search is stopped; that controller is the solution.
+Each Q bounds the optimal one. Both hold at any moment, up to rounding and the merging of close
+beliefs. One backup is off by at most `CornerProcess.rounding`, a look by that, what a decomposition
+leaves over and what merging moves a belief by, in units of the largest possible value; both
+accumulate by at most 1 / (1 - discount), and the reported bounds include that.
 
 References: T. Smith and R. Simmons, Point-based POMDP algorithms: improved analysis and
 implementation, UAI 2005; H. Kurniawati, D. Hsu and W. S. Lee, SARSOP: efficient point-based POMDP
@@ -28,7 +29,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -56,7 +56,7 @@ from rpsr.planning.sawtooth import LEFT_OVER
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
 
 CHUNK = 1_000_000  # operations between two looks at the clock: a few milliseconds
-LAST_CHUNKS = 10  # of them, at most, for a step of policy iteration
+MOST_CHUNKS = 10  # of them, at most, for a step of policy iteration
 FACTORS = (0.5, 0.95)  # of the gap at the start: what trials aim for, in turns
 LOWER_SHARE = 1.0  # of the operations of trials, for lower sweeps and policy iteration
 POLICY_SHARE = 0.2  # of the operations of trials and lower sweeps, for policy iteration
@@ -65,7 +65,6 @@ FRESH = 16  # of so many upper sweeps, one decomposes anew
 PIVOTS = 5  # of a decomposition
 STALE = 1.2  # weights are out of date when there are so many times more points
 LEAST = 0.02, 2e-4  # of epsilon and of the gap, times 1 - discount: too little to bother
-FAMILY = 5000, 2**26  # vectors, and bytes of them, up to which ancestors are kept
 ROW_EVERY, ROW_SECONDS = 0.995, 1.0  # a row of progress: the gap shrunk so, or so much later
 
 
@@ -165,7 +164,7 @@ class _Search:
         rounding = process.rounding(self.scale)
         self.settled = 1e-4 * epsilon / ahead
         self._policy, self._sweeps = 0.0, 0
-        self.low_margin = ahead * (rounding + self.settled)
+        self.low_margin = 2 * ahead * rounding
         self.high_margin = ahead * (2 * rounding + (tau + LEFT_OVER) * self.scale)
         self.high_margin += process.displaced * self.scale
         informed = fast_informed_values(process)
@@ -175,7 +174,7 @@ class _Search:
         self._rng = np.random.default_rng(seed)
         self._order = np.empty(0, dtype=np.int64)
         self._spent = np.zeros(3)  # operations of trials, lower and upper sweeps
-        self._kept, self._rows, self.family = len(process.rewards), len(process.rewards), True
+        self._kept = self._rows = len(process.rewards)
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -216,25 +215,25 @@ class _Search:
             if self._run(1, LOWER_SHARE * spent[0] - spent[1], lower_sweep, self._order):
                 self._order = self._order[:0]
                 raised = counts[ROUND] < counts[COLUMNS]
-                if not (self.improve(CHUNK) or raised):
+                if not (self._improve() or raised):
                     break
                 self.clock.check()
 
-    def improve(self, least: float) -> bool:
+    def _improve(self) -> bool:
         """A step of policy iteration on the points, for a share of what sweeps have taken."""
         state = self.state
         counts = state.graph.counts
         before, columns = counts[OPS], counts[COLUMNS]
         state.make_room(int(columns) + 1)
         due = POLICY_SHARE * (self._spent[0] + self._spent[1]) - self._policy
-        budget = int(min(max(due, least), LAST_CHUNKS * CHUNK))
+        budget = int(min(max(due, CHUNK), MOST_CHUNKS * CHUNK))
         improve_policy(state.graph, state.moves, state.vectors, state.knobs, budget, self.settled)
         self._policy += counts[OPS] - before
         self._spent[1] += counts[OPS] - before
         return bool(counts[COLUMNS] > columns)
 
     def tidy(self) -> None:
-        """Prune vectors, and forget ancestors that no vector needs or that have become too many."""
+        """Prune vectors, and forget ancestors that no vector needs."""
         state = self.state
         counts = state.graph.counts
         if state.knobs.selective:
@@ -242,13 +241,11 @@ class _Search:
         prune(state.graph, state.vectors)
         self._kept = int(counts[COLUMNS])
         if counts[VECTORS] > 2 * self._rows + 50:
-            collect(state.graph, state.vectors, self.family)
+            collect(state.graph, state.vectors)
             self._rows = int(counts[VECTORS])
-            most = min(FAMILY[0], FAMILY[1] // (8 * self.process.k))
-            self.family = self.family and (self._rows <= max(most, 2 * self._kept))
 
     def family_at_start(self) -> Ints:
-        """The rows that the best vector at the start needs; none where some are forgotten."""
+        """The rows that the best vector at the start needs, itself among them."""
         state, counts = self.state, self.state.graph.counts
         best = state.vectors.origin[state.graph.node[state.knobs.root, VECTOR]]
         return np.flatnonzero(family_of(state.vectors, int(counts[VECTORS]), int(best)))
@@ -300,22 +297,14 @@ def _row(search: _Search) -> ProgressRow:
 def _solution(
     planner: AnytimePlanner, model: LinearModel, search: _Search, status: Status
 ) -> Solution:
-    """The vectors in use and, as far as they were kept, those they go on with."""
+    """The best vector at the start with those it goes on with: a controller that earns it."""
     state, process = search.state, search.process
     rows = search.family_at_start()
-    if not len(rows):
-        with suppress(LimitReached):
-            search.improve(LAST_CHUNKS * CHUNK)
-            rows = search.family_at_start()
-    closed = len(rows) > 0
-    if not closed:
-        rows = state.vectors.origin[: state.graph.counts[COLUMNS]]
     values = state.vectors.table[rows]
     actions = state.vectors.choice[rows, 0].astype(np.int64)
     place = np.full(state.graph.counts[VECTORS], -1)
     place[rows] = np.arange(len(rows))
-    following = state.vectors.choice[rows, 1:]
-    successors = np.where(following < 0, -1, place[following])
+    successors = place[state.vectors.choice[rows, 1:]]
     lower, upper = search.bounds
     value, off = process.value_at_start(values)
     lower = min(lower, value - off - search.low_margin)
@@ -337,5 +326,5 @@ def _solution(
         seconds=search.clock.seconds,
         seed=planner.seed,
         trace=tuple(search.clock.rows),
-        extras={"points": last.points, "closed": closed},
+        extras={"points": last.points},
     )

@@ -5,11 +5,12 @@ state were seen from the next step on, the fast-informed bound with one step les
 model has fewer dimensions than corners, a bound at the corners need not be linear in its states;
 then the nearest linear function is raised until it is above at every corner.
 
-The policy looks one step ahead to the bound. It is followed from the start, through up to so many
-states; where it is followed no further it is taken to go on with the best blind policy. What that
-is worth is a linear system, and, with what merging states may hide subtracted as in `reachable`, a
-lower bound on the optimal value. On problems where information must be gathered the policy may be
-poor, and the lower bound then says so.
+The rule is to look one step ahead to the bound. It is followed from the start, through up to so
+many states, and goes on with the best blind policy beyond them (see `followed`). That is a
+finite-state controller with a value of its own, and so is the best blind policy alone. The better
+of the two is what is returned: its vectors, its value and, rounding paid for, the lower bound. On
+problems where information must be gathered acting by the bound may be poor, and the lower bound
+then says so. `Solution.extras["bound"]` holds the vectors of the upper bound, (A, n).
 
 References: M. L. Littman, A. R. Cassandra, L. P. Kaelbling, "Learning policies for partially
 observable environments: scaling up", ICML 1995, for QMDP; M. Hauskrecht, "Value-function
@@ -20,42 +21,33 @@ Intelligence Research 13 (2000), for the fast-informed bound.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse.linalg import splu
 
 from rpsr.errors import InputError, ModelError
-from rpsr.io.records import Bools, Floats, Ints
+from rpsr.io.records import Floats, Ints
 from rpsr.models.domain import Unknown
 from rpsr.models.linear import LinearModel
-from rpsr.planning.bounds import (
-    above_corners,
-    blind_vectors,
-    fast_informed_values,
-    qmdp_values,
-    upper_at_start,
-)
+from rpsr.planning.bounds import above_corners, fast_informed_values, qmdp_values, upper_at_start
 from rpsr.planning.finite import ROUNDING, check_epsilon, infinite_discount
-from rpsr.planning.graph import explore
+from rpsr.planning.followed import followed
 from rpsr.planning.limits import Clock, LimitReached
+from rpsr.planning.points import first_plans, lower_at_start
 from rpsr.planning.policies import action_values
 from rpsr.planning.process import CornerProcess, corner_process
-from rpsr.planning.reachable import hidden, value_bounds
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
 
-FIRST = 64  # states through which a policy is followed at first; then twice as many, and so on
-_ULP = float(np.finfo(float).eps)
+FIRST = 64  # states through which a rule is followed at first; then twice as many, and so on
+NUMBERS = 2**21  # in the vectors of a controller: no more states are followed, but for the first
 
 
 @dataclass(frozen=True)
 class BoundPlanner(ABC):
     """Act by an upper bound, and find out what that is worth.
 
-    epsilon: the gap at the start that is good enough. states: how many to follow the policy
-    through. time_limit in seconds; memory_limit in bytes.
+    epsilon: the gap at the start that is good enough. states: how many to follow the bound
+    through, at most. time_limit in seconds; memory_limit in bytes.
     """
 
     epsilon: float = 1e-3
@@ -87,38 +79,42 @@ class BoundPlanner(ABC):
         process = corner_process(model)
         clock.hold_model(process.nbytes)
         bound = self.bound(process)
-        vectors = above_corners(process, bound)
-        blind, _ = blind_vectors(model)
+        above = above_corners(process, bound)
         upper = upper_at_start(process, bound)
-        lower, met = float((blind @ model.start).max()), 0
+        plans = blind = first_plans(model, model.start[None])
+        lower, met = lower_at_start(model, process, blind, model.start[None]), 0
 
-        def choose(states: Floats) -> Ints:
-            values = action_values(model, states, vectors)
+        def rule(states: Floats) -> Ints:
+            values = action_values(model, states, above)
             best = values.max(axis=1, keepdims=True)
             near = 4 * ROUNDING * np.abs(values).max(axis=1, keepdims=True)
             return (values >= best - near).argmax(axis=1)
 
-        def report() -> None:
-            gap = max(upper - lower, 0.0)
-            clock.report(
-                ProgressRow(clock.seconds, 1, lower, upper, gap, vectors=len(bound), points=met)
-            )
-
-        status, limit = Status.SETTLED, min(FIRST, self.states)
+        most = min(self.states, max(FIRST, NUMBERS // model.dimension))
+        status, limit = Status.SETTLED, min(FIRST, most)
         try:
             while True:
-                worth, met, stopped = _followed(model, choose, blind, limit, clock)
-                lower = max(lower, worth)
-                report()
-                if upper - lower <= self.epsilon:
+                made, graph = followed(model, rule, blind, limit, clock=clock)
+                met, worth = (
+                    len(graph.states),
+                    lower_at_start(model, process, made, model.start[None]),
+                )
+                if worth > lower:
+                    plans, lower = made, worth
+                gap = max(upper - lower, 0.0)
+                size = len(plans.vectors)
+                clock.report(
+                    ProgressRow(clock.seconds, 1, lower, upper, gap, vectors=size, points=met)
+                )
+                if gap <= self.epsilon:
                     status = Status.SOLVED
                     break
-                if stopped not in (None, Status.SIZE):
-                    raise LimitReached(stopped)
-                if stopped is None or limit >= self.states:
+                if graph.stopped not in (None, Status.SIZE):
+                    raise LimitReached(graph.stopped)
+                if graph.stopped is None or limit >= most:
                     break
                 clock.check()
-                limit = min(2 * limit, self.states)
+                limit = min(2 * limit, most)
         except LimitReached as reached:
             status = reached.status
         except KeyboardInterrupt:
@@ -127,18 +123,18 @@ class BoundPlanner(ABC):
             planner=self.name,
             model=model,
             status=status,
-            value=lower,
+            value=float(plans.value(model.start[None])[0]),
             lower=lower,
             upper=max(upper, lower),
             residual=None,
             epsilon=None,
-            vectors=vectors,
-            actions=np.arange(len(vectors)),
-            successors=np.full((len(vectors), len(model.observations)), -1, dtype=np.int64),
+            vectors=plans.vectors,
+            actions=plans.choices[:, 0].copy(),
+            successors=plans.choices[:, 1:].copy(),
             iterations=1,
             seconds=clock.seconds,
             trace=tuple(clock.rows),
-            extras={"states": met},
+            extras={"states": met, "bound": above},
         )
 
 
@@ -146,8 +142,8 @@ class BoundPlanner(ABC):
 class QMDP(BoundPlanner):
     """Plan as if the state were seen after one step.
 
-    epsilon: the gap at the start that is good enough. states: how many to follow the policy
-    through. time_limit in seconds; memory_limit in bytes.
+    epsilon: the gap at the start that is good enough. states: how many to follow the bound
+    through, at most. time_limit in seconds; memory_limit in bytes.
     """
 
     @property
@@ -164,8 +160,8 @@ class QMDP(BoundPlanner):
 class FastInformedBound(BoundPlanner):
     """Plan as if the state were seen after every step but the first observation counted.
 
-    epsilon: the gap at the start that is good enough. states: how many to follow the policy
-    through. time_limit in seconds; memory_limit in bytes.
+    epsilon: the gap at the start that is good enough. states: how many to follow the bound
+    through, at most. time_limit in seconds; memory_limit in bytes.
     """
 
     @property
@@ -176,42 +172,3 @@ class FastInformedBound(BoundPlanner):
     def bound(self, process: CornerProcess) -> Floats:
         """As if it were seen one step later than that, (A, k)."""
         return fast_informed_values(process)
-
-
-def _followed(
-    model: LinearModel,
-    choose: Callable[[Floats], Ints],
-    blind: Floats,
-    limit: int,
-    clock: Clock,
-) -> tuple[float, int, Status | None]:
-    """What a policy is worth at the start at least, in how many states, and what stopped it.
-
-    choose: actions (B,) at states (B, n). blind (A, n): values of what is done beyond the limit.
-    Nothing stops it where the states close.
-    """
-
-    def allowed(states: Floats) -> Bools:
-        return np.arange(len(model.actions)) == choose(states)[:, None]
-
-    graph = explore(
-        model,
-        limit=limit,
-        time_limit=clock.seconds_left,
-        memory_limit=clock.memory_limit,
-        held=clock.held,
-        allowed=allowed,
-        partial=True,
-    )
-    discount, rows = model.discount or 0.0, np.arange(len(graph.states))
-    actions = choose(graph.states)
-    moves = sp.csr_array(graph.transitions()[actions * len(rows) + rows])
-    paid = hidden(graph, value_bounds(model, 1 / (1 - discount)))
-    assert paid is not None, "the domain is known"
-    earned = (graph.states @ model.rewards - discount * paid)[rows, actions]
-    earned = np.where(graph.open, (graph.states @ blind.T).max(axis=1), earned)
-    values = splu(sp.csc_array(sp.eye_array(len(rows)) - discount * moves)).solve(earned)
-    scale = float(max(np.abs(values).max(), np.abs(earned).max()))
-    rounding = 8 * (model.dimension + len(model.observations) + 2) * _ULP * scale
-    rounding = (rounding + model.reward_error) / (1 - discount)
-    return float(values[0]) - rounding, len(rows), graph.stopped

@@ -59,11 +59,16 @@ def read_alpha(path: str | Path, model: LinearModel) -> tuple[Floats, Ints]:
 
 
 def write_pg(controller: FiniteStateController, path: str | Path) -> None:
-    """Write a controller, completely or not at all; a node's number is its position."""
+    """Write a controller, completely or not at all; a node's number is its position.
+
+    A successor of -1 is written as the node that the controller begins again with, since a file
+    does not say which one that is.
+    """
+    following = np.where(controller.successors < 0, controller.first, controller.successors)
     lines = [
-        f"{node} {action}  {' '.join('-' if after < 0 else str(after) for after in successors)}\n"
+        f"{node} {action}  {' '.join(map(str, successors))}\n"
         for node, (action, successors) in enumerate(
-            zip(controller.actions.tolist(), controller.successors.tolist(), strict=True)
+            zip(controller.actions.tolist(), following.tolist(), strict=True)
         )
     ]
     write_bytes(path, "".join(lines).encode())

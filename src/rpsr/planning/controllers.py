@@ -26,6 +26,7 @@ from rpsr.planning.finite import infinite_discount
 from rpsr.planning.solution import Solution
 
 _DIRECT = 2**21  # numbers in the linear system: beyond, it is never formed
+_BASIS = 2**25  # numbers in the directions that GMRES remembers, 8 to 60 of them
 _REFINEMENTS = 3
 
 
@@ -127,10 +128,12 @@ class ControllerPolicy:
 def extract_controller(solution: Solution) -> FiniteStateController:
     """The controller that a value function for the infinite horizon implies.
 
-    Where the solution says how each vector goes on, its vectors are the nodes. Elsewhere nodes are
-    found from the start: a vector's first state to be best at is its witness, and the one-step
-    lookahead at the witness gives action and successors. Its value, `value(model)`, is exact; it
-    may fall short of the solution's where one vector is best at states that want other successors.
+    Where the solution says how each vector goes on, its vectors are the nodes, and the controller
+    is worth the solution's lower bound; all planners of rpsr say so. For a planner of your own that
+    does not, nodes are found from the start: a vector's first state to be best at is its witness,
+    and the one-step lookahead at the witness gives action and successors. That controller may be
+    worth less, where one vector is best at states that want other successors. Its value,
+    `value(model)`, is exact either way.
     """
     model = solution.model
     if solution.horizon is not None:
@@ -231,6 +234,7 @@ class _Equations:
         system = operator((size, size), matvec=apply, dtype=np.float64)
 
         def inverse(right: Floats) -> Floats:
-            return gmres(system, right, rtol=1e-10, restart=60, maxiter=200)[0]
+            kept = int(np.clip(_BASIS // size, 8, 60))
+            return gmres(system, right, rtol=1e-10, restart=kept, maxiter=200)[0]
 
         return inverse

@@ -3,6 +3,11 @@
 Without a horizon it starts from V_0 = the values of blind policies, lower bounds, and repeats
 V_{j+1} = H V_j until discount^j times the largest possible error is at most epsilon:
 V_j <= V* <= V_j + discount^j max (V_MDP - V_0), with what pruning and rounding may hide added.
+
+A vector of V_j goes on with vectors of V_{j-1}, and so on down to V_0, which does one action for
+ever. What is returned is V_j with the earlier vectors that it goes on with, as a controller; one
+that a vector there already equals or exceeds at every corner is stood in for by that one, which is
+nearly all of them once values have converged.
 """
 
 from __future__ import annotations
@@ -20,6 +25,7 @@ from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.process import CornerProcess, cannot_prove, corner_process
 from rpsr.planning.pruning import Effort
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
+from rpsr.planning.warm import close
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,7 @@ def _converge(planner: Enumeration, model: LinearModel, clock: Clock) -> Solutio
     tolerance = process.rounding(scale + float(np.abs(blind).max()))
     every = np.arange(len(blind))
     stage = Stage(blind, every, np.repeat(every[:, None], process.observations, axis=1))
+    stages = [stage]
     status, steps = Status.SOLVED, 0
     rounded, lost = tolerance * ahead, _loss(process, tolerance) * ahead
     if rounded + lost >= planner.epsilon:
@@ -78,9 +85,11 @@ def _converge(planner: Enumeration, model: LinearModel, clock: Clock) -> Solutio
             if planner.max_iterations is not None and steps >= planner.max_iterations:
                 raise LimitReached(Status.ITERATIONS)
             stage = enumerated(process, stage, tolerance, clock, effort)
+            stages.append(stage)
+            clock.held += stage.nbytes
             steps, wide = steps + 1, wide * process.discount
             value, off = process.value_at_start(stage.values)
-            lower = value - rounded - off
+            lower = value - rounded - lost - off
             upper = min(most, value + wide + rounded + lost + off)
             clock.report(
                 ProgressRow(
@@ -97,6 +106,7 @@ def _converge(planner: Enumeration, model: LinearModel, clock: Clock) -> Solutio
         status = limit.status
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
+    stage = _controller(stages, tolerance)
     value, off = process.value_at_start(stage.values)
     vectors, actions, successors = stage.lifted(process)
     return Solution(
@@ -104,15 +114,33 @@ def _converge(planner: Enumeration, model: LinearModel, clock: Clock) -> Solutio
         model=model,
         status=status,
         value=value,
-        lower=value - rounded - off,
+        lower=value - rounded - lost - off,
         upper=min(most, value + wide + rounded + lost + off),
         residual=None,
         epsilon=wide + rounded + lost,
         vectors=vectors,
         actions=actions,
-        successors=np.full_like(successors, -1),
+        successors=successors,
         iterations=steps,
         seconds=clock.seconds,
         trace=tuple(clock.rows),
         extras={"programs": effort.programs, "undecided": effort.undecided},
     )
+
+
+def _controller(stages: list[Stage], slack: float) -> Stage:
+    """The last stage with what it goes on with of those before it, the first going on with itself.
+
+    slack: how much less a vector may be worth than the one it stands in for.
+    """
+    begins = np.cumsum([0] + [len(stage.values) for stage in stages])
+    following = [stages[0].successors] + [
+        stage.successors + begin for stage, begin in zip(stages[1:], begins, strict=False)
+    ]
+    values = np.concatenate([stage.values for stage in stages])
+    actions = np.concatenate([stage.actions for stage in stages])
+    choices = np.column_stack([actions, np.concatenate(following)])
+    wanted = np.arange(len(values)) >= begins[-2]
+    deputy = close(values, choices, slack, wanted)
+    place = np.cumsum(wanted) - 1
+    return Stage(values[wanted], actions[wanted], place[deputy[choices[wanted, 1:]]])

@@ -2,10 +2,10 @@
 
 A vector is an action and, for every observation, an older vector to go on with. Those *in use* are
 kept column by column for scanning and row by row for backups; pruning keeps the ones that are best
-at a live point. Their ancestors are kept as well, row by row, as long as there is room: a set that
-holds with each vector those it goes on with proves that the greedy policy earns what it promises
-(V <= HV). An ancestor below a vector in use is replaced by it, which can only raise values, and
-that is what keeps the family small.
+at a live point. Their ancestors, the vectors that they go on with, are kept as well, row by row: a
+set that holds with each vector those it goes on with is a controller that is worth what it
+promises, and V <= HV. An ancestor below a vector in use is replaced by it, which can only raise
+values, and that is what keeps the family small.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from rpsr.planning.belief_graph import (
 class Vectors(NamedTuple):
     """V vectors, of which C are in use: table (V, k), column (k, C), origin (C,): their rows.
 
-    choice (V, 1 + O): the action and the rows to go on with, -1 where those are forgotten.
+    choice (V, 1 + O): the action and the rows to go on with.
     """
 
     table: Floats
@@ -173,20 +173,20 @@ def stand_in(vectors: Vectors, columns: int, j: int) -> int:
 
 
 @njit(cache=True)
-def collect(graph: Graph, vectors: Vectors, family: bool) -> None:
-    """Forget vectors that are not in use nor, if their family is kept, needed by one that is."""
+def collect(graph: Graph, vectors: Vectors) -> None:
+    """Forget vectors that are not in use nor needed by one that is."""
     table, choice, origin, counts = vectors.table, vectors.choice, vectors.origin, graph.counts
     size, columns = counts[VECTORS], counts[COLUMNS]
     stands, queue = np.full(size, -1), np.empty(size, np.int64)  # who stands in for each vector
     for c in range(columns):
         stands[origin[c]] = queue[c] = origin[c]
-    waiting = columns if family else 0
+    waiting = columns
     while waiting > 0:
         waiting -= 1
         i = queue[waiting]
         for o in range(1, choice.shape[1]):
             j = choice[i, o]
-            if j >= 0 and stands[j] < 0:
+            if stands[j] < 0:
                 stands[j] = stand_in(vectors, columns, j)
                 if stands[j] == j:
                     queue[waiting] = j
@@ -201,8 +201,7 @@ def collect(graph: Graph, vectors: Vectors, family: bool) -> None:
             table[place[i]] = table[i]
             choice[place[i], 0] = choice[i, 0]
             for o in range(1, choice.shape[1]):
-                j = choice[i, o]
-                choice[place[i], o] = place[stands[j]] if family and j >= 0 else -1
+                choice[place[i], o] = place[stands[choice[i, o]]]
     for c in range(columns):
         origin[c] = place[origin[c]]
     counts[VECTORS] = kept
@@ -211,7 +210,7 @@ def collect(graph: Graph, vectors: Vectors, family: bool) -> None:
 
 @njit(cache=True)
 def family_of(vectors: Vectors, size: int, row: int) -> Ints:
-    """Which vectors a vector needs, (size,) of 0 and 1; all 0 where some are forgotten."""
+    """Which vectors a vector needs, itself among them, (size,) of 0 and 1."""
     needed, queue, waiting = np.zeros(size, np.int64), np.empty(size, np.int64), 1
     needed[row], queue[0] = 1, row
     while waiting > 0:
@@ -219,9 +218,6 @@ def family_of(vectors: Vectors, size: int, row: int) -> Ints:
         i = queue[waiting]
         for o in range(1, vectors.choice.shape[1]):
             j = vectors.choice[i, o]
-            if j < 0:
-                needed[:] = 0
-                return needed
             if needed[j] == 0:
                 needed[j] = 1
                 queue[waiting] = j

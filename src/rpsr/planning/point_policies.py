@@ -6,11 +6,11 @@ sweeps
 
     v_c(s) <- r(s, a_c) + sum_o sum_s' K[a_c, o](s, s') v_follow(c, o)(s')
 
-from the vectors themselves are values of real policies after any number of sweeps: follow the
-controller for so long, then go on as before. Value iteration needs about 1 / (1 - discount) sweeps
-of backups to see what this sees at once. Vectors that are better at some live point are kept. When
-the sweeps have settled, a vector goes on with vectors of the same controller, and its family is
-known (see `lower_vectors`).
+from the vectors themselves come close to its value. Value iteration needs about 1 / (1 - discount)
+sweeps of backups to see what this sees at once. Where sweeps end before they have settled, a vector
+may exceed its own backup; it is lowered until none does (`shortfalls`), so that every vector goes
+on with vectors of the same controller and is at most what that is worth. Vectors that are still
+better at some live point are kept, with those they go on with (see `lower_vectors`).
 
 Reference: E. A. Hansen, Solving POMDPs by searching in policy space, UAI 1998.
 """
@@ -43,10 +43,15 @@ from rpsr.planning.belief_graph import (
 )
 from rpsr.planning.lower_vectors import Vectors, lower_choice, scan
 
+ROUNDS = 100  # of finding out by how much vectors must be lowered
+
 
 @njit(cache=True)
 def controller(graph: Graph, vectors: Vectors, knobs: Knobs, follow: Ints) -> None:
-    """Fill follow (C, 1 + O): what the points do where each vector is best; -1 where none is."""
+    """Fill follow (C, 1 + O): what the points do where each vector is best; -1 where none is.
+
+    After an observation that can never follow, a vector goes on with itself.
+    """
     point, edge, node = graph.point, graph.edge, graph.node
     follow[:] = -1
     for p in range(graph.counts[POINTS]):
@@ -56,6 +61,7 @@ def controller(graph: Graph, vectors: Vectors, knobs: Knobs, follow: Ints) -> No
         c = node[point[p, NODE], VECTOR]
         if follow[c, 0] >= 0:
             continue
+        follow[c, 1:] = c
         follow[c, 0], _ = lower_choice(graph, vectors, p)
         for q in (knobs.fallback, p):
             for m in range(point[q, FIRST], point[q, LAST]):
@@ -65,10 +71,8 @@ def controller(graph: Graph, vectors: Vectors, knobs: Knobs, follow: Ints) -> No
 
 
 @njit(cache=True)
-def settle(
-    moves: Moves, follow: Ints, values: Floats, sweeps: int, enough: float
-) -> tuple[float, int]:
-    """Sweep values (C, k) until they change by at most `enough`; the change, and the sweeps."""
+def settle(moves: Moves, follow: Ints, values: Floats, sweeps: int, enough: float) -> int:
+    """Sweep values (C, k) until they change by at most `enough`, or so often; how often."""
     k, change, done = values.shape[1], np.inf, 0
     while done < sweeps and change > enough:
         change = 0.0
@@ -84,7 +88,42 @@ def settle(
                     total += moves.chance[m] * values[then, moves.target[m]]
                 change = max(change, abs(total - values[c, s]))
                 values[c, s] = total
-    return change, done
+    return done
+
+
+@njit(cache=True)
+def shortfalls(moves: Moves, follow: Ints, values: Floats, discount: float) -> Floats:
+    """What to take off each of values (C, k), so that none exceeds its own backup, (C,).
+
+    A vector that exceeds it by e somewhere promises too much by at most e, and by what those that
+    it goes on with promise too much, discounted: less_c = e_c + discount * max_o less_follow(c, o).
+    Every iterate from above is enough.
+    """
+    count, k = values.shape
+    over, worst = np.zeros(count), 0.0
+    for c in range(count):
+        a = follow[c, 0]
+        if a < 0:
+            continue
+        for s in range(k):
+            total = moves.rewards[a, s]
+            for m in range(moves.indptr[a * k + s], moves.indptr[a * k + s + 1]):
+                then = follow[c, 1 + moves.observation[m]]
+                total += moves.chance[m] * values[then, moves.target[m]]
+            over[c] = max(over[c], values[c, s] - total)
+        worst = max(worst, over[c])
+    less = np.full(count, worst / (1 - discount))
+    for c in range(count):
+        if follow[c, 0] < 0:
+            less[c] = 0.0
+    for _ in range(ROUNDS):
+        for c in range(count):
+            if follow[c, 0] >= 0:
+                most = 0.0
+                for o in range(1, follow.shape[1]):
+                    most = max(most, less[follow[c, o]])
+                less[c] = min(less[c], over[c] + discount * most)
+    return less
 
 
 @njit(cache=True)
@@ -111,8 +150,8 @@ def winners(graph: Graph, values: Floats, least: float) -> Ints:
 @njit(cache=True)
 def improve_policy(
     graph: Graph, moves: Moves, vectors: Vectors, knobs: Knobs, budget: int, enough: float
-) -> float:
-    """Add the vectors of the points' policy that win somewhere; how far the sweeps had settled.
+) -> None:
+    """Add the vectors of the points' policy that win somewhere, and those they go on with.
 
     There must be room for as many vectors as are in use. Sweeps take about `budget` operations.
     """
@@ -125,8 +164,11 @@ def improve_policy(
         values[c] = vectors.table[vectors.origin[c]]
         if follow[c, 0] >= 0:
             cost += moves.indptr[(follow[c, 0] + 1) * k] - moves.indptr[follow[c, 0] * k] + k
-    change, sweeps = settle(moves, follow, values, max(budget // cost, 1), enough)
-    counts[OPS] += sweeps * cost
+    sweeps = settle(moves, follow, values, max(budget // cost, 1), enough)
+    less = shortfalls(moves, follow, values, knobs.discount)
+    for c in range(count):
+        values[c] -= less[c]
+    counts[OPS] += (sweeps + 1) * cost
     wins = winners(graph, values, knobs.least)
     # The family of a winner: what it goes on with, and so on.
     row, queue, waiting = np.full(count, -1), np.empty(count, np.int64), 0
@@ -136,12 +178,12 @@ def improve_policy(
             counts[VECTORS] += 1
             queue[waiting] = c
             waiting += 1
-    while waiting > 0 and change <= enough:
+    while waiting > 0:
         waiting -= 1
         c = queue[waiting]
         for o in range(1, follow.shape[1]):
             then = follow[c, o]
-            if then >= 0 and row[then] < 0:
+            if row[then] < 0:
                 if follow[then, 0] < 0:
                     row[then] = vectors.origin[then]
                 else:
@@ -152,17 +194,12 @@ def improve_policy(
     for c in range(count):
         if row[c] >= 0 and follow[c, 0] >= 0:
             vectors.table[row[c]] = values[c]
-            vectors.choice[row[c]] = row[c]
             vectors.choice[row[c], 0] = follow[c, 0]
             for o in range(1, follow.shape[1]):
-                if change > enough:
-                    vectors.choice[row[c], o] = -1
-                elif follow[c, o] >= 0:
-                    vectors.choice[row[c], o] = row[follow[c, o]]
+                vectors.choice[row[c], o] = row[follow[c, o]]
             if wins[c] == 1:
                 new = counts[COLUMNS]
                 vectors.origin[new] = row[c]
                 vectors.column[:, new] = values[c]
                 counts[COLUMNS] += 1
     scan(graph, vectors, knobs.root)
-    return change

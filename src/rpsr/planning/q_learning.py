@@ -30,15 +30,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from rpsr.errors import InputError
-from rpsr.io.records import Bools, Floats, Ints
+from rpsr.io.records import Floats, Ints
 from rpsr.models.domain import Unknown
 from rpsr.models.linear import LinearModel
 from rpsr.planning.bounds import fast_informed_values, upper_at_start
-from rpsr.planning.controllers import FiniteStateController
 from rpsr.planning.finite import infinite_discount
-from rpsr.planning.graph import explore
+from rpsr.planning.followed import followed
 from rpsr.planning.limits import Clock, LimitReached
-from rpsr.planning.points import Plans, first_plans, lower_at_start, step, visited
+from rpsr.planning.points import first_plans, lower_at_start, step, visited
 from rpsr.planning.process import corner_process
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
 
@@ -107,7 +106,7 @@ class QLearning:
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         if q is not None:  # after Ctrl-C too: what was learned is the policy so far
-            made = _controller(model, q, plans, self.states)
+            made, _ = followed(model, q.greedy, plans, self.states, tolerance=CLOSE)
             worth = lower_at_start(model, process, made, model.start[None])
             if worth >= lower:
                 plans, lower = made, worth
@@ -175,6 +174,10 @@ class TileCoding:
         """Q at a batch of states, (B, n) -> (B, A)."""
         return self.table[:, self.cells(states)].mean(axis=2).T
 
+    def greedy(self, states: Floats) -> Ints:
+        """The best action at each state, (B, n) -> (B,)."""
+        return self.values(states).argmax(axis=1)
+
     def move(self, cells: Ints, actions: Ints, errors: Floats) -> None:
         """Move Q at cells (B, T) of actions (B,) by errors (B,), less so where it was often."""
         flat = (actions[:, None] * self.table.shape[1] + cells).ravel()
@@ -217,27 +220,6 @@ def _interact(
     q.move(cells[known], actions[known], (target - values[rows, actions])[known])
     after[rng.random(len(states)) < 1 - discount] = model.start
     return after
-
-
-def _controller(model: LinearModel, q: TileCoding, blind: Plans, limit: int) -> Plans:
-    """The greedy policy's controller, and its values: greedy where explored, blind beyond."""
-
-    def greedy(states: Floats) -> Bools:
-        return np.arange(len(model.actions)) == q.values(states).argmax(axis=1)[:, None]
-
-    graph = explore(model, limit=limit, tolerance=CLOSE, allowed=greedy, partial=True)
-    actions = greedy(graph.states).argmax(axis=1)
-    fallback = (graph.states @ blind.vectors.T).argmax(axis=1)
-    size = len(actions)
-    beyond = size + fallback[:, None]  # an observation that was not expected, or not explored
-    successors = graph.successors(actions)
-    successors = np.where(successors < 0, beyond, successors)
-    actions = np.where(graph.open, blind.choices[fallback, 0], actions)
-    successors[graph.open] = (size + blind.choices[fallback, 1:])[graph.open]
-    actions = np.append(actions, blind.choices[:, 0])
-    successors = np.vstack([successors, size + blind.choices[:, 1:]])
-    made = FiniteStateController(model.actions, model.observations, actions, successors)
-    return Plans(made.vectors(model), np.column_stack([actions, successors]))
 
 
 def _row(

@@ -188,7 +188,7 @@ def _for_ever(graph: ReachableGraph, discount: float) -> _Plan:
     values, _ = problem.optimum()
     scale = float(np.abs(values).max())
     actions = lowest_within(problem.action_values(values), 4 * ROUNDING * scale)
-    successors = graph.successors(actions)
+    successors = np.maximum(graph.successors(actions), 0)  # at what cannot happen, begin again
     actions[graph.open] = blind
     successors[graph.open] = np.flatnonzero(graph.open)[:, None]
     controller = FiniteStateController(model.actions, model.observations, actions, successors)

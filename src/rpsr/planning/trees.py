@@ -47,13 +47,13 @@ class PolicyTree:
 
     @staticmethod
     def of(solution: Solution) -> PolicyTree:
-        """The best tree at the start; among equals, the one with the lowest action."""
+        """The best tree at the start; among exact equals, the one with the lowest action."""
         if not solution.stages:
             raise ModelError(f"the solution of {solution.planner} holds no policy trees")
         model = solution.model
         vectors, actions, _ = solution.stages[-1]
         values = vectors @ model.start
-        tied = np.flatnonzero(values >= values.max() - 4e-12 * np.abs(values).max())
+        tied = np.flatnonzero(values == values.max())
         root = int(tied[actions[tied].argmin()])
         layers = tuple((stage[1], stage[2]) for stage in solution.stages)
         return PolicyTree(model.actions, model.observations, layers, root)
