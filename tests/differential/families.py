@@ -148,11 +148,26 @@ def mixed(rng: np.random.Generator, T: Table, O: Table) -> Tables:
     return T, O
 
 
+def hoard(rng: np.random.Generator, T: Table, O: Table) -> Tables:
+    """Mixed states, from which a last one is reached hardly ever; it is seen, and never left."""
+    chance, width = Fraction(1, 10 ** int(rng.integers(12, 16))), len(O[0][0])
+    none = Fraction(0)
+    for rows in T:
+        first, second = ([*lottery(rng, 3), none] for _ in range(2))
+        first[int(np.argmax(first))] -= chance
+        first[3] = chance
+        mean = [(p + q) / 2 for p, q in zip(first, second, strict=True)]
+        rows[:] = [first, second, mean, sure(4, 3)]
+    for rows in O:
+        rows[:] = [[*lottery(rng, width), none] for _ in range(3)] + [sure(width + 1, width)]
+    return T, O
+
+
 PROCESSES: dict[str, Callable[[np.random.Generator, Table, Table], Tables]] = {
     family.__name__: family
     for family in (
         *(plain, thin, tiny, alike, mixed, goal, certain, blind, visible, resets, mirrored),
-        committed,
+        *(committed, hoard),
     )
 }
 
@@ -235,15 +250,22 @@ def gamble(_rng: np.random.Generator, chances: Chances) -> Chances:
 
 
 def on_arrival(rng: np.random.Generator, chances: Chances) -> Chances:
-    """R(a, t, o): by what an action leads to, much where that is hardly ever."""
-    likely: dict[tuple[int, int, int], Fraction] = {}
+    """R(a, t, o): by what an action leads to, much where that is hardly ever from some state."""
+    rarest: Chances = {}
     for (a, _, t, o), chance in chances.items():
-        likely[a, t, o] = max(chance, likely.get((a, t, o), Fraction(0)))
+        rarest[a, 0, t, o] = min(chance, rarest.get((a, 0, t, o), chance))
     earned = {
         arrival: _small(rng) * (10**13 if chance < Fraction(1, 10**8) else 1)
-        for arrival, chance in likely.items()
+        for arrival, chance in rarest.items()
     }
-    return {(a, s, t, o): earned[a, t, o] for a, s, t, o in chances}
+    return {(a, s, t, o): earned[a, 0, t, o] for a, s, t, o in chances}
+
+
+def treasure(rng: np.random.Generator, chances: Chances) -> Chances:
+    """Up to 1e15 in one state, little elsewhere: getting there may be as unlikely."""
+    where, much = int(rng.integers(1, 4)), 10 ** int(rng.integers(9, 15))
+    earned = by_action(rng, chances)
+    return {outcome: r * (much if outcome[1] == where else 1) for outcome, r in earned.items()}
 
 
 def opposite(rng: np.random.Generator, chances: Chances) -> Chances:
@@ -255,7 +277,7 @@ def opposite(rng: np.random.Generator, chances: Chances) -> Chances:
 REWARDS: dict[str, Callable[[np.random.Generator, Chances], Chances]] = {
     family.__name__: family
     for family in (
-        *(by_action, by_outcome, cancelling, rare, on_arrival, opposite, zero, constant, large),
-        gamble,
+        *(by_action, by_outcome, cancelling, rare, on_arrival, treasure, opposite, zero),
+        *(constant, large, gamble),
     )
 }

@@ -139,6 +139,7 @@ def draw(seed: int, index: int) -> Written:
         for a, s, t, o in product(range(A), range(S), range(S), range(O))
         if T[a][s][t] * seen[a][t][o]
     }
+    elsewhere = bool(rng.random() < 0.4)  # the last state may be a goal: not to begin there
     often = np.array(OFTEN) / sum(OFTEN)
     return Written(
         family=f"{process}/{reward}",
@@ -146,6 +147,6 @@ def draw(seed: int, index: int) -> Written:
         T=T,
         O=seen,
         R=REWARDS[reward](rng, chances),
-        start=lottery(rng, S),
+        start=[*lottery(rng, S - 1), Fraction(0)] if S > 1 and elsewhere else lottery(rng, S),
         discount=str(rng.choice(DISCOUNTS, p=often)),
     )

@@ -12,7 +12,7 @@ counted: about 1e-26 of the largest value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from fractions import Fraction
 from functools import cached_property
 from heapq import heappop, heappush
@@ -27,6 +27,8 @@ SWEEPS = 12
 
 Belief = tuple[int, ...]
 Bracket = tuple[Fraction, Fraction]
+Came = tuple[int, int, int]  # from which number, by which action, with which observation
+BEGUN: Came = (-1, -1, -1)
 
 
 class Process:
@@ -85,22 +87,27 @@ class Graph:
     """Beliefs met so far, by number.
 
     depth: the least number of steps to each. came: how each was met first, (number, action,
-    observation).
+    observation). remembered(came): what tells equal beliefs apart, where anything does.
     """
 
-    def __init__(self, process: Process, start: Belief | None = None) -> None:
-        self.process = process
+    def __init__(
+        self,
+        process: Process,
+        start: Belief | None = None,
+        remembered: Callable[[Came], Hashable] = lambda _: None,
+    ) -> None:
+        self.process, self.remembered = process, remembered
         self.beliefs: list[Belief] = []
         self.depth: list[int] = []
-        self.came: list[tuple[int, int, int]] = []
-        self._numbers: dict[Belief, int] = {}
-        self._add(process.start if start is None else start, 0, (-1, -1, -1))
+        self.came: list[Came] = []
+        self._numbers: dict[Hashable, int] = {}
+        self._add(process.start if start is None else start, 0, BEGUN)
 
-    def _add(self, belief: Belief, depth: int, came: tuple[int, int, int]) -> int:
+    def _add(self, belief: Belief, depth: int, came: Came) -> int:
         """The number of a belief."""
         half = 1 << (FINE - COARSE - 1)
         key = tuple((b + half) >> (FINE - COARSE) for b in belief)
-        number = self._numbers.setdefault(key, len(self.beliefs))
+        number = self._numbers.setdefault((key, self.remembered(came)), len(self.beliefs))
         if number == len(self.beliefs):
             self.beliefs.append(belief)
             self.depth.append(depth)

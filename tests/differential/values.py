@@ -7,15 +7,18 @@ of them. Beyond, it is worth at most the optimal value.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from copy import copy
 from fractions import Fraction
 
+import numpy as np
 from tests.differential.finite import BITS, ONE, Choice, Finite
-from tests.differential.oracle import FINE, Belief, Bracket, Graph, Oracle, explored
+from tests.differential.oracle import BEGUN, FINE, Belief, Bracket, Came, Graph, Oracle, explored
 
 from rpsr.errors import ImpossibleObservation
 from rpsr.planning import FiniteStateController, Policy
 
+DIGITS = 6  # of what a policy remembers: its filtered state differs by rounding
 LARGEST = 500  # pairs of a node and a state: a linear system of that size takes milliseconds
 
 
@@ -66,17 +69,26 @@ def horizon_value(oracle: Oracle, policy: Policy, steps: int) -> Bracket:
 
 
 def followed_value(oracle: Oracle, policy: Policy, limit: int) -> Bracket:
-    """The value of a policy that is asked what it does, at up to so many beliefs."""
-    graph = Graph(oracle.process)
-    policies: dict[int, Policy | None] = {0: copy(policy)}
-    policies[0].start()
+    """The value of a policy that is asked what it does, at up to so many beliefs.
+
+    Equal beliefs are one where the policy remembers the same, to the digits that filters carry.
+    """
+    begun = copy(policy)
+    begun.start()
+    met: dict[Came, Policy | None] = {BEGUN: begun}
+
+    def remembered(came: Came) -> Hashable:
+        before, action, observation = came
+        if came not in met:
+            met[came] = _after(met[graph.came[before]], action, observation)
+        there = met[came]
+        return None if there is None else tuple(np.round(there.memory, DIGITS).tolist())
 
     def actions(n: int) -> list[int]:
-        if n not in policies:
-            before, action, observation = graph.came[n]
-            policies[n] = _after(policies[before], action, observation)
-        return [] if policies[n] is None else [policies[n].act()]
+        there = met[graph.came[n]]
+        return [] if there is None else [there.act()]
 
+    graph = Graph(oracle.process, remembered=remembered)
     nodes = explored(graph, limit, actions)
     problem = Finite(nodes, oracle.process.discount)
     chosen = [0] * len(nodes)
