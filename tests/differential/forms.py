@@ -1,0 +1,91 @@
+"""Every form that a policy has, and what it earns in that form.
+
+A form is a policy made of a solution, or a file that is written and read again. `.alpha` files of
+random vectors are followed, too: they are policies of others, and mean what they say.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from tests.differential.oracle import Bracket, Oracle
+from tests.differential.tally import Record
+from tests.differential.values import controller_value, followed_value, horizon_value
+
+from rpsr import POMDP, LinearModel
+from rpsr.cli.solve import write_policy
+from rpsr.evaluation.stored import open_policy
+from rpsr.planning import (
+    AlphaPolicy,
+    FiniteStateController,
+    PolicyTree,
+    Solution,
+    StagedPolicy,
+    extract_controller,
+    save_policy,
+    write_alpha,
+)
+
+FORMS = (
+    "greedy policy",
+    "controller",
+    "controller.json",
+    "policy.alpha",
+    "policy.pg",
+    "policy.json",
+)
+HORIZON_FORMS = ("staged policy", "tree", "tree.json")
+FOLLOWED = 40  # beliefs at which a policy is asked
+
+
+def earned_by(
+    found: Solution, form: str, system: POMDP | LinearModel, oracle: Oracle
+) -> tuple[Bracket | None, bool]:
+    """What a solution's policy earns in a form, and whether that looks one step ahead.
+
+    system: what a file is read for. No value comes back for a controller that is too large.
+    """
+    policy = _in_form(found, form, system)
+    if isinstance(policy, FiniteStateController):
+        return controller_value(oracle, policy), False
+    if found.horizon is not None:
+        followed = policy.policy() if isinstance(policy, PolicyTree) else policy
+        return horizon_value(oracle, followed, found.horizon), False
+    return followed_value(oracle, policy, FOLLOWED), True
+
+
+def _in_form(found: Solution, form: str, system: POMDP | LinearModel) -> Any:
+    match form:
+        case "greedy policy":
+            return AlphaPolicy.of(found)
+        case "staged policy":
+            return StagedPolicy.of(found)
+        case "tree":
+            return PolicyTree.of(found)
+        case "controller":
+            return extract_controller(found)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / form
+        if form == "controller.json":
+            save_policy(extract_controller(found), found.model, path)
+        else:
+            write_policy(found, path)
+        return open_policy(path, system)
+
+
+def obeyed(pomdp: POMDP, rng: np.random.Generator, record: Record) -> None:
+    """A file of vectors is followed as it is written: the best vector's action is taken."""
+    model = pomdp.belief_model()
+    vectors = rng.integers(-9, 10, (4, model.dimension)).astype(float)
+    actions = rng.integers(len(model.actions), size=4)
+    worths = vectors @ model.start
+    best = set(actions[worths >= worths.max() - 1e-9].tolist())
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "policy.alpha"
+        write_alpha(model, vectors, actions, path)
+        policy: Any = open_policy(path, pomdp)
+    policy.start()
+    record.holds(".alpha as written", policy.act() in best, f"action {policy.act()}, not {best}")
