@@ -145,9 +145,9 @@ def learn(
     from rpsr.io.files import place_of
     from rpsr.learning.learn import learn as fit
     from rpsr.logs import Columns, Trajectories, open_logs
-    from rpsr.logs.trajectories import count_of
     from rpsr.models.store import save_native
     from rpsr.planning import save_solution
+    from rpsr.showing import counted
 
     check_suffix(output, NATIVE)
     if ensemble and plan is None:
@@ -203,8 +203,8 @@ def learn(
     if rank != "auto" and estimator not in ("em", "last-k") and learned.estimator.rank_ < rank:
         note(f"rank {rank} was asked for; all that the log supports is {learned.estimator.rank_}")
     if learned.heldout.resets:
-        times = count_of(learned.heldout.resets, "time")
-        steps = count_of(learned.heldout.steps, "step")
+        times = counted(learned.heldout.resets, "time")
+        steps = counted(learned.heldout.steps, "step")
         note(f"the filter lost its way {times} in {steps} of held-out episodes")
     if json:
         print_json(
@@ -216,15 +216,15 @@ def learn(
 
 
 def _show(learned: Learned) -> None:
-    from rpsr.logs.trajectories import count_of
     from rpsr.predictive.futures import NOTATION
+    from rpsr.showing import counted
 
     document, heldout = learned.document(), learned.heldout
     ended = learned.census.ended
     facts: list[tuple[str, Any]] = [
         ("estimator", learned.name),
-        ("log", f"{count_of(learned.episodes, 'episode')}, {count_of(learned.steps, 'step')}"),
-        *([("ended", f"the task, in {count_of(ended, 'episode')}")] if ended else []),
+        ("log", f"{counted(learned.episodes, 'episode')}, {counted(learned.steps, 'step')}"),
+        *([("ended", f"the task, in {counted(ended, 'episode')}")] if ended else []),
         ("rank", ", from ".join(filter(None, (str(learned.model.dimension), learned.origin)))),
         *([("because", learned.rank_words)] if learned.rank_words else []),
         ("held out", f"log-likelihood {heldout.loglik:.4g} an observation"),
