@@ -41,6 +41,13 @@ def _rank(_type: Any, tokens: Any) -> int | Literal["auto"]:
     return rank
 
 
+def _existing(_type: Any, name: str) -> None:
+    from rpsr.learning.learn import ESTIMATORS
+
+    if name not in ESTIMATORS:
+        raise ValueError(ESTIMATORS.unknown(name))
+
+
 def _columns(_type: Any, tokens: Any) -> dict[str, str]:
     """Names of columns by their roles, from `role=name` with commas between."""
     from rpsr.logs import Columns
@@ -81,10 +88,12 @@ def learn(
         Parameter(validator=validators.Number(gte=0, lte=1), help="The discount of the model."),
     ],
     estimator: Annotated[
-        Literal["em", "spectral", "discovered", "psr", "last-k"],
+        str,
         Parameter(
-            help="How to learn: EM of a POMDP read as an R-PSR; spectral R-PSR; R-PSR with core "
-            "intents; PSR with rewards fitted afterwards; table of the last k pairs."
+            validator=_existing,
+            help="How to learn: em, EM of a POMDP read as an R-PSR; spectral, a spectral R-PSR; "
+            "discovered, an R-PSR with core intents; psr, a PSR with rewards fitted afterwards; "
+            "last-k, a table of the last k pairs; or an estimator of another package.",
         ),
     ] = "em",
     rank: Annotated[
