@@ -14,6 +14,7 @@ PAGES = [
     "explanation/planning.md",
     "explanation/predictive-states.md",
     "howto/choosing-a-planner.md",
+    "howto/extending.md",
     "howto/is-a-psr-enough.md",
     "howto/reading-the-report.md",
     "howto/solve-a-file.md",

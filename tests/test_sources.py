@@ -100,8 +100,8 @@ def test_a_built_in_name_with_parameters(name):
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("tigre", "tigre: no such file, and no built-in domain is called 'tigre'; did you mean"),
-        ("qqqq", "qqqq: no such file, and no built-in domain is called 'qqqq'; see 'rpsr domains"),
+        ("tigre", "tigre: no such file, and no domain is called 'tigre'; did you mean"),
+        ("qqqq", "qqqq: no such file, and no domain is called 'qqqq'; choose from 1d, 4x3"),
         ("missing.pomdp", "missing.pomdp: no such file"),
         ("folder/tiger", "folder/tiger: no such file"),
         ("tiger:", "tiger: read '', expected one of accuracy, discount, as key=value"),

@@ -1,7 +1,11 @@
-"""Predictive state representations that get rewards right.
+"""Predictive state representations that get rewards right: the whole library from one import.
 
-Public names are imported on first use, so that `rpsr --help` does not wait for numerical
-libraries.
+    tiger = rpsr.load("tiger")                       # a file, a domain's name, a native model
+    plan = rpsr.solve(tiger, "sarsop", time_limit=10)
+    episodes = rpsr.simulate(tiger, plan.policy(), episodes=1000, steps=100)
+
+Public names and subpackages are imported on first use, so that `import rpsr` and `rpsr --help` do
+not wait for numerical libraries.
 """
 
 from __future__ import annotations
@@ -12,61 +16,154 @@ from typing import TYPE_CHECKING, Any
 from rpsr._version import __version__
 
 if TYPE_CHECKING:
-    from rpsr import domains, predictive, testing
+    from rpsr import (
+        domains,
+        evaluation,
+        learning,
+        logs,
+        models,
+        planning,
+        predictive,
+        report,
+        testing,
+    )
     from rpsr.errors import ImpossibleObservation, InputError, ModelError, RpsrError
+    from rpsr.evaluation import evaluate, simulate
+    from rpsr.logs import Trajectories
     from rpsr.models import POMDP, Filter, LinearModel, continuing, episodic
-    from rpsr.predictive import accuracy, psr, rpsr
+    from rpsr.planning import (
+        HSVI,
+        PBVI,
+        QMDP,
+        SARSOP,
+        Enumeration,
+        FastInformedBound,
+        FiniteStateController,
+        Perseus,
+        PolicyIteration,
+        QLearning,
+        Reachable,
+        Solution,
+        Status,
+        UniformPolicy,
+        ValueIteration,
+        load_policy,
+        save_policy,
+        solve,
+    )
+    from rpsr.predictive import accuracy, find_core, psr, reward_aware_psr, rpsr
     from rpsr.sources import load, load_pomdp, save
 
+_SUBPACKAGES = (
+    "domains",
+    "evaluation",
+    "learning",
+    "logs",
+    "models",
+    "planning",
+    "predictive",
+    "report",
+    "testing",
+)
 _WHERE = {
+    "HSVI": "rpsr.planning",
+    "PBVI": "rpsr.planning",
+    "POMDP": "rpsr.models",
+    "QMDP": "rpsr.planning",
+    "SARSOP": "rpsr.planning",
+    "Enumeration": "rpsr.planning",
+    "FastInformedBound": "rpsr.planning",
     "Filter": "rpsr.models",
+    "FiniteStateController": "rpsr.planning",
     "ImpossibleObservation": "rpsr.errors",
     "InputError": "rpsr.errors",
     "LinearModel": "rpsr.models",
     "ModelError": "rpsr.errors",
-    "POMDP": "rpsr.models",
+    "Perseus": "rpsr.planning",
+    "PolicyIteration": "rpsr.planning",
+    "QLearning": "rpsr.planning",
+    "Reachable": "rpsr.planning",
     "RpsrError": "rpsr.errors",
+    "Solution": "rpsr.planning",
+    "Status": "rpsr.planning",
+    "Trajectories": "rpsr.logs",
+    "UniformPolicy": "rpsr.planning",
+    "ValueIteration": "rpsr.planning",
     "accuracy": "rpsr.predictive",
     "continuing": "rpsr.models",
-    "domains": "",
     "episodic": "rpsr.models",
+    "evaluate": "rpsr.evaluation",
+    "find_core": "rpsr.predictive",
     "load": "rpsr.sources",
+    "load_policy": "rpsr.planning",
     "load_pomdp": "rpsr.sources",
-    "predictive": "",
     "psr": "rpsr.predictive",
+    "reward_aware_psr": "rpsr.predictive",
     "rpsr": "rpsr.predictive",
     "save": "rpsr.sources",
-    "testing": "",
+    "save_policy": "rpsr.planning",
+    "simulate": "rpsr.evaluation",
+    "solve": "rpsr.planning",
 }
 
 __all__ = [
+    "HSVI",
+    "PBVI",
     "POMDP",
+    "QMDP",
+    "SARSOP",
+    "Enumeration",
+    "FastInformedBound",
     "Filter",
+    "FiniteStateController",
     "ImpossibleObservation",
     "InputError",
     "LinearModel",
     "ModelError",
+    "Perseus",
+    "PolicyIteration",
+    "QLearning",
+    "Reachable",
     "RpsrError",
+    "Solution",
+    "Status",
+    "Trajectories",
+    "UniformPolicy",
+    "ValueIteration",
     "__version__",
     "accuracy",
     "continuing",
     "domains",
     "episodic",
+    "evaluate",
+    "evaluation",
+    "find_core",
+    "learning",
     "load",
+    "load_policy",
     "load_pomdp",
+    "logs",
+    "models",
+    "planning",
     "predictive",
     "psr",
+    "report",
+    "reward_aware_psr",
     "rpsr",
     "save",
+    "save_policy",
+    "simulate",
+    "solve",
     "testing",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _SUBPACKAGES:
+        return import_module(f"rpsr.{name}")
     if name not in _WHERE:
         raise AttributeError(f"module 'rpsr' has no attribute {name!r}")
-    module = _WHERE[name]
-    return getattr(import_module(module), name) if module else import_module(f"rpsr.{name}")
+    return getattr(import_module(_WHERE[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -1,10 +1,10 @@
-"""Where models come from: a file, standard input, or a built-in name; a path wins over a name."""
+"""Where models come from: a file, standard input, or a domain's name; a path wins over a name."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from rpsr.domains.catalogue import NAMES, build
+from rpsr.domains.catalogue import DOMAINS, NAMES, build
 from rpsr.errors import InputError
 from rpsr.io.pomdp_reader import read_pomdp
 from rpsr.io.pomdp_writer import write_pomdp
@@ -44,7 +44,7 @@ def _open(source: str | Path, normalize: bool) -> POMDP | LinearModel:
         if path.suffix.lower() == NATIVE_SUFFIX:
             return load_native(path)
         return POMDP(read_pomdp(source, normalize=normalize))
-    if builtin:
+    if builtin or text.partition(":")[0] in DOMAINS:
         return build(text)
     if path.suffix or "/" in text:
         raise InputError("no such file", place=text)

@@ -1,20 +1,29 @@
 """Public conformance checks: what passes obeys the laws that the rest of the library relies on.
 
-Use them on your own models, planners and policies too: `check_model` takes any `LinearModel`,
-`check_planner` a planner, `check_policy` a policy with its model. Each raises an `AssertionError`
-that names the law, the place and the size of the violation.
+Use them on your own work too: `check_model` takes any `LinearModel`, `check_planner` a planner,
+`check_policy` a policy with its model, `check_estimator` an estimator, `check_domain` a domain's
+generator. Each raises an `AssertionError` that names the law, the place and the size of the
+violation.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from rpsr.domains.conformance import check_domain
 from rpsr.io.records import Floats
+from rpsr.learning.conformance import check_estimator
 from rpsr.models.domain import Corners, Simplex
 from rpsr.models.linear import LinearModel
 from rpsr.planning.conformance import check_planner, check_policy
 
-__all__ = ["check_model", "check_planner", "check_policy"]
+__all__ = [
+    "check_domain",
+    "check_estimator",
+    "check_model",
+    "check_planner",
+    "check_policy",
+]
 
 
 def check_model(

@@ -114,7 +114,7 @@ def test_warnings_go_to_standard_error(succeed):
     [
         (["core", "floats.rpsr", "--exact"], 1, "known only in floats"),
         (["core", "belief.rpsr"], 1, "holds a belief model, expected a POMDP"),
-        (["core", "tigre"], 1, "no built-in domain is called 'tigre'"),
+        (["core", "tigre"], 1, "no domain is called 'tigre'"),
         (["core", "tiger", "--exact", "--float"], 2, "Mutually exclusive"),
         (["core", "tiger", "--model", "mdp"], 2, "mdp"),
         (["core", "tiger", "--search", "best"], 2, "best"),

@@ -31,7 +31,7 @@ def fails(capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["info", "tigre"], "tigre: no such file, and no built-in domain is called 'tigre'; did"),
+        (["info", "tigre"], "tigre: no such file, and no domain is called 'tigre'; did"),
         (["info", "missing.pomdp"], "missing.pomdp: no such file"),
         (["info", "tiger:accuracy=2"], "tiger: accuracy is 2, but must lie between 0 and 1"),
         (["info", "tiger", "--discount", "2"], "discount: read 2, expected a number in [0, 1]"),
@@ -41,7 +41,7 @@ def fails(capsys):
         (["convert", "tiger", "tiger.txt"], "tiger.txt: expected a name ending in .pomdp"),
         (["convert", "tiger", "no/where.rpsr"], "no/where.rpsr: its folder does not exist"),
         (["convert", "tiger", "t.pomdp", "--model", "belief"], "a belief model has no .pomdp form"),
-        (["domains", "export", "tigre", "-o", "t.pomdp"], "no built-in domain is called 'tigre'"),
+        (["domains", "export", "tigre", "-o", "t.pomdp"], "no domain is called 'tigre'"),
         (["domains", "export", "tiger", "-o", "t.txt"], "t.txt: expected a name ending in .pomdp"),
     ],
 )

@@ -154,7 +154,7 @@ def test_a_policy_on_standard_output_is_alone_there(capfdbinary):
     [
         (
             ["--planner", "nope"],
-            f"no planner is called 'nope'; there is {', '.join(PLANNER_NAMES)}",
+            f"no planner is called 'nope'; choose from {', '.join(PLANNER_NAMES)}",
         ),
         (["--horizon", "0"], "read 0, expected a finite number above 0"),
         (["--epsilon", "-1"], "expected a finite number above 0"),

@@ -43,5 +43,5 @@ def test_numbers_and_truth_values_are_read_as_what_they_are():
 def test_an_unknown_name_is_answered_with_near_ones():
     with pytest.raises(InputError, match="'hall'; did you mean hallway"):
         build("hall")
-    with pytest.raises(InputError, match="see 'rpsr domains list'"):
+    with pytest.raises(InputError, match=r"choose from 1d, 4x3, 4x4"):
         generator("")

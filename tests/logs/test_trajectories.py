@@ -28,8 +28,9 @@ def test_sizes_and_ends():
     assert (log.episodes, log.steps, len(log)) == (2, 5, 2)
     assert log.lengths.tolist() == [3, 2]
     assert log.truncated.tolist() == [False, True]
-    assert repr(log) == "<2 episodes, 5 steps, with rewards>"
-    assert repr(from_arrays([[0]], [[0]])) == "<1 episode, 1 step>"
+    assert str(log) == "<2 episodes, 5 steps, with rewards>"
+    assert repr(log).splitlines()[-1].endswith("-1 to 2, mean 0.5 per step")
+    assert str(from_arrays([[0]], [[0]])) == "<1 episode, 1 step>"
     with pytest.raises(InputError, match=r"read 1\.5, expected a probability above 0, at most 1"):
         from_arrays([[0]], [[0]], propensities=[[1.5]])
 

@@ -191,7 +191,8 @@ def test_other_rewards_must_fit_too():
 
 
 def test_repr_names_the_kind():
-    assert repr(coin()) == "<belief model of 'coin': dimension 2, 1 actions, 2 observations>"
+    assert str(coin()) == "<belief model of 'coin': dimension 2, 1 action, 2 observations>"
+    assert repr(coin()).splitlines()[0] == str(coin())
 
 
 def test_the_belief_model_is_the_pomdp():

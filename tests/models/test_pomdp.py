@@ -93,7 +93,12 @@ def test_floats_and_fractions_of_the_same_numbers_are_different_knowledge():
 
 
 def test_repr_names_the_model_and_its_sizes():
-    assert repr(build("tiger")) == ("<POMDP 'tiger': 2 states, 3 actions, 2 observations, exact>")
+    assert str(build("tiger")) == ("<POMDP 'tiger': 2 states, 3 actions, 2 observations, exact>")
+    shown = repr(build("tiger"))
+    assert "  rewards       -100 to 10" in shown.splitlines()
+    table = build("tiger").with_name("<b>")._repr_html_()
+    assert "&lt;b&gt;" in table
+    assert "<td" in table
 
 
 # ---- its matrices

@@ -17,10 +17,10 @@ app = App(name="domains", help="List, export and fetch problems.")
 
 @app.command(name="list")
 def list_domains(*, json: Json = False) -> None:
-    """List the built-in domains: sizes, discount and the first line of each story."""
-    from rpsr.domains import NAMES, build, story
+    """List the domains: sizes, discount and the first line of each story."""
+    from rpsr.domains import build, names, story
 
-    models = {name: build(name) for name in NAMES}
+    models = {name: build(name) for name in names()}
     if json:
         rows = [
             {

@@ -41,6 +41,13 @@ def _rank(_type: Any, tokens: Any) -> int | Literal["auto"]:
     return rank
 
 
+def _existing(_type: Any, name: str) -> None:
+    from rpsr.learning.learn import ESTIMATORS
+
+    if name not in ESTIMATORS:
+        raise ValueError(ESTIMATORS.unknown(name))
+
+
 def _columns(_type: Any, tokens: Any) -> dict[str, str]:
     """Names of columns by their roles, from `role=name` with commas between."""
     from rpsr.logs import Columns
@@ -81,10 +88,12 @@ def learn(
         Parameter(validator=validators.Number(gte=0, lte=1), help="The discount of the model."),
     ],
     estimator: Annotated[
-        Literal["em", "spectral", "discovered", "psr", "last-k"],
+        str,
         Parameter(
-            help="How to learn: EM of a POMDP read as an R-PSR; spectral R-PSR; R-PSR with core "
-            "intents; PSR with rewards fitted afterwards; table of the last k pairs."
+            validator=_existing,
+            help="How to learn: em, EM of a POMDP read as an R-PSR; spectral, a spectral R-PSR; "
+            "discovered, an R-PSR with core intents; psr, a PSR with rewards fitted afterwards; "
+            "last-k, a table of the last k pairs; or an estimator of another package.",
         ),
     ] = "em",
     rank: Annotated[
@@ -145,8 +154,8 @@ def learn(
     from rpsr.io.files import place_of
     from rpsr.learning.learn import learn as fit
     from rpsr.logs import Columns, Trajectories, open_logs
-    from rpsr.logs.trajectories import count_of
     from rpsr.models.store import save_native
+    from rpsr.showing import counted
 
     check_suffix(output, NATIVE)
     if ensemble and plan is None:
@@ -195,8 +204,8 @@ def learn(
     if rank != "auto" and estimator not in ("em", "last-k") and learned.estimator.rank_ < rank:
         note(f"rank {rank} was asked for; all that the log supports is {learned.estimator.rank_}")
     if learned.heldout.resets:
-        times = count_of(learned.heldout.resets, "time")
-        steps = count_of(learned.heldout.steps, "step")
+        times = counted(learned.heldout.resets, "time")
+        steps = counted(learned.heldout.steps, "step")
         note(f"the filter lost its way {times} in {steps} of held-out episodes")
     try:  # what was learned is shown whatever becomes of the files, and the other way round
         if json:
@@ -231,15 +240,15 @@ def _write_page(learned: Learned, source: str, target: Path) -> None:
 
 
 def _show(learned: Learned) -> None:
-    from rpsr.logs.trajectories import count_of
     from rpsr.predictive.futures import NOTATION
+    from rpsr.showing import counted
 
     document, heldout = learned.document(), learned.heldout
     ended = learned.census.ended
     facts: list[tuple[str, Any]] = [
         ("estimator", learned.name),
-        ("log", f"{count_of(learned.episodes, 'episode')}, {count_of(learned.steps, 'step')}"),
-        *([("ended", f"the task, in {count_of(ended, 'episode')}")] if ended else []),
+        ("log", f"{counted(learned.episodes, 'episode')}, {counted(learned.steps, 'step')}"),
+        *([("ended", f"the task, in {counted(ended, 'episode')}")] if ended else []),
         ("rank", ", from ".join(filter(None, (str(learned.model.dimension), learned.origin)))),
         *([("because", learned.rank_words)] if learned.rank_words else []),
         ("held out", f"log-likelihood {heldout.loglik:.4g} an observation"),

@@ -34,10 +34,10 @@ EPISODES, MOST_STEPS, FORGOTTEN = 1000, 1000, 1e-3  # of simulations; the discou
 
 
 def _existing(_type: Any, name: str | None) -> None:
-    from rpsr.planning.solve import PLANNER_NAMES
+    from rpsr.planning.solve import PLANNERS
 
-    if name is not None and name not in PLANNER_NAMES:
-        raise ValueError(f"no planner is called {name!r}; there is {', '.join(PLANNER_NAMES)}")
+    if name is not None and name not in PLANNERS:
+        raise ValueError(PLANNERS.unknown(name))
 
 
 def _positive(_type: Any, value: float | None) -> None:
@@ -117,10 +117,9 @@ def solve(
     shown and written in every case.
     """
     from rpsr.errors import InputError
-    from rpsr.models.domain import Unknown
     from rpsr.planning.checkpoint import Resumable, load_checkpoint, resume, save_checkpoint
     from rpsr.planning.solution import Status
-    from rpsr.planning.solve import planner_by_name, planner_options
+    from rpsr.planning.solve import default_planner, planner_by_name, planner_options
     from rpsr.planning.solve import solve as plan
 
     if json and output == "-":
@@ -141,9 +140,7 @@ def solve(
         "seed": seed,
     }
     by_default = planner is None and horizon is None
-    # Exact values of a learned model may take for ever, and are not those of the system.
-    quick = linear.estimated and horizon is None and checkpoint is None
-    planner = planner or ("pbvi" if quick or isinstance(linear.domain, Unknown) else "vi")
+    planner = planner or default_planner(linear, horizon=horizon)
     known = planner_options(planner)
     for option, value in options.items():
         if value is not None and option not in known and option != "seed":

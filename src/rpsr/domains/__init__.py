@@ -4,7 +4,7 @@
 live in this package's modules and take the same parameters as keywords.
 """
 
-from rpsr.domains.catalogue import NAMES, build, generator, parameters, story
+from rpsr.domains.catalogue import NAMES, build, generator, names, parameters, story
 from rpsr.domains.rules import tabulate
 
-__all__ = ["NAMES", "build", "generator", "parameters", "story", "tabulate"]
+__all__ = ["NAMES", "build", "generator", "names", "parameters", "story", "tabulate"]

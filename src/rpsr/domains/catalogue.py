@@ -1,21 +1,20 @@
-"""The built-in domains by name, built on demand.
+"""Domains by name, built on demand: the built-in ones and those of other packages.
 
 A name may carry parameters of the domain's generator: `loadunload:cells=20` or
-`rock-sample:n=5,k=3`.
+`rock-sample:n=5,k=3`. Another package offers a generator under the entry point `rpsr.domains`.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from difflib import get_close_matches
 from fractions import Fraction
-from importlib import import_module
 from typing import get_args, get_type_hints
 
 from rpsr.errors import InputError
 from rpsr.models.numbers import parse_fraction
 from rpsr.models.pomdp import POMDP
+from rpsr.registry import Registry
 
 _WHERE = {
     "1d": "corridors:corridor",
@@ -40,22 +39,25 @@ _WHERE = {
     "tiger": "choices:tiger",
     "tiger-grid": "hallways:tiger_grid",
 }
-NAMES = tuple(_WHERE)
+NAMES = tuple(_WHERE)  # the built-in ones
+DOMAINS = Registry(
+    "domain", "rpsr.domains", {name: f"rpsr.domains.{where}" for name, where in _WHERE.items()}
+)
+
+
+def names() -> tuple[str, ...]:
+    """The names of all domains: the built-in ones, then those of other packages."""
+    return DOMAINS.names()
 
 
 def generator(name: str) -> Callable[..., POMDP]:
     """The function behind a name."""
-    if name not in _WHERE:
-        close = get_close_matches(name, NAMES, n=3)
-        hint = f"; did you mean {' or '.join(close)}?" if close else "; see 'rpsr domains list'"
-        raise InputError(f"no built-in domain is called {name!r}{hint}")
-    module, function = _WHERE[name].split(":")
-    return getattr(import_module(f"rpsr.domains.{module}"), function)
+    return DOMAINS.get(name)
 
 
 def story(name: str) -> str:
-    """The first line of a domain's story."""
-    return (generator(name).__doc__ or "").strip().splitlines()[0]
+    """The first line of a domain's story; empty where its generator has no docstring."""
+    return next(iter((generator(name).__doc__ or "").strip().splitlines()), "")
 
 
 def parameters(name: str) -> dict[str, str]:
@@ -92,7 +94,7 @@ def _parameters(make: Callable[..., POMDP]) -> dict[str, object]:
     return {
         key: parameter.default
         for key, parameter in inspect.signature(make).parameters.items()
-        if {int, bool} & {types[key], *get_args(types[key])}
+        if {int, bool, Fraction} & {types[key], *get_args(types[key])}
     }
 
 

@@ -36,8 +36,12 @@ class Estimator(ABC):
     """A dataclass of keyword parameters; those not given to `__init__` are set by `fit`.
 
     `fit` begins with `check`, which looks up in `_ranges` what each parameter may be.
+    rank_parameter: which parameter is the size of the model. streams: whether `fit` passes through
+    a log in chunks, without holding it in memory.
     """
 
+    rank_parameter: ClassVar[str] = "rank"
+    streams: ClassVar[bool] = False
     _ranges: ClassVar[dict[str, Allowed]] = {}
 
     model_: LinearModel
@@ -50,7 +54,7 @@ class Estimator(ABC):
     if not TYPE_CHECKING:  # to a type checker, fitted attributes are always there
 
         def __getattr__(self, name: str) -> Any:
-            if name in {field.name for field in fields(self)}:
+            if name in ("model_", "rank_", *(field.name for field in fields(self))):
                 raise NotFitted(f"{type(self).__name__} is not fitted: {name} is there after fit")
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 

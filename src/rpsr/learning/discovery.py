@@ -67,6 +67,7 @@ class DiscoveredRPSR(Estimator):
     of `SpectralRPSR`.
     """
 
+    streams = True
     _ranges: ClassVar = {
         "algorithm": one_of(*Algorithm.__args__),
         "rank": AUTO | FROM_1,

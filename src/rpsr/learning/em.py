@@ -62,9 +62,10 @@ from rpsr.learning.parameters import (
     one_of,
     several,
 )
-from rpsr.logs.trajectories import Trajectories, count_of
+from rpsr.logs.trajectories import Trajectories
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
+from rpsr.showing import counted
 
 LOST = 3.0  # a way down ends where it is this many standard errors below its best,
 FEWEST_MERGES = 5  # but not before so many merges
@@ -90,6 +91,7 @@ class EMRPSR(Estimator):
     drawn. progress: told in words what is being done.
     """
 
+    rank_parameter = "states"
     _ranges: ClassVar = {
         "discount": DISCOUNT,
         "sizes": several(FROM_1),
@@ -138,7 +140,7 @@ class EMRPSR(Estimator):
         episodes = trajectories.episodes
         if episodes < 2 or trajectories.steps == 0:
             raise InputError(
-                f"read {count_of(episodes, 'episode')}, expected at least 2, with steps"
+                f"read {counted(episodes, 'episode')}, expected at least 2, with steps"
             )
         rng = np.random.default_rng(self.seed)
         order = rng.permutation(episodes)

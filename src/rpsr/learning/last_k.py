@@ -47,6 +47,7 @@ class LastKTable(Estimator):
     drawn by seed.
     """
 
+    rank_parameter = "k"
     _ranges: ClassVar = {
         "discount": DISCOUNT,
         "k": AUTO | FROM_1,

@@ -6,7 +6,6 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, is_dataclass
-from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
@@ -23,20 +22,24 @@ from rpsr.learning.moments_plan import Survey
 from rpsr.learning.propensities import NO_PROPENSITIES, Overlap, some_of
 from rpsr.learning.rank import rank_cut, rank_words
 from rpsr.logs.census import Census
-from rpsr.logs.trajectories import count_of
 from rpsr.models.linear import LinearModel
 from rpsr.models.renaming import END
 from rpsr.planning.finite import NEAR_ONE
+from rpsr.registry import Registry
+from rpsr.showing import counted
 
-# Where each estimator lives, what it calls the rank, and whether it can do with a stream.
-_ESTIMATORS = {
-    "em": ("rpsr.learning.em", "EMRPSR", "states", False),
-    "spectral": ("rpsr.learning.spectral", "SpectralRPSR", "rank", True),
-    "discovered": ("rpsr.learning.discovery", "DiscoveredRPSR", "rank", True),
-    "psr": ("rpsr.learning.spectral", "SpectralPSR", "rank", True),
-    "last-k": ("rpsr.learning.last_k", "LastKTable", "k", False),
-}
-ESTIMATOR_NAMES = tuple(_ESTIMATORS)
+ESTIMATORS = Registry(
+    "estimator",
+    "rpsr.estimators",
+    {
+        "em": "rpsr.learning.em:EMRPSR",
+        "spectral": "rpsr.learning.spectral:SpectralRPSR",
+        "discovered": "rpsr.learning.discovery:DiscoveredRPSR",
+        "psr": "rpsr.learning.spectral:SpectralPSR",
+        "last-k": "rpsr.learning.last_k:LastKTable",
+    },
+)
+ESTIMATOR_NAMES = tuple(ESTIMATORS.own)  # those of this library
 BehaviourPolicy = Literal["logged", "estimated", "blind"]
 
 
@@ -71,12 +74,12 @@ class Learned:
     def origin(self) -> str:
         """What the rank comes from, in words, where that is not the rank itself; else nothing."""
         if self.pairs is not None:
-            return f"contexts of up to {count_of(self.pairs, 'pair')}"
+            return f"contexts of up to {counted(self.pairs, 'pair')}"
         for chosen in getattr(self.estimator, "candidates_", ())[:1]:
             end = " and the end" if chosen.fitted.end >= 0 else ""
-            return count_of(chosen.states, "state") + end
+            return counted(chosen.states, "state") + end
         if self.estimator.rank_ < self.model.dimension:
-            return f"{count_of(self.estimator.rank_, 'direction')} and the end"
+            return f"{counted(self.estimator.rank_, 'direction')} and the end"
         return ""
 
     @property
@@ -141,13 +144,7 @@ class Learned:
 
 def streams(name: str) -> bool:
     """Whether an estimator, by its name, passes through a log without holding it in memory."""
-    return _entry(name)[3]
-
-
-def _entry(name: str) -> tuple[str, str, str, bool]:
-    if name not in _ESTIMATORS:
-        raise InputError(f"no estimator is called {name!r}; there is {', '.join(ESTIMATOR_NAMES)}")
-    return _ESTIMATORS[name]
+    return ESTIMATORS.get(name).streams
 
 
 def estimator_by_name(
@@ -163,10 +160,9 @@ def estimator_by_name(
 
     rank: the number of states for `em`, of pairs for `last-k`.
     """
-    module, attribute, rank_name, _ = _entry(name)
-    kind = getattr(import_module(module), attribute)
+    kind = ESTIMATORS.get(name)
     given = {
-        rank_name: rank,
+        kind.rank_parameter: rank,
         "discount": discount,
         "policy": policy,
         "seed": seed,
@@ -219,7 +215,7 @@ def learn(
     if policy == "logged" and not survey.has_propensities:
         raise InputError(NO_PROPENSITIES)
     if not any(part.steps for part in unseen):
-        read = f"read {count_of(survey.episodes, 'episode')}"
+        read = f"read {counted(survey.episodes, 'episode')}"
         raise InputError(f"{read}, expected at least {HELD_OUT}: one in {HELD_OUT} is held out")
 
     def recipe(prefix: str) -> Estimator:

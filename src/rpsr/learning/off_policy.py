@@ -26,9 +26,10 @@ from rpsr.learning.ends import as_seen_by
 from rpsr.learning.learned import filtered
 from rpsr.learning.moments_plan import behaviour
 from rpsr.learning.parameters import check_rewards
-from rpsr.logs.trajectories import Trajectories, count_of
+from rpsr.logs.trajectories import Trajectories
 from rpsr.models.linear import LinearModel
 from rpsr.planning.policies import action_values
+from rpsr.showing import counted
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,8 @@ class OffPolicyEstimate:
         if self.steps == 0:
             return "nothing: no episode did the same"
         said = f"{self.value:.3g} ({self.low:.3g} to {self.high:.3g})"
-        speaking = count_of(self.speakers[1], "episode")
-        return f"{said} in {count_of(self.steps, 'step')}, by {speaking} at the last"
+        speaking = counted(self.speakers[1], "episode")
+        return f"{said} in {counted(self.steps, 'step')}, by {speaking} at the last"
 
 
 def off_policy_value(

@@ -50,6 +50,7 @@ class SpectralRPSR(Estimator):
 
     _with_rewards: ClassVar[bool] = True  # whether they take part in the state
     _kind: ClassVar[str] = "learned-rpsr"
+    streams = True
     _ranges: ClassVar = {
         "rank": AUTO | FROM_1,
         "weighting": one_of(*Weighting.__args__),

@@ -10,7 +10,8 @@ import numpy as np
 
 from rpsr.errors import InputError
 from rpsr.logs.episodes import MOST
-from rpsr.logs.trajectories import Trajectories, count_of
+from rpsr.logs.trajectories import Trajectories
+from rpsr.showing import counted
 
 
 def from_arrays(
@@ -39,9 +40,7 @@ def from_arrays(
             continue
         found = _rows(given, lengths, name)
         if len(found) != len(rows):
-            raise InputError(
-                f"{name}: read {count_of(len(found), 'episode')}, expected {len(rows)}"
-            )
+            raise InputError(f"{name}: read {counted(len(found), 'episode')}, expected {len(rows)}")
         for episode, (row, size) in enumerate(zip(found, sizes, strict=True)):
             if len(row) != size:
                 raise InputError(

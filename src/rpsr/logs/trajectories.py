@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from rpsr.errors import InputError
 from rpsr.io.records import IN_RANGE, LARGEST_REWARD, Bools, Floats, Ints, frozen
+from rpsr.showing import Shown, counted, some
 
 
-@dataclass(frozen=True, eq=False)
-class Trajectories:
+@dataclass(frozen=True, eq=False, repr=False)
+class Trajectories(Shown):
     """Episodes over named actions and observations; N episodes, L steps in all.
 
     actions, observations (L,): indices. rewards (L,), propensities (L,) (the probability with which
@@ -115,14 +116,30 @@ class Trajectories:
         """The number of steps of each episode, (N,)."""
         return np.diff(self.offsets)
 
-    def __repr__(self) -> str:
+    def title(self) -> str:
+        """What it is, in one line."""
         extra = [
             name
             for name in ("rewards", "propensities", "states")
             if getattr(self, name) is not None
         ]
         tail = f", with {' and '.join(extra)}" if extra else ""
-        return f"<{count_of(self.episodes, 'episode')}, {count_of(self.steps, 'step')}{tail}>"
+        return f"{counted(self.episodes, 'episode')}, {counted(self.steps, 'step')}{tail}"
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Names, lengths, ends and rewards, for people."""
+        lengths, rewards = self.lengths, self.rewards
+        facts = [
+            ("actions", some(self.action_names)),
+            ("observations", some(self.observation_names)),
+        ]
+        if self.episodes:
+            facts.append(("lengths", f"{lengths.min()} to {lengths.max()} steps"))
+            facts.append(("terminated", f"{int(self.terminated.sum())} of {self.episodes}"))
+        if rewards is not None and len(rewards):
+            span = f"{rewards.min():g} to {rewards.max():g}"
+            facts.append(("rewards", f"{span}, mean {rewards.mean():.4g} per step"))
+        return facts
 
     def __len__(self) -> int:
         return self.episodes
@@ -169,11 +186,6 @@ class Trajectories:
         table = np.full((self.episodes, int(self.lengths.max(initial=0))), fill, dtype=column.dtype)
         table[np.arange(table.shape[1]) < self.lengths[:, None]] = column
         return table
-
-
-def count_of(number: int, noun: str) -> str:
-    """So many of something, in words: "1 episode", "2 episodes"."""
-    return f"{number} {noun}" + "s" * (number != 1)
 
 
 def join(logs: Iterable[Trajectories]) -> Trajectories:

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rpsr.errors import ImpossibleObservation, InputError
+from rpsr.errors import ImpossibleObservation, InputError, ModelError
 from rpsr.io.records import LARGEST_REWARD, Floats
-from rpsr.models.domain import Domain, Unknown
+from rpsr.models.domain import Corners, Domain, Unknown
 from rpsr.models.labels import Label, index_of
 from rpsr.models.numbers import parse_discount
 from rpsr.models.operators import Operators, own
+from rpsr.showing import Shown, counted, some
 
 if TYPE_CHECKING:
     from rpsr.models.filter import Filter
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 LARGEST_COEFFICIENT = 1e10 * LARGEST_REWARD
 
 
-@dataclass(frozen=True, eq=False)
-class LinearModel:
+@dataclass(frozen=True, eq=False, repr=False)
+class LinearModel(Shown):
     """A linear controlled model of dimension n with A actions and O observations.
 
     kind: 'belief', 'psr', 'rpsr', ...; start (n,); normalizer (n,), the e above; rewards (n, A).
@@ -95,11 +96,42 @@ class LinearModel:
         """The dimension n of the state."""
         return len(self.start)
 
-    def __repr__(self) -> str:
-        sizes = f"dimension {self.dimension}, {len(self.actions)} actions"
+    @property
+    def rank(self) -> int:
+        """The dimension n, by the name it has for PSRs and R-PSRs."""
+        return self.dimension
+
+    @property
+    def U(self) -> Floats:  # noqa: N802 - the paper's letter
+        """The outcome matrix of a PSR or R-PSR, (S, n): a row per state, a column per core member.
+
+        A `ModelError` where the model has no core set or does not know the states it came from.
+        """
+        if self.coordinates is None:
+            raise ModelError(f"a {self.kind} model has no core set to read it by")
+        if not isinstance(self.domain, Corners):
+            raise ModelError("the model does not know the states it came from")
+        return self.domain.points @ self.coordinates
+
+    def title(self) -> str:
+        """What it is, in one line."""
         return (
-            f"<{self.kind} model of {self.name!r}: {sizes}, {len(self.observations)} observations>"
+            f"{self.kind} model of {self.name!r}: dimension {self.dimension}, "
+            f"{counted(len(self.actions), 'action')}, "
+            f"{counted(len(self.observations), 'observation')}"
         )
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Names, discount and core, for people."""
+        core = [("core", some(self.core))] if self.core else []
+        learned = self.provenance.get("estimator")
+        return [
+            ("actions", some(self.actions)),
+            ("observations", some(self.observations)),
+            ("discount", "none" if self.discount is None else f"{self.discount:g}"),
+            *core,
+            *([] if learned is None else [("learned by", str(learned))]),
+        ]
 
     @cached_property
     def emissions(self) -> Floats:

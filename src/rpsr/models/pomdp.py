@@ -25,6 +25,7 @@ from rpsr.models.expectations import exact_expectations, float_expectations
 from rpsr.models.labels import Label, index_of
 from rpsr.models.numbers import parse_discount
 from rpsr.models.operators import Sparse, read_only
+from rpsr.showing import Shown, counted, some
 
 if TYPE_CHECKING:
     from rpsr.models.linear import LinearModel
@@ -52,7 +53,7 @@ class Outcomes:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class POMDP:
+class POMDP(Shown):
     """A finite POMDP with A actions, S states and O observations.
 
     Build one from arrays (`POMDP.from_arrays`), from a file (`rpsr.load`) or from a built-in
@@ -125,10 +126,27 @@ class POMDP:
     def __hash__(self) -> int:
         return hash(self.digest)
 
-    def __repr__(self) -> str:
-        sizes = f"{len(self.states)} states, {len(self.actions)} actions"
-        known = "exact" if self.exact else "floats"
-        return f"<POMDP {self.name!r}: {sizes}, {len(self.observations)} observations, {known}>"
+    def title(self) -> str:
+        """What it is, in one line."""
+        names = {"state": self.states, "action": self.actions, "observation": self.observations}
+        sizes = ", ".join(counted(len(each), noun) for noun, each in names.items())
+        return f"POMDP {self.name!r}: {sizes}, {'exact' if self.exact else 'floats'}"
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Names, discount, rewards and the start, for people."""
+        rewards = self.record.rewards.values
+        start = np.flatnonzero(self.start)
+        return [
+            ("states", some(self.states)),
+            ("actions", some(self.actions)),
+            ("observations", some(self.observations)),
+            ("discount", "none" if self.discount is None else f"{self.discount:g}"),
+            ("rewards", f"{rewards.min():g} to {rewards.max():g}" if len(rewards) else "none"),
+            (
+                "start",
+                self.states[start[0]] if len(start) == 1 else counted(len(start), "possible state"),
+            ),
+        ]
 
     # ---- its matrices
 

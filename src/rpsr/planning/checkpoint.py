@@ -91,7 +91,7 @@ def load_checkpoint(path: str | Path, model: LinearModel) -> Checkpoint:
     if header.get("format") != FORMAT or header.get("format_version") != FORMAT_VERSION:
         raise InputError("not a checkpoint of this version of rpsr", place=place)
     if header.get("model") != _identity(model):
-        raise InputError(f"was written for another model than {model!r}", place=place)
+        raise InputError(f"was written for another model than {model}", place=place)
     if header.get("horizon") is not None:
         raise InputError("was written for a finite horizon, which starts afresh", place=place)
     try:

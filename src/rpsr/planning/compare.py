@@ -115,7 +115,7 @@ def compare_over_domain(
     """
     corners = corners_of(first.model), corners_of(second.model)
     if len(corners[0]) != len(corners[1]) or first.model.actions != second.model.actions:
-        raise ModelError(f"{first.model!r} and {second.model!r} are not forms of one POMDP")
+        raise ModelError(f"{first.model} and {second.model} are not forms of one POMDP")
     k = len(corners[0])
     rng = np.random.default_rng(seed)
     weights = np.vstack([np.eye(k), rng.dirichlet(np.full(k, 0.5), samples)])

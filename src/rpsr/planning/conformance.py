@@ -60,7 +60,7 @@ def check_planner(planner: Planner, *, tolerance: float = 1e-6) -> None:
 
 
 def _check_answer(planner: Planner, model: LinearModel, answer: float, tolerance: float) -> None:
-    where = repr(model)
+    where = str(model)
     rows: list[ProgressRow] = []
     found = planner.solve(model, rows.append)
     _check_solution(found, where)

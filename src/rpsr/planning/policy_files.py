@@ -157,7 +157,7 @@ def _carried(document: dict[str, Any], system: LinearModel, place: str) -> Store
         vectors = np.array(document["vectors"], dtype=np.float64)
         model = from_native_bytes(content, place)
         if not isinstance(model, LinearModel) or vectors.shape[1:] != (model.dimension,):
-            raise ValueError(f"vectors of shape {vectors.shape} for {model!r}")
+            raise ValueError(f"vectors of shape {vectors.shape} for {model}")
         actions = _actions(document["vector_actions"], model)
         made_for = document["model"]
     except KeyError as error:
@@ -217,7 +217,7 @@ def _vectors(document: dict[str, Any], model: LinearModel) -> StoredVectors:
         vectors = from_beliefs(model, vectors)
     elif document["model"]["kind"] != model.kind or vectors.shape[1] != model.dimension:
         made_for = f"a {document['model']['kind']} of dimension {vectors.shape[1]}"
-        raise ValueError(f"it is for {made_for}, and this is {model!r}")
+        raise ValueError(f"it is for {made_for}, and this is {model}")
     epsilon = document["epsilon"]
     stored = None if epsilon is None else float(epsilon)
     if stored is not None and not 0 <= stored < np.inf:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -119,6 +119,7 @@ class Solution:
         return np.maximum(flat, ahead.max(axis=1))
 
 
+@runtime_checkable
 class Planner(Protocol):
     """A frozen dataclass of hyper-parameters that can solve a linear model."""
 

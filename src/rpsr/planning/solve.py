@@ -3,40 +3,86 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from importlib import import_module
 from typing import Any
 
 from rpsr.errors import InputError
+from rpsr.models.domain import Unknown
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.solution import Planner, Progress, ProgressRow, Solution
+from rpsr.registry import Registry
 
-# Where each planner lives: found when asked for, so that naming one does not compile another.
-_PLANNERS = {
-    "vi": ("rpsr.planning.exact", "ValueIteration"),
-    "enumeration": ("rpsr.planning.enumeration", "Enumeration"),
-    "reachable": ("rpsr.planning.reachable", "Reachable"),
-    "hsvi": ("rpsr.planning.anytime", "HSVI"),
-    "sarsop": ("rpsr.planning.anytime", "SARSOP"),
-    "pbvi": ("rpsr.planning.pbvi", "PBVI"),
-    "perseus": ("rpsr.planning.perseus", "Perseus"),
-    "qmdp": ("rpsr.planning.bound_planners", "QMDP"),
-    "fib": ("rpsr.planning.bound_planners", "FastInformedBound"),
-    "policy-iteration": ("rpsr.planning.policy_iteration", "PolicyIteration"),
-    "q-learning": ("rpsr.planning.q_learning", "QLearning"),
-}
-PLANNER_NAMES = tuple(_PLANNERS)
+PLANNERS = Registry(
+    "planner",
+    "rpsr.planners",
+    {
+        "vi": "rpsr.planning.exact:ValueIteration",
+        "enumeration": "rpsr.planning.enumeration:Enumeration",
+        "reachable": "rpsr.planning.reachable:Reachable",
+        "hsvi": "rpsr.planning.anytime:HSVI",
+        "sarsop": "rpsr.planning.anytime:SARSOP",
+        "pbvi": "rpsr.planning.pbvi:PBVI",
+        "perseus": "rpsr.planning.perseus:Perseus",
+        "qmdp": "rpsr.planning.bound_planners:QMDP",
+        "fib": "rpsr.planning.bound_planners:FastInformedBound",
+        "policy-iteration": "rpsr.planning.policy_iteration:PolicyIteration",
+        "q-learning": "rpsr.planning.q_learning:QLearning",
+    },
+)
+PLANNER_NAMES = tuple(PLANNERS.own)  # those of this library
 
 
 def solve(
-    model: POMDP | LinearModel, planner: Planner, *, progress: Progress | None = None
+    model: POMDP | LinearModel,
+    planner: Planner | str | None = None,
+    *,
+    progress: Progress | None = None,
+    **options: Any,
 ) -> Solution:
-    """Plan on a POMDP (its belief model) or on any linear model.
+    """Plan on a POMDP (on its beliefs) or on any linear model.
 
+    planner: a planner, or the name of one; by default `default_planner` chooses. options: the
+    hyper-parameters of a planner given by name, such as `time_limit=10`.
     progress: called with a `ProgressRow` now and then.
     """
-    linear = model.belief_model() if isinstance(model, POMDP) else model
-    return planner.solve(linear, progress or _silent)
+    linear = as_linear(model)
+    chosen: Any = planner
+    if planner is None:
+        chosen = default_planner(linear, horizon=options.get("horizon"))
+    if isinstance(chosen, str):
+        chosen = planner_by_name(chosen, **options)
+    elif not isinstance(chosen, Planner):
+        raise InputError(f"planner: read {planner!r}, expected a planner or the name of one")
+    elif options:
+        raise InputError(
+            f"{next(iter(options))}: options belong to planners given by name; "
+            f"this {type(planner).__name__} has its own"
+        )
+    return chosen.solve(linear, progress or _silent)
+
+
+def default_planner(model: POMDP | LinearModel, *, horizon: int | None = None) -> str:
+    """The name of the planner that suits a model: `vi`, or `pbvi` where `vi` is no use.
+
+    Exact planning needs a known domain. On a model learned from data it may take very long, and
+    its values are the model's and not the system's, so point-based planning is preferred there,
+    unless a horizon is given and the domain is known.
+    """
+    linear = as_linear(model)
+    unknown = isinstance(linear.domain, Unknown)
+    return "pbvi" if unknown or (linear.estimated and horizon is None) else "vi"
+
+
+def as_linear(model: POMDP | LinearModel) -> LinearModel:
+    """A model as a linear one, a POMDP by its beliefs; an `InputError` for anything else."""
+    given: Any = model
+    if isinstance(given, POMDP):
+        return given.belief_model()
+    if not isinstance(given, LinearModel):
+        hint = "; rpsr.load opens files and names" if isinstance(given, str) else ""
+        read = f"read {type(given).__name__}"
+        raise InputError(f"model: {read}, expected a POMDP or a linear model{hint}")
+    return given
 
 
 def planner_by_name(name: str, **options: Any) -> Planner:
@@ -49,19 +95,12 @@ def planner_by_name(name: str, **options: Any) -> Planner:
     for option in given:
         if option not in known:
             raise InputError(f"planner {name} has no {option}; it has {', '.join(known)}")
-    return _kind(name)(**given)
+    return PLANNERS.get(name)(**given)
 
 
 def planner_options(name: str) -> tuple[str, ...]:
     """The hyper-parameters that a planner has, by its name."""
-    return tuple(field.name for field in fields(_kind(name)))
-
-
-def _kind(name: str) -> Any:
-    if name not in _PLANNERS:
-        raise InputError(f"no planner is called {name!r}; there is {', '.join(PLANNER_NAMES)}")
-    module, attribute = _PLANNERS[name]
-    return getattr(import_module(module), attribute)
+    return tuple(field.name for field in fields(PLANNERS.get(name)) if field.init)
 
 
 def _silent(row: ProgressRow) -> None:

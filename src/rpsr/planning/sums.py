@@ -48,12 +48,12 @@ class SumOperators(Operators):
 def direct_sum(first: LinearModel, second: LinearModel) -> LinearModel:
     """The two models side by side; they must name the same actions and observations."""
     if (first.actions, first.observations) != (second.actions, second.observations):
-        raise ModelError(f"{first!r} and {second!r} do not have the same actions and observations")
+        raise ModelError(f"{first} and {second} do not have the same actions and observations")
     n = second.dimension
     off = float(np.abs(_seen(first) - _seen(second)).max())
     if off > 1e-9:
         raise ModelError(
-            f"{first!r} and {second!r} disagree on what is seen at the start, by {off:.2g}"
+            f"{first} and {second} disagree on what is seen at the start, by {off:.2g}"
         )
     return LinearModel(
         kind=f"{first.kind}+{second.kind}",

@@ -19,7 +19,6 @@ import numpy as np
 
 from rpsr.errors import ModelError
 from rpsr.io.records import Floats
-from rpsr.models.domain import Corners
 from rpsr.models.labels import Label, index_of
 from rpsr.models.linear import LinearModel
 from rpsr.predictive.futures import ZETA, Future, Intent, Test, Token, parse_future
@@ -88,9 +87,7 @@ class CoreView:
     @property
     def U(self) -> Floats:  # noqa: N802 - the paper's letter
         """The outcome matrix, (S, n): a row per state, a column per core test or intent."""
-        if not isinstance(self.model.domain, Corners):
-            raise ModelError("the model does not know the states it came from")
-        return self.model.domain.points @ self._coordinates
+        return self.model.U
 
     def state(self, x: Floats) -> Floats:
         """p(h) or r(h): the core predictions in a state, (n,) -> (n,)."""

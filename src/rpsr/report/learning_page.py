@@ -10,13 +10,13 @@ from rpsr.learning.choice import Choice
 from rpsr.learning.enough import GROUPS, Enough
 from rpsr.learning.learn import Learned
 from rpsr.logs.census import Census
-from rpsr.logs.trajectories import count_of
 from rpsr.models.renaming import END
 from rpsr.predictive.futures import NOTATION
 from rpsr.report.page import Block, Figure, Page, Section, Text
 from rpsr.report.prose import plain
 from rpsr.report.style import COLOURS, COLUMN, MARKERS, new_figure, styled
 from rpsr.report.tables import Table
+from rpsr.showing import counted
 
 FEWEST = 20  # predictions in a bin that is drawn
 MOST_NAMES = 30  # that are listed, with how often they were seen
@@ -149,7 +149,7 @@ def _shown(census: Census, observations: tuple[str, ...]) -> tuple[Block, ...]:
     low, high = (f"{reward:.{census.digits}g}" for reward in (census.low, census.high))
     earned = f"All rewards are {low}." if low == high else f"Rewards are from {low} to {high}."
     if census.ended:
-        earned += f" The task ended in {count_of(census.ended, 'episode')}"
+        earned += f" The task ended in {counted(census.ended, 'episode')}"
         seen = END in observations and END not in census.names["observation"]
         earned += f", at observations like others: the model sees {END} then." if seen else "."
     slips = "".join(f"\n- {plain(slip)}" for slip in census.slips())

@@ -1,0 +1,92 @@
+"""What every estimator owes its user, as a check (public in `rpsr.testing`)."""
+
+from __future__ import annotations
+
+from dataclasses import is_dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rpsr.errors import InputError
+from rpsr.learning.base import Estimator, NotFitted
+from rpsr.logs.trajectories import Trajectories
+from rpsr.models.linear import LinearModel
+from rpsr.models.renaming import END
+
+_EPISODES, _STEPS = 60, 10
+_SEES = 0.8  # with this probability, an observation shows the state
+_FLIPS = 0.3  # with this probability, the second action changes the state
+
+
+def check_estimator(estimator: Estimator, *, seed: int = 0) -> None:
+    """Verify what every estimator owes its user, on a small log of a system with two states.
+
+    It is a dataclass of keyword parameters, which `fit` does not change; a fitted attribute that is
+    asked for before `fit` raises `NotFitted`; `fit` returns the estimator and sets `model_`, a
+    linear model over the log's names, and `rank_`; fitting again gives the same model; `judge`
+    values held-out episodes; `models` begins with `model_`; a log without rewards is refused.
+    """
+    _require(is_dataclass(estimator), "an estimator is a dataclass of parameters")
+    parameters = estimator.get_params()
+    fresh = type(estimator)(**parameters)
+    try:
+        _ = fresh.model_
+    except NotFitted:
+        pass
+    else:
+        raise AssertionError("model_ is there before fit")
+    log, unseen = _log(seed), _log(seed + 1)
+    fitted: Any = fresh.fit(log)
+    _require(fitted is fresh, "fit does not return the estimator")
+    changed = [key for key, value in fresh.get_params().items() if value != parameters[key]]
+    _require(not changed, f"fit changed a parameter: {', '.join(changed)}")
+    _check_model(fresh, log)
+    again = type(estimator)(**parameters).fit(log)
+    for part in ("start", "rewards", "normalizer"):
+        same = np.array_equal(getattr(fresh.model_, part), getattr(again.model_, part))
+        _require(same, f"fitting again gave another model: {part}")
+    judged = fresh.judge(unseen)
+    _require(bool(np.isfinite(judged.loglik)), f"held-out log-likelihood of {judged.loglik!r}")
+    try:
+        type(estimator)(**parameters).fit(replace(log, rewards=None))
+    except InputError:
+        pass
+    else:
+        raise AssertionError("a log without rewards was accepted")
+
+
+def _check_model(fitted: Estimator, log: Trajectories) -> None:
+    model: Any = fitted.model_
+    _require(isinstance(model, LinearModel), f"model_ is {type(model).__name__}")
+    _require(model.actions == log.action_names, f"actions {model.actions}")
+    seen = tuple(name for name in model.observations if name != END)
+    _require(seen == log.observation_names, f"observations {model.observations}")
+    _require(model.estimated, "model_ does not say that it was learned")
+    _require(1 <= fitted.rank_ <= model.dimension, f"rank_ {fitted.rank_} of {model.dimension}")
+    _require(fitted.models()[0] is model, "models() does not begin with model_")
+
+
+def _log(seed: int) -> Trajectories:
+    """Episodes of two states that a noisy observation shows, by actions chosen uniformly."""
+    rng = np.random.default_rng(seed)
+    shape = (_EPISODES, _STEPS)
+    actions = rng.integers(2, size=shape)
+    flips = np.cumsum((actions == 1) & (rng.random(shape) < _FLIPS), axis=1)
+    after = (rng.integers(2, size=(_EPISODES, 1)) + flips) % 2
+    observations = np.where(rng.random(shape) < _SEES, after, 1 - after)
+    return Trajectories(
+        action_names=("stay", "flip"),
+        observation_names=("left", "right"),
+        actions=actions.ravel(),
+        observations=observations.ravel(),
+        offsets=np.arange(_EPISODES + 1) * _STEPS,
+        terminated=np.zeros(_EPISODES, dtype=np.bool_),
+        rewards=after.ravel().astype(np.float64),
+        propensities=np.full(actions.size, 0.5),
+    )
+
+
+def _require(holds: bool, otherwise: str) -> None:
+    """Not an `assert`: `python -O` must not turn a check into a pass."""
+    if not holds:
+        raise AssertionError(otherwise)

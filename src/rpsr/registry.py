@@ -1,0 +1,74 @@
+"""Planners, estimators and domains by name: those of this library and those of other packages.
+
+Another package offers its own through an entry point of the same group, in its `pyproject.toml`:
+
+    [project.entry-points."rpsr.planners"]
+    mine = "my_package.planners:Mine"
+
+Nothing is imported before its name is asked for, so that listing names costs little and naming one
+planner does not compile another. A name of this library cannot be taken by another package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from rpsr.errors import InputError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+
+@dataclass(frozen=True)
+class Registry:
+    """Objects by name.
+
+    kind: what they are, for messages ("planner"). group: the group of entry points.
+    own: those of this library, each as "module:attribute".
+    """
+
+    kind: str
+    group: str
+    own: Mapping[str, str]
+
+    def names(self) -> tuple[str, ...]:
+        """All names, this library's first."""
+        return (*self.own, *sorted(set(self._offered()) - set(self.own)))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.own or name in self._offered()
+
+    def get(self, name: str) -> Any:
+        """The object of that name; an `InputError` where there is none or it cannot be imported."""
+        if name in self.own:
+            module, attribute = self.own[name].split(":")
+            return getattr(import_module(module), attribute)
+        offered = self._offered()
+        if name not in offered:
+            raise InputError(self.unknown(name))
+        entry = offered[name]
+        try:
+            return entry.load()
+        except (ImportError, AttributeError, SyntaxError) as error:
+            package = entry.dist.name if entry.dist is not None else "another package"
+            raise InputError(
+                f"{self.kind} {name!r} of {package} cannot be loaded from {entry.value}: {error}"
+            ) from error
+
+    def _offered(self) -> dict[str, EntryPoint]:
+        from importlib.metadata import entry_points
+
+        return {entry.name: entry for entry in entry_points(group=self.group)}
+
+    def unknown(self, name: str) -> str:
+        """What to say of a name that nobody has."""
+        names = self.names()
+        close = get_close_matches(name, names, n=3)
+        advice = (
+            f"did you mean {' or '.join(close)}?" if close else f"choose from {', '.join(names)}"
+        )
+        return f"no {self.kind} is called {name!r}; {advice}"
