@@ -50,7 +50,7 @@ class Corners:
         if self.points.ndim != 2 or len(self.points) != k:
             raise InputError(f"points: read shape {self.points.shape}, expected ({k}, n)")
         if self.start is not None:
-            object.__setattr__(self, "start", own(self.start))
+            object.__setattr__(self, "start", own(self.start, "start"))
             if self.start.shape != (k,):
                 raise InputError(f"start: read shape {self.start.shape}, expected ({k},)")
         if not 0 <= self.error < np.inf:
