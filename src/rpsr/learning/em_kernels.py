@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from rpsr.io.records import Bools, Floats, Ints
-from rpsr.kernel_cache import njit
+from rpsr.kernels import njit
 
 TINY = 1e-300
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rpsr.io.records import Floats, Ints
-from rpsr.kernel_cache import njit
+from rpsr.kernels import njit
 
 
 @njit(cache=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from rpsr.io.records import Bools, Floats, Ints
-from rpsr.kernel_cache import njit
+from rpsr.kernels import njit
 
 UNIT = 2.0**30  # weights and weighted rewards are added up in units of 2^-30
 SQUARE_UNIT = 2.0**20  # squared weights in units of 2^-20

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rpsr.io.records import Floats, Ints
-from rpsr.kernel_cache import njit
+from rpsr.kernels import njit
 
 Array = Any  # an array of a narrower type than the annotations of `records` know
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rpsr.io.records import Floats, Ints
-from rpsr.kernel_cache import njit
+from rpsr.kernels import njit
 from rpsr.planning.belief_graph import (
     ACTION,
     BEGIN,

@@ -31,7 +31,7 @@ from __future__ import annotations
 import numpy as np
 
 from rpsr.io.records import Floats, Ints
-from rpsr.kernel_cache import njit
+from rpsr.kernels import njit
 
 SIGN = 1e-13  # relative size below which a number counts as zero
 PATIENCE = 30  # degenerate pivots before Bland's rule

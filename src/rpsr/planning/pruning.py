@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rpsr.io.records import Bools, Floats, Ints
-from rpsr.kernel_cache import njit
+from rpsr.kernels import njit
 from rpsr.planning.limits import Clock
 from rpsr.planning.lp_kernels import best_gain, evaluate
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 
 from rpsr.io.records import Floats, Ints
-from rpsr.kernel_cache import njit
+from rpsr.kernels import njit
 from rpsr.planning.limits import Clock
 from rpsr.planning.lp_kernels import best_gain, evaluate
 from rpsr.planning.pruning import lark

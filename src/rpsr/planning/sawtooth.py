@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from rpsr.io.records import Floats, Ints
-from rpsr.kernel_cache import njit
+from rpsr.kernels import njit
 from rpsr.planning.belief_graph import (
     BEGIN,
     LENGTH,
