@@ -37,10 +37,11 @@ from rpsr.planning.bounds import (
     qmdp_values,
     upper_at_start,
 )
-from rpsr.planning.finite import ROUNDING, check_epsilon, infinite_discount
+from rpsr.planning.finite import ROUNDING, infinite_discount
 from rpsr.planning.graph import explore
 from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.policies import action_values
+from rpsr.planning.precision import CLOSED, Epsilon, goal_of
 from rpsr.planning.process import CornerProcess, corner_process
 from rpsr.planning.reachable import hidden, value_bounds
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
@@ -53,11 +54,12 @@ _ULP = float(np.finfo(float).eps)
 class BoundPlanner(ABC):
     """Act by an upper bound, and find out what that is worth.
 
-    epsilon: the gap at the start that is good enough. states: how many to follow the policy
-    through. time_limit in seconds; memory_limit in bytes.
+    epsilon: the gap at the start that is good enough, in units of reward or a share of the value
+    there (`Relative`); by default 1e-6 of the range of values (see `precision`).
+    states: how many to follow the policy through. time_limit in seconds; memory_limit in bytes.
     """
 
-    epsilon: float = 1e-3
+    epsilon: Epsilon = None
     states: int = 1000
     time_limit: float | None = None
     memory_limit: int | None = None
@@ -81,10 +83,10 @@ class BoundPlanner(ABC):
             )
         if self.states < 1:
             raise InputError(f"states: read {self.states}, expected at least 1")
-        check_epsilon(self.epsilon)
         clock = Clock(progress, self.time_limit, self.memory_limit)
         process = corner_process(model)
         clock.hold_model(process.nbytes)
+        goal = goal_of(self.epsilon, CLOSED, model, process.ahead)
         bound = self.bound(process)
         vectors = _above(process, bound)
         blind, _ = blind_vectors(model)
@@ -109,7 +111,7 @@ class BoundPlanner(ABC):
                 worth, met, stopped = _followed(model, choose, blind, limit, clock)
                 lower = max(lower, worth)
                 report()
-                if upper - lower <= self.epsilon:
+                if upper - lower <= goal.at(lower, upper):
                     status = Status.SOLVED
                     break
                 if stopped not in (None, Status.SIZE):
@@ -145,8 +147,9 @@ class BoundPlanner(ABC):
 class QMDP(BoundPlanner):
     """Plan as if the state were seen after one step.
 
-    epsilon: the gap at the start that is good enough. states: how many to follow the policy
-    through. time_limit in seconds; memory_limit in bytes.
+    epsilon: the gap at the start that is good enough, in units of reward or a share of the value
+    there (`Relative`); by default 1e-6 of the range of values (see `precision`).
+    states: how many to follow the policy through. time_limit in seconds; memory_limit in bytes.
     """
 
     @property
@@ -163,8 +166,9 @@ class QMDP(BoundPlanner):
 class FastInformedBound(BoundPlanner):
     """Plan as if the state were seen after every step but the first observation counted.
 
-    epsilon: the gap at the start that is good enough. states: how many to follow the policy
-    through. time_limit in seconds; memory_limit in bytes.
+    epsilon: the gap at the start that is good enough, in units of reward or a share of the value
+    there (`Relative`); by default 1e-6 of the range of values (see `precision`).
+    states: how many to follow the policy through. time_limit in seconds; memory_limit in bytes.
     """
 
     @property
