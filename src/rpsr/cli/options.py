@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter, Token
 
+if TYPE_CHECKING:
+    from rpsr.planning.precision import Relative
+
 STANDARD_STREAM = "<->"  # stands for "-", which the parser would take for an option
 STANDARD_STREAMS = (STANDARD_STREAM, "/dev/stdout")
+_POWERS = {letter: power for power, letter in enumerate("KMGT", 1)}
+_BYTES = (
+    {"": 1, "B": 1}
+    | {letter + unit: 1000**power for letter, power in _POWERS.items() for unit in ("", "B")}
+    | {letter + "IB": 1024**power for letter, power in _POWERS.items()}
+)
+_SIZE = re.compile(rf"([0-9]*\.?[0-9]+(?:e[0-9]+)?)\s*({'|'.join(_BYTES)})", re.IGNORECASE)
 
 
 def standard_stream(_type: Any, tokens: Sequence[Token]) -> str:
@@ -33,6 +44,32 @@ def named_file(_type: Any, tokens: Sequence[Token]) -> str:
 def named_path(_type: Any, tokens: Sequence[Token]) -> Path:
     """The same, as a path."""
     return Path(named_file(_type, tokens))
+
+
+def size(_type: Any, tokens: Sequence[Token]) -> int:
+    """A number of bytes: 2000000000, 2GB, 1.5 GiB."""
+    text = tokens[0].value
+    found = _SIZE.fullmatch(text.strip())
+    number = float(found[1]) * _BYTES[found[2].upper()] if found else 0.0
+    if not 1 <= number < 2**63:
+        raise ValueError(f"read {text!r}, expected a number of bytes, or one of KB, MB, GB or GiB")
+    return int(number)
+
+
+def precision(_type: Any, tokens: Sequence[Token]) -> float | Relative:
+    """A precision: 1e-6 in units of reward, or 1% of the value at the start."""
+    text = tokens[0].value.strip()
+    try:
+        number = float(text.removesuffix("%"))
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise ValueError(f"read {text!r}, expected a finite number above 0, or a percentage")
+    if not text.endswith("%"):
+        return number
+    from rpsr.planning.precision import Relative
+
+    return Relative(number / 100)
 
 
 Source = Annotated[

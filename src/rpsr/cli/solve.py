@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from rpsr.cli.convert import as_kind
-from rpsr.cli.options import Discount, Json, Normalize, Source, named_path, standard_stream
+from rpsr.cli.options import (
+    Discount,
+    Json,
+    Normalize,
+    Source,
+    named_path,
+    precision,
+    size,
+    standard_stream,
+)
 from rpsr.cli.output import (
     check_policy_name,
     check_targets,
@@ -69,14 +78,24 @@ def solve(
         Parameter(validator=_positive, help="Plan this many steps; for ever by default."),
     ] = None,
     epsilon: Annotated[
-        float | None, Parameter(validator=_positive, help="How far the value may be off.")
+        Any,
+        Parameter(
+            converter=precision,
+            allow_leading_hyphen=True,  # refused with the rest of what is no precision
+            help="How far the value may be off, in units of reward, or as a share of the value at "
+            "the start, such as 1%; by default a small share of the range of values.",
+        ),
     ] = None,
     time_limit: Annotated[
         float | None, Parameter(validator=_positive, help="Seconds after which to stop.")
     ] = None,
     memory_limit: Annotated[
         int | None,
-        Parameter(validator=_positive, help="Bytes that planning may take, its model included."),
+        Parameter(
+            converter=size,
+            allow_leading_hyphen=True,
+            help="Memory that planning may take, its model included: bytes, or such as 2GB.",
+        ),
     ] = None,
     max_trials: Annotated[
         int | None,
@@ -180,6 +199,9 @@ def solve(
         said = doubt(solution, document["simulated"], MOST_STEPS)
         if said:
             note(f"{said}; rpsr learn --plan --ensemble weighs several models")
+    if epsilon is not None and solution.status is Status.ROUNDING:
+        proven_to = solution.gap if solution.epsilon is None else solution.epsilon
+        note(f"floats can prove the value to {proven_to:.2g} here, not to the epsilon asked for")
     if by_default and solution.planner == "vi" and solution.status in (Status.TIME, Status.MEMORY):
         note(
             "vi proves values at every belief; --planner sarsop closes the gap at the start sooner"

@@ -16,6 +16,7 @@ from rpsr.planning.perseus import Perseus
 from rpsr.planning.policies import AlphaPolicy, Policy, StagedPolicy, UniformPolicy
 from rpsr.planning.policy_files import StoredVectors, load_policy, save_policy, save_solution
 from rpsr.planning.policy_iteration import PolicyIteration
+from rpsr.planning.precision import Relative
 from rpsr.planning.q_learning import QLearning
 from rpsr.planning.reachable import Reachable
 from rpsr.planning.solution import Planner, ProgressRow, Solution, Status
@@ -46,6 +47,7 @@ __all__ = [
     "ProgressRow",
     "QLearning",
     "Reachable",
+    "Relative",
     "Solution",
     "StagedPolicy",
     "Status",

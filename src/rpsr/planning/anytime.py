@@ -47,10 +47,11 @@ from rpsr.planning.anytime_kernels import (
 from rpsr.planning.anytime_state import SearchState
 from rpsr.planning.belief_graph import COLUMNS, LIVE, OPS, POINTS, ROUND, VECTOR, VECTORS, Knobs
 from rpsr.planning.bounds import blind_values, fast_informed_values, upper_at_start
-from rpsr.planning.finite import check_epsilon, infinite_discount
+from rpsr.planning.finite import infinite_discount
 from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.lower_vectors import collect, family_of, prune
 from rpsr.planning.point_policies import improve_policy
+from rpsr.planning.precision import CLOSED, Epsilon, Goal, goal_of
 from rpsr.planning.process import CornerProcess, corner_process
 from rpsr.planning.sawtooth import LEFT_OVER
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
@@ -72,11 +73,13 @@ ROW_EVERY, ROW_SECONDS = 0.995, 1.0  # a row of progress: the gap shrunk so, or 
 class AnytimePlanner(ABC):
     """Close the gap at the start, with bounds that hold at any moment.
 
-    epsilon: the gap at the start to reach. time_limit in seconds; memory_limit in bytes.
+    epsilon: the gap at the start to reach, in units of reward or a share of the value there
+    (`Relative`); by default 1e-6 of the range of values (see `precision`).
+    time_limit in seconds; memory_limit in bytes.
     max_trials: how many trials at most; with it, the same seed gives the same result.
     """
 
-    epsilon: float = 1e-3
+    epsilon: Epsilon = None
     time_limit: float | None = None
     memory_limit: int | None = None
     max_trials: int | None = None
@@ -91,10 +94,10 @@ class AnytimePlanner(ABC):
     def solve(self, model: LinearModel, progress: Progress) -> Solution:
         """Plan; a `ModelError` where the domain is unknown or the discount is 1."""
         infinite_discount(model)
-        check_epsilon(self.epsilon)
         clock = Clock(progress, self.time_limit, self.memory_limit)
         process = corner_process(model)
-        search = _Search(process, clock, self.epsilon, self._selective, self.seed)
+        goal = goal_of(self.epsilon, CLOSED, model, process.ahead)
+        search = _Search(process, clock, goal, self._selective, self.seed)
         status, shown = Status.SOLVED, np.inf
         try:
             while True:
@@ -103,10 +106,10 @@ class AnytimePlanner(ABC):
                 if due or upper - lower <= max(ROW_EVERY * shown, 0.0):
                     shown = upper - lower
                     clock.report(_row(search))
-                if upper - lower <= self.epsilon:
+                if upper - lower <= goal.at(lower, upper):
                     break
                 if search.at_rounding:
-                    status = Status.SETTLED
+                    status = Status.ROUNDING
                     break
                 if self.max_trials is not None and search.trials >= self.max_trials:
                     raise LimitReached(Status.ITERATIONS)
@@ -122,7 +125,9 @@ class AnytimePlanner(ABC):
 class HSVI(AnytimePlanner):
     """Heuristic search value iteration: trials end where the gap is narrow enough.
 
-    epsilon: the gap at the start to reach. time_limit in seconds; memory_limit in bytes.
+    epsilon: the gap at the start to reach, in units of reward or a share of the value there
+    (`Relative`); by default 1e-6 of the range of values (see `precision`).
+    time_limit in seconds; memory_limit in bytes.
     max_trials: how many trials at most; with it, the same seed gives the same result.
     """
 
@@ -138,7 +143,9 @@ class HSVI(AnytimePlanner):
 class SARSOP(AnytimePlanner):
     """Successive approximation of the space reachable under optimal policies.
 
-    epsilon: the gap at the start to reach. time_limit in seconds; memory_limit in bytes.
+    epsilon: the gap at the start to reach, in units of reward or a share of the value there
+    (`Relative`); by default 1e-6 of the range of values (see `precision`).
+    time_limit in seconds; memory_limit in bytes.
     max_trials: how many trials at most; with it, the same seed gives the same result.
     """
 
@@ -154,10 +161,13 @@ class _Search:
     """The schedule: trials, lower sweeps, upper sweeps and pruning, in shares of operations."""
 
     def __init__(
-        self, process: CornerProcess, clock: Clock, epsilon: float, selective: bool, seed: int
+        self, process: CornerProcess, clock: Clock, goal: Goal, selective: bool, seed: int
     ) -> None:
-        self.process, self.clock, self.epsilon, self.trials = process, clock, epsilon, 0
+        self.process, self.clock, self.goal, self.trials = process, clock, goal, 0
         ahead = process.ahead
+        informed, blind = fast_informed_values(process), blind_values(process)
+        self.first = upper_at_start(process, informed)
+        epsilon = goal.guess(process.value_at_start(blind)[0], self.first)
         # Nothing that appears in a backup is larger: rewards for ever, as if never discounted less.
         self.scale = max(float(np.abs(process.rewards).max()) * ahead, np.finfo(float).tiny)
         tau = min(1e-9, 1e-4 * epsilon / (ahead * self.scale))
@@ -167,10 +177,8 @@ class _Search:
         self.low_margin = 2 * ahead * rounding
         self.high_margin = ahead * (2 * rounding + (tau + LEFT_OVER) * self.scale)
         self.high_margin += process.displaced * self.scale
-        informed = fast_informed_values(process)
         knobs = Knobs(process.discount, tau, 0.0, PIVOTS, STALE, selective, 0, 0)
-        self.state = SearchState(process, clock, knobs, blind_values(process), informed)
-        self.first = upper_at_start(process, informed)
+        self.state = SearchState(process, clock, knobs, blind, informed)
         self._rng = np.random.default_rng(seed)
         self._order = np.empty(0, dtype=np.int64)
         self._spent = np.zeros(3)  # operations of trials, lower and upper sweeps
@@ -192,8 +200,8 @@ class _Search:
         """A trial, and what is due of the rest; `LimitReached` past the deadline."""
         state, spent = self.state, self._spent
         lower, upper = state.bounds
-        gap = upper - lower
-        least = (1 - self.process.discount) * max(LEAST[0] * self.epsilon, LEAST[1] * gap)
+        gap, wanted = upper - lower, self.goal.at(lower, upper)
+        least = (1 - self.process.discount) * max(LEAST[0] * wanted, LEAST[1] * gap)
         state.knobs = state.knobs._replace(least=max(least, 1e-14 * self.scale))
         self._run(0, np.inf, trial, state.trail, FACTORS[self.trials % len(FACTORS)] * gap)
         self.trials += 1

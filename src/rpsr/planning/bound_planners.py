@@ -30,11 +30,12 @@ from rpsr.io.records import Floats, Ints
 from rpsr.models.domain import Unknown
 from rpsr.models.linear import LinearModel
 from rpsr.planning.bounds import above_corners, fast_informed_values, qmdp_values, upper_at_start
-from rpsr.planning.finite import ROUNDING, check_epsilon, infinite_discount
+from rpsr.planning.finite import ROUNDING, infinite_discount
 from rpsr.planning.followed import followed
 from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.points import first_plans, lower_at_start
 from rpsr.planning.policies import action_values
+from rpsr.planning.precision import CLOSED, Epsilon, goal_of
 from rpsr.planning.process import CornerProcess, corner_process
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
 
@@ -46,11 +47,13 @@ NUMBERS = 2**21  # in the vectors of a controller: no more states are followed, 
 class BoundPlanner(ABC):
     """Act by an upper bound, and find out what that is worth.
 
-    epsilon: the gap at the start that is good enough. states: how many to follow the bound
-    through, at most. time_limit in seconds; memory_limit in bytes.
+    epsilon: the gap at the start that is good enough, in units of reward or a share of the value
+    there (`Relative`); by default 1e-6 of the range of values (see `precision`).
+    states: how many to follow the bound through, at most. time_limit in seconds;
+    memory_limit in bytes.
     """
 
-    epsilon: float = 1e-3
+    epsilon: Epsilon = None
     states: int = 1000
     time_limit: float | None = None
     memory_limit: int | None = None
@@ -74,10 +77,10 @@ class BoundPlanner(ABC):
             )
         if self.states < 1:
             raise InputError(f"states: read {self.states}, expected at least 1")
-        check_epsilon(self.epsilon)
         clock = Clock(progress, self.time_limit, self.memory_limit)
         process = corner_process(model)
         clock.hold_model(process.nbytes)
+        goal = goal_of(self.epsilon, CLOSED, model, process.ahead)
         bound = self.bound(process)
         above = above_corners(process, bound)
         upper = upper_at_start(process, bound)
@@ -95,10 +98,8 @@ class BoundPlanner(ABC):
         try:
             while True:
                 made, graph = followed(model, rule, blind, limit, clock=clock)
-                met, worth = (
-                    len(graph.states),
-                    lower_at_start(model, process, made, model.start[None]),
-                )
+                met = len(graph.states)
+                worth = lower_at_start(model, process, made, model.start[None])
                 if worth > lower:
                     plans, lower = made, worth
                 gap = max(upper - lower, 0.0)
@@ -106,7 +107,7 @@ class BoundPlanner(ABC):
                 clock.report(
                     ProgressRow(clock.seconds, 1, lower, upper, gap, vectors=size, points=met)
                 )
-                if gap <= self.epsilon:
+                if gap <= goal.at(lower, upper):
                     status = Status.SOLVED
                     break
                 if graph.stopped not in (None, Status.SIZE):
@@ -142,8 +143,10 @@ class BoundPlanner(ABC):
 class QMDP(BoundPlanner):
     """Plan as if the state were seen after one step.
 
-    epsilon: the gap at the start that is good enough. states: how many to follow the bound
-    through, at most. time_limit in seconds; memory_limit in bytes.
+    epsilon: the gap at the start that is good enough, in units of reward or a share of the value
+    there (`Relative`); by default 1e-6 of the range of values (see `precision`).
+    states: how many to follow the bound through, at most. time_limit in seconds;
+    memory_limit in bytes.
     """
 
     @property
@@ -160,8 +163,10 @@ class QMDP(BoundPlanner):
 class FastInformedBound(BoundPlanner):
     """Plan as if the state were seen after every step but the first observation counted.
 
-    epsilon: the gap at the start that is good enough. states: how many to follow the bound
-    through, at most. time_limit in seconds; memory_limit in bytes.
+    epsilon: the gap at the start that is good enough, in units of reward or a share of the value
+    there (`Relative`); by default 1e-6 of the range of values (see `precision`).
+    states: how many to follow the bound through, at most. time_limit in seconds;
+    memory_limit in bytes.
     """
 
     @property

@@ -19,10 +19,11 @@ import numpy as np
 from rpsr.models.linear import LinearModel
 from rpsr.planning.backup import Stage, enumerated
 from rpsr.planning.bounds import blind_values, mdp_values, upper_at_start
-from rpsr.planning.finite import check_epsilon, planning_discount
+from rpsr.planning.finite import planning_discount
 from rpsr.planning.horizon import plan_horizon
 from rpsr.planning.limits import Clock, LimitReached
-from rpsr.planning.process import CornerProcess, cannot_prove, corner_process
+from rpsr.planning.precision import PROVEN, Epsilon, check_epsilon, goal_of
+from rpsr.planning.process import CornerProcess, corner_process
 from rpsr.planning.pruning import Effort
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
 from rpsr.planning.warm import close
@@ -33,11 +34,13 @@ class Enumeration:
     """Plain value iteration for tiny models.
 
     horizon: steps to plan; None for the infinite horizon, to within epsilon over the domain.
+    epsilon: in units of reward, or a share of the value at the start (`Relative`); by default 1e-9
+    of the range of values (see `precision`).
     time_limit in seconds; memory_limit in bytes; max_iterations: backups.
     """
 
     horizon: int | None = None
-    epsilon: float = 1e-6
+    epsilon: Epsilon = None
     time_limit: float | None = None
     memory_limit: int | None = None
     max_iterations: int | None = None
@@ -78,10 +81,14 @@ def _converge(planner: Enumeration, model: LinearModel, clock: Clock) -> Solutio
     stages = [stage]
     status, steps = Status.SOLVED, 0
     rounded, lost = tolerance * ahead, _loss(process, tolerance) * ahead
-    if rounded + lost >= planner.epsilon:
-        raise cannot_prove(model, planner.epsilon, 2 * (rounded + lost))
+    goal = goal_of(planner.epsilon, PROVEN, model, ahead)
+
+    def wanted() -> float:
+        value, off = process.value_at_start(stage.values)
+        return goal.at(value - rounded - off, value + wide + rounded + lost + off)
+
     try:
-        while wide + rounded + lost > planner.epsilon:
+        while wide + rounded + lost > max(wanted(), 2 * (rounded + lost)):  # as floats can prove
             if planner.max_iterations is not None and steps >= planner.max_iterations:
                 raise LimitReached(Status.ITERATIONS)
             stage = enumerated(process, stage, tolerance, clock, effort)
@@ -106,6 +113,8 @@ def _converge(planner: Enumeration, model: LinearModel, clock: Clock) -> Solutio
         status = limit.status
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
+    if status is Status.SOLVED and wide + rounded + lost > wanted():
+        status = Status.ROUNDING
     stage = _controller(stages, tolerance)
     value, off = process.value_at_start(stage.values)
     vectors, actions, successors = stage.lifted(process)

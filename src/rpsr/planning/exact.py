@@ -16,10 +16,11 @@ from rpsr.errors import ModelError
 from rpsr.models.linear import LinearModel
 from rpsr.planning.backup import incremental, loss_of
 from rpsr.planning.checkpoint import Checkpoint
-from rpsr.planning.finite import check_epsilon, planning_discount
+from rpsr.planning.finite import planning_discount
 from rpsr.planning.horizon import plan_horizon
 from rpsr.planning.infinite import plan_infinite
 from rpsr.planning.limits import Clock
+from rpsr.planning.precision import Epsilon, check_epsilon
 from rpsr.planning.solution import Progress, Solution
 
 
@@ -28,7 +29,8 @@ class ValueIteration:
     """Exact planning on any model whose domain is known.
 
     horizon: steps to plan; None for the infinite horizon.
-    epsilon: what to prove, |V - V*| <= epsilon over the domain, in units of reward.
+    epsilon: what to prove, |V - V*| <= epsilon over the domain, in units of reward, or a share of
+    the value at the start (`Relative`); by default 1e-9 of the range of values (see `precision`).
     time_limit in seconds; memory_limit in bytes.
     max_iterations: backups, or passes of branch and bound.
     faces: prove it on the states that can follow an interaction only, the rest being one step of
@@ -36,7 +38,7 @@ class ValueIteration:
     """
 
     horizon: int | None = None
-    epsilon: float = 1e-6
+    epsilon: Epsilon = None
     time_limit: float | None = None
     memory_limit: int | None = None
     max_iterations: int | None = None

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
-from rpsr.errors import InputError, ModelError
+from rpsr.errors import ModelError
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import Sparse
@@ -56,12 +56,6 @@ def _converging(model: LinearModel, advice: str) -> float:
             + advice.format("smaller discount")
         )
     return discount
-
-
-def check_epsilon(epsilon: float) -> None:
-    """Refuse a precision that is not a finite number above 0."""
-    if not 0 < epsilon < np.inf:
-        raise InputError(f"epsilon: read {epsilon}, expected a finite number above 0")
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,9 +11,10 @@ rounding may hide (see `process`).
 The search for V alternates passes of branch and bound, which add vectors where HV exceeds V by a
 cutoff, with policy-iteration steps on the points where they were found (see `warm`). The cutoff
 starts at a hundredth of the scale of values, times 1 - discount, and falls by ten with every
-complete pass; a pass that has added more vectors than V had is abandoned. A complete pass that adds
-nothing proves rho <= cutoff. One that added vectors proves rho <= cutoff + discount * (how far they
-rose above the V it began with), which gives honest bounds on the way.
+complete pass, to where floats can prove no less; a pass that has added more vectors than V had is
+abandoned. A complete pass that adds nothing proves rho <= cutoff. One that added vectors proves
+rho <= cutoff + discount * (how far they rose above the V it began with), which gives honest bounds
+on the way.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from rpsr.models.linear import LinearModel
 from rpsr.planning.bounds import mdp_values, upper_at_start
 from rpsr.planning.faces import maximal_faces, worth_it
 from rpsr.planning.limits import Clock, LimitReached
-from rpsr.planning.process import cannot_prove, corner_process
+from rpsr.planning.precision import PROVEN, Epsilon, goal_of
+from rpsr.planning.process import corner_process
 from rpsr.planning.search import THIN, begin, go_on
 from rpsr.planning.solution import ProgressRow, Solution, Status
 
@@ -33,7 +35,7 @@ from rpsr.planning.solution import ProgressRow, Solution, Status
 def plan_infinite(
     name: str,
     model: LinearModel,
-    epsilon: float,
+    epsilon: Epsilon,
     clock: Clock,
     max_iterations: int | None = None,
     faces: bool | None = None,
@@ -41,12 +43,14 @@ def plan_infinite(
 ) -> Solution:
     """Vectors proven to be within epsilon of the optimal value over the domain.
 
+    Where rounding may hide more than epsilon, they are proven as closely as floats allow.
     faces: whether to look at faces only; None leaves it to `faces.worth_it`.
     earlier: vectors (K, n) of an earlier search to begin with, and their choices (K, 1 + O).
     """
     process = corner_process(model)
     clock.hold_model(process.nbytes)
     ahead = process.ahead
+    goal = goal_of(epsilon, PROVEN, model, ahead)
     search = begin(process, clock)
     status, proven, passes = Status.SOLVED, np.inf, 0
     upper = upper_at_start(process, mdp_values(process)[None])  # as if every state were seen
@@ -58,14 +62,14 @@ def plan_infinite(
         search.explore()
         while True:
             rounded = 2 * process.rounding(search.scale) + search.hidden
-            target = (epsilon / ahead - rounded) / (1 + 2 * THIN)
-            if target <= 0:
-                raise cannot_prove(model, epsilon, 2 * rounded * ahead)
+            wanted = goal.at(search.from_below()[0], upper)
+            enough = max(wanted, 2 * rounded * ahead)  # floats can prove no less
+            target = (enough / ahead - rounded) / (1 + 2 * THIN)
             if max_iterations is not None and passes >= max_iterations:
                 raise LimitReached(Status.ITERATIONS)
             cutoff = max(cutoff, target)
-            wanted = worth_it(process, len(search.values)) if faces is None else faces
-            if search.whole and wanted:
+            on_faces = worth_it(process, len(search.values)) if faces is None else faces
+            if search.whole and on_faces:
                 search.narrow(maximal_faces(process))
             search.improve(0.1 * cutoff)
             passes += 1
@@ -90,7 +94,8 @@ def plan_infinite(
                 )
             )
             proven = max(rho, delta)
-            if proven * ahead <= epsilon:
+            if proven * ahead <= enough:
+                status = Status.SOLVED if proven * ahead <= wanted else Status.ROUNDING
                 break
             if rho < np.inf:
                 cutoff /= 10 if added else 1000
@@ -98,6 +103,6 @@ def plan_infinite(
         status = limit.status
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
-    if status is not Status.SOLVED and not search.whole:
+    if not status.certified and not search.whole:
         search.look_ahead()
     return search.solution(name, status, proven, upper, passes)

@@ -31,7 +31,9 @@ class Perseus(PointPlanner):
     """Plan at random points; on any linear model, one that was learned too.
 
     points: how many at most. epsilon: the gap at the start that is good enough, in units of
-    reward, and the precision of values at the points. time_limit in seconds; memory_limit in bytes.
+    reward or a share of the value there (`Relative`), and the precision of values at the points; by
+    default 1e-6 of the range of values (see `precision`). time_limit in seconds; memory_limit in
+    bytes.
     max_iterations: rounds. seed: of the points and of the order in which they are drawn.
     """
 

@@ -20,7 +20,7 @@ from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.domain import Unknown
 from rpsr.models.linear import LinearModel
 from rpsr.planning.bounds import fast_informed_values, upper_at_start
-from rpsr.planning.finite import check_epsilon, infinite_discount
+from rpsr.planning.finite import infinite_discount
 from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.points import (
     Followers,
@@ -35,6 +35,7 @@ from rpsr.planning.points import (
     visited,
     witnesses,
 )
+from rpsr.planning.precision import CLOSED, Epsilon, check_epsilon, goal_of
 from rpsr.planning.process import CornerProcess, corner_process
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
 
@@ -59,13 +60,12 @@ class PointSearch:
         clock: Clock,
         *,
         seed: int,
-        epsilon: float,
+        epsilon: Epsilon,
         max_rounds: int | None = None,
     ) -> None:
         self.model, self.clock, self.rng = model, clock, np.random.default_rng(seed)
-        self.epsilon, self.max_rounds = epsilon, max_rounds
+        self.max_rounds = max_rounds
         self.discount = infinite_discount(model)
-        self.settled = epsilon * (1 - self.discount)
         self.points = model.start[None]
         self.process = self._process()
         self.upper = None
@@ -74,6 +74,8 @@ class PointSearch:
         met = visited(model, self.rng)
         self.best = self.plans = first_plans(model, met)
         self.lower = lower_at_start(model, self.process, self.plans, met)
+        self.goal = goal_of(epsilon, CLOSED, model, 1 / (1 - self.discount), met)
+        self.settled = self.goal.guess(self.lower, self.upper) * (1 - self.discount)
         self.rounds = self.dropped = 0
 
     def _process(self) -> CornerProcess | None:
@@ -189,9 +191,14 @@ class PointSearch:
         """Upper less lower at the start."""
         return None if self.upper is None else max(self.upper - self.lower, 0.0)
 
+    @property
+    def closed(self) -> bool:
+        """Whether the gap is good enough."""
+        return self.gap is not None and self.gap <= self.goal.at(self.lower, self.upper)
+
     def may_go_on(self) -> bool:
         """Whether another round is allowed and needed; too many are a `LimitReached`."""
-        if self.gap is not None and self.gap <= self.epsilon:
+        if self.closed:
             return False
         if self.max_rounds is not None and self.rounds >= self.max_rounds:
             raise LimitReached(Status.ITERATIONS)
@@ -217,7 +224,7 @@ class PointSearch:
             rounds(self)
             status = Status.NO_UPPER_BOUND
             if self.gap is not None:
-                status = Status.SOLVED if self.gap <= self.epsilon else Status.SETTLED
+                status = Status.SOLVED if self.closed else Status.SETTLED
         except LimitReached as limit:
             status = limit.status
         except KeyboardInterrupt:
@@ -248,12 +255,14 @@ class PointPlanner(ABC):
     """Plan at points; on any linear model, one that was learned too.
 
     points: how many at most. epsilon: the gap at the start that is good enough, in units of
-    reward, and the precision of values at the points. time_limit in seconds; memory_limit in bytes.
+    reward or a share of the value there (`Relative`), and the precision of values at the points; by
+    default 1e-6 of the range of values (see `precision`). time_limit in seconds; memory_limit in
+    bytes.
     max_iterations: rounds. seed: of all that is drawn.
     """
 
     points: int = 300
-    epsilon: float = 1e-3
+    epsilon: Epsilon = None
     time_limit: float | None = None
     memory_limit: int | None = None
     max_iterations: int | None = None

@@ -28,9 +28,10 @@ from rpsr.models.linear import LinearModel
 from rpsr.planning import warm
 from rpsr.planning.bounds import fast_informed_values, upper_at_start
 from rpsr.planning.controllers import FiniteStateController
-from rpsr.planning.finite import check_epsilon, infinite_discount
+from rpsr.planning.finite import infinite_discount
 from rpsr.planning.limits import Clock, LimitReached
-from rpsr.planning.process import CornerProcess, cannot_prove, corner_process
+from rpsr.planning.precision import PROVEN, Epsilon, goal_of
+from rpsr.planning.process import CornerProcess, corner_process
 from rpsr.planning.pruning import filtered
 from rpsr.planning.search import THIN, Search, begin
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
@@ -42,11 +43,12 @@ SLACK = 1e-2  # of the cutoff: what replacing a node may cost
 class PolicyIteration:
     """Policy iteration on any model whose domain is known.
 
-    epsilon: what to prove, |V - V*| <= epsilon over the domain, in units of reward.
+    epsilon: what to prove, |V - V*| <= epsilon over the domain, in units of reward, or a share of
+    the value at the start (`Relative`); by default 1e-9 of the range of values (see `precision`).
     time_limit in seconds; memory_limit in bytes. max_iterations: controllers evaluated.
     """
 
-    epsilon: float = 1e-6
+    epsilon: Epsilon = None
     time_limit: float | None = None
     memory_limit: int | None = None
     max_iterations: int | None = None
@@ -59,12 +61,12 @@ class PolicyIteration:
     def solve(self, model: LinearModel, progress: Progress) -> Solution:
         """Plan; a `ModelError` where the domain is unknown or the discount is 1."""
         infinite_discount(model)
-        check_epsilon(self.epsilon)
         clock = Clock(progress, self.time_limit, self.memory_limit)
         process = corner_process(model)
         clock.hold_model(process.nbytes)
         search = begin(process, clock)
         ahead = process.ahead
+        goal = goal_of(self.epsilon, PROVEN, model, ahead)
         upper = upper_at_start(process, fast_informed_values(process))
         status, proven, rounds = Status.SOLVED, np.inf, 0
         cutoff = 1e-2 * search.scale / ahead
@@ -72,9 +74,9 @@ class PolicyIteration:
         try:
             while True:
                 rounding = process.rounding(search.scale)
-                target = (self.epsilon / ahead - 2 * rounding) / (1 + 2 * THIN)
-                if target <= 0:
-                    raise cannot_prove(model, self.epsilon, 4 * rounding * ahead)
+                wanted = goal.at(search.from_below()[0], upper)
+                enough = max(wanted, 4 * rounding * ahead)  # floats can prove no less
+                target = (enough / ahead - 2 * rounding) / (1 + 2 * THIN)
                 if self.max_iterations is not None and rounds >= self.max_iterations:
                     raise LimitReached(Status.ITERATIONS)
                 cutoff = max(cutoff, target)
@@ -99,7 +101,8 @@ class PolicyIteration:
                     )
                 )
                 proven = max(rho, delta)
-                if not added and proven * ahead <= self.epsilon:
+                if not added and proven * ahead <= enough:
+                    status = Status.SOLVED if proven * ahead <= wanted else Status.ROUNDING
                     break
                 if rho < np.inf:
                     cutoff /= 10 if added else 1000

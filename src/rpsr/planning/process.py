@@ -192,13 +192,6 @@ def corner_process(model: LinearModel) -> CornerProcess:
     )
 
 
-def cannot_prove(model: LinearModel, epsilon: float, least: float) -> ModelError:
-    """What to say where rounding alone may hide more than epsilon."""
-    return ModelError(
-        f"epsilon: read {epsilon}, but floats can prove no less than {least:.2g} on {model.name}"
-    )
-
-
 def _kernel(model: LinearModel) -> tuple[Process, Floats | None]:
     domain, operators = model.domain, model.operators
     if isinstance(domain, Corners):

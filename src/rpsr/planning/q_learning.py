@@ -38,6 +38,7 @@ from rpsr.planning.finite import infinite_discount
 from rpsr.planning.followed import followed
 from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.points import first_plans, lower_at_start, step, visited
+from rpsr.planning.precision import CLOSED, Epsilon, check_epsilon, goal_of
 from rpsr.planning.process import corner_process
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
 
@@ -56,7 +57,9 @@ class QLearning:
     the end.
     tilings and width: how many grids, and how wide their cells are, relative to the range of each
     coordinate. states: of the controller, at most. epsilon: the gap at the start that is good
-    enough. time_limit in seconds; memory_limit in bytes. seed: of all that is drawn.
+    enough, in units of reward or a share of the value there (`Relative`); by default 1e-6 of the
+    range of values (see `precision`). time_limit in seconds; memory_limit in bytes. seed: of all
+    that is drawn.
     """
 
     steps: int = 200_000
@@ -64,7 +67,7 @@ class QLearning:
     tilings: int = 8
     width: float = 0.2
     states: int = 200
-    epsilon: float = 1e-3
+    epsilon: Epsilon = None
     time_limit: float | None = None
     memory_limit: int | None = None
     seed: int = 0
@@ -110,7 +113,8 @@ class QLearning:
             worth = lower_at_start(model, process, made, model.start[None])
             if worth >= lower:
                 plans, lower = made, worth
-        if upper is not None and upper - lower <= self.epsilon:
+        goal = goal_of(self.epsilon, CLOSED, model, 1 / (1 - discount), met)
+        if upper is not None and upper - lower <= goal.at(lower, upper):
             status = Status.INTERRUPTED if status is Status.INTERRUPTED else Status.SOLVED
         elif upper is None and status is Status.SETTLED:
             status = Status.NO_UPPER_BOUND
@@ -139,9 +143,9 @@ class QLearning:
         for what in ("steps", "tilings", "states"):
             if getattr(self, what) < 1:
                 raise InputError(f"{what}: read {getattr(self, what)}, expected at least 1")
-        for what in ("width", "epsilon"):
-            if not getattr(self, what) > 0:
-                raise InputError(f"{what}: read {getattr(self, what)}, expected a number above 0")
+        if not self.width > 0:
+            raise InputError(f"width: read {self.width}, expected a number above 0")
+        check_epsilon(self.epsilon)
         if not 0 <= self.explore <= 1:
             raise InputError(f"explore: read {self.explore}, expected a probability")
 

@@ -37,11 +37,11 @@ from rpsr.planning.controllers import FiniteStateController
 from rpsr.planning.finite import (
     ROUNDING,
     FiniteProblem,
-    check_epsilon,
     lowest_within,
     planning_discount,
 )
 from rpsr.planning.graph import LIMIT, TOLERANCE, ReachableGraph, explore, not_closed
+from rpsr.planning.precision import MERGED, Epsilon, check_epsilon, goal_of
 from rpsr.planning.process import CornerProcess, corner_process
 from rpsr.planning.rounding import tree_at_start, worth_at_start
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
@@ -56,13 +56,15 @@ class Reachable:
     """Plan on the reachable states, where they are finitely many.
 
     horizon: plan this many steps; for ever by default. epsilon: the largest gap at the start that
-    merging states may cause. limit: how many states at most. time_limit: seconds of looking for
-    states; solving what was found comes after. memory_limit: bytes, see `limits`. tolerance: states
-    closer than this, relative to the start's size, are merged.
+    merging states may cause, in units of reward or a share of the value there (`Relative`); by
+    default 1e-12 of the range of values (see `precision`). limit: how many states at most.
+    time_limit: seconds of looking for states; solving what was found comes after. memory_limit:
+    bytes, see `limits`. tolerance: states closer than this, relative to the start's size, are
+    merged.
     """
 
     horizon: int | None = None
-    epsilon: float = 1e-9
+    epsilon: Epsilon = None
     limit: int = LIMIT
     time_limit: float | None = None
     memory_limit: int | None = None
@@ -102,12 +104,15 @@ class Reachable:
             plan = _for_a_horizon(graph, discount, steps, self.horizon or 0)
         close = bool(graph.edges.moved.max(initial=0.0) <= SAME)
         gap = None if plan.upper is None else plan.upper - plan.lower
-        if not (stopped or close) and (gap is None or gap - plan.rounded > self.epsilon):
+        ahead = sum(discount**k for k in range(steps)) if steps else 1 / (1 - discount)
+        goal = goal_of(self.epsilon, MERGED, model, ahead)
+        allowed = goal.at(plan.lower, plan.upper)
+        if not (stopped or close) and (gap is None or gap - plan.rounded > allowed):
             cost = "an unknown amount" if gap is None else f"up to {gap:.2g}"
             raise ModelError(
                 f"the {len(graph.states)} states reachable in {model.name} close only by merging "
                 f"states that differ, which may cost {cost} in value (epsilon is "
-                f"{self.epsilon:g}): use a larger epsilon, or planner vi"
+                f"{allowed:g}): use a larger epsilon, or planner vi"
             )
         seconds = perf_counter() - began
         last = ProgressRow(

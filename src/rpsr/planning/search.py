@@ -228,7 +228,7 @@ class Search:
         self, planner: str, status: Status, proven: float, upper: float, iterations: int
     ) -> Solution:
         """The vectors with what is proven of them: where solved, a Bellman residual."""
-        process, solved = self.process, status is Status.SOLVED
+        process, solved = self.process, status.certified
         lower, _ = self.from_below()
         return Solution(
             planner=planner,

@@ -22,6 +22,7 @@ class Status(Enum):
 
     SOLVED = "solved: the value is proven to the precision that was asked for"
     EXACT = "solved exactly: a finite problem, to machine precision"
+    ROUNDING = "solved as closely as floats can prove: rounding may hide as much as the gap shows"
     HORIZON = "solved: the whole horizon was planned, exactly"
     TIME = "stopped by the time limit: the bounds hold; give it more time to close the gap"
     MEMORY = "stopped by the memory limit: the bounds hold; give it more memory to close the gap"
@@ -41,7 +42,12 @@ class Status(Enum):
 
         Where no upper bound can be had, a gap is nobody's goal, and settling is all there is.
         """
-        return self in (Status.SOLVED, Status.EXACT, Status.HORIZON, Status.NO_UPPER_BOUND)
+        return self.certified or self in (Status.EXACT, Status.HORIZON, Status.NO_UPPER_BOUND)
+
+    @property
+    def certified(self) -> bool:
+        """Whether a precision was proven: the one asked for, or the best that floats can prove."""
+        return self in (Status.SOLVED, Status.ROUNDING)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,90 @@
+"""How close bounds must come: `epsilon` as planners are given it, and as they use it.
+
+    None            a share of the range of values, (max R - min R) / (1 - discount): the default,
+                    `PROVEN` of it for planners that prove a value function, `CLOSED` for those that
+                    close a gap at the start, `MERGED` for what merging states may cost
+    a number        in units of reward
+    Relative(0.01)  one per cent of the optimal value at the start, or of `NEAR_ZERO` times the
+                    range of values, if that is more: where the value is 0, no share of it is left
+
+No planner can prove more than floats let it: it then stops with `Status.ROUNDING`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rpsr.errors import InputError
+from rpsr.io.records import Floats
+from rpsr.models.domain import Corners, Simplex
+from rpsr.models.linear import LinearModel
+
+PROVEN, CLOSED, MERGED = 1e-9, 1e-6, 1e-12  # of the range of values, by default
+NEAR_ZERO = 1e-6  # of the range of values
+GUESS = 1e-2  # of the larger bound: a share of a value that is not yet known
+
+
+@dataclass(frozen=True)
+class Relative:
+    """A precision that is a share of the optimal value at the start: 0.01 is one per cent."""
+
+    share: float
+
+
+Epsilon = float | Relative | None
+
+
+def check_epsilon(epsilon: Epsilon) -> None:
+    """Refuse a precision that is not a finite number above 0."""
+    number = epsilon.share if isinstance(epsilon, Relative) else epsilon
+    if number is not None and not 0 < number < np.inf:
+        raise InputError(f"epsilon: read {number}, expected a finite number above 0")
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A gap that is small enough: `least`, or `share` of the value that bounds leave open."""
+
+    least: float
+    share: float = 0.0
+
+    def at(self, lower: float, upper: float | None) -> float:
+        """The gap that is small enough, given bounds on the value at the start."""
+        surely = max(lower, 0.0 if upper is None else -upper, 0.0)
+        return max(self.least, self.share * surely)
+
+    def guess(self, lower: float, upper: float | None) -> float:
+        """What it may come to be, where that must be known before the value is."""
+        largest = max(abs(lower), abs(lower if upper is None else upper))
+        return max(self.at(lower, upper), GUESS * self.share * largest)
+
+
+def goal_of(
+    epsilon: Epsilon, default: float, model: LinearModel, ahead: float, met: Floats | None = None
+) -> Goal:
+    """The goal that an epsilon stands for.
+
+    default: the share of the range of values if there is none. ahead: the sum of discounts.
+    met (B, n): states that stand for a domain which is unknown; the start, if there are none.
+    """
+    check_epsilon(epsilon)
+    if isinstance(epsilon, float | int):
+        return Goal(float(epsilon))
+    rewards = _rewards(model, model.start[None] if met is None else met)
+    wide = float(np.ptp(rewards)) or float(np.abs(rewards).max()) or 1.0
+    if epsilon is None:
+        return Goal(default * wide * ahead)
+    return Goal(epsilon.share * NEAR_ZERO * wide * ahead, epsilon.share)
+
+
+def _rewards(model: LinearModel, met: Floats) -> Floats:
+    """Expected rewards at all corners of the domain, or at states that were met."""
+    match model.domain:
+        case Simplex():
+            return model.rewards
+        case Corners(points=points):
+            return points @ model.rewards
+        case _:
+            return met @ model.rewards
