@@ -227,3 +227,57 @@ def test_a_source_without_discount_says_so(succeed):
     save(pomdp, "m.rpsr")
     table, _ = succeed("evaluate", "m.rpsr", "--episodes", "20", "--steps", "5")
     assert "Returns undiscounted" in table
+
+
+# ---- files of vectors are followed as they are written
+
+
+@pytest.fixture
+def rows_of(succeed):
+    def rows(*words):
+        out, _ = succeed("evaluate", *words, "--episodes", "20", "--steps", "500", "--json")
+        return {row["policy"]: row for row in document(out)["rows"] if row["model"] == "pomdp"}
+
+    return rows
+
+
+def test_the_actions_of_an_alpha_file_count(rows_of):
+    # One vector, three actions: at every belief the vector is the best, so its action is taken.
+    always = {}
+    for action in range(3):
+        Path(f"{action}.alpha").write_text(f"{action}\n0.0 0.0\n\n")
+        Path(f"{action}.pg").write_text(f"0 {action}  0 0\n")
+        rows = rows_of("tiger", "--policy", f"{action}.alpha", "--policy", f"{action}.pg")
+        always[action] = rows[f"{action}.alpha"]["exact"]
+        assert always[action] == pytest.approx(rows[f"{action}.pg"]["exact"], abs=1e-9)
+        # Looking ahead to a value of nothing: listen until opening a door pays more.
+        assert len(rows) == 3
+        ahead = rows[f"{action}.alpha, looking ahead"]["exact"]
+        assert ahead == pytest.approx(19.3713683747, abs=1e-9)
+    assert always[0] == pytest.approx(-20, abs=1e-6)
+    assert always[1] == always[2] == pytest.approx(-45 * 20, abs=1e-6)
+
+
+def test_looking_ahead_is_an_option_that_comes_first(rows_of, succeed):
+    Path("1.alpha").write_text("1\n0.0 0.0\n\n")
+    rows = rows_of("tiger", "--policy", "1.alpha", "--look-ahead")
+    assert list(rows) == ["1.alpha, looking ahead", "1.alpha"]
+    succeed("simulate", "tiger", "-o", "a.jsonl", "--policy", "1.alpha", "--episodes", "3")
+    succeed(
+        "simulate", "tiger", "-o", "b.jsonl", "--policy", "1.alpha", "--episodes", "3",
+        "--look-ahead",
+    )  # fmt: skip
+    for file, action in (("a.jsonl", "open-left"), ("b.jsonl", "listen")):
+        assert {episode["actions"][0] for episode in episodes_of(file)} == {action}
+
+
+def test_what_has_no_vectors_cannot_look_ahead(say):
+    Path("1.pg").write_text("0 1  0 0\n")
+    code, out, err = say("evaluate", "tiger", "--policy", "1.pg", "--look-ahead")
+    assert (code, out) == (1, "")
+    assert "1.pg: has no vectors to look ahead with" in err
+
+
+def test_optimal_vectors_earn_the_same_both_ways(rows_of, succeed):
+    succeed("solve", "tiger", "-o", "p.alpha")
+    assert list(rows_of("tiger", "--policy", "p.alpha")) == ["p.alpha"]

@@ -174,6 +174,7 @@ def test_usage(say, words, message):
     ("words", "message"),
     [
         (["--horizon", "3", "-o", "p.pg"], "p.pg: a plan for a horizon is a tree"),
+        (["--horizon", "3", "-o", "p.ALPHA"], "p.ALPHA: a plan for a horizon is a tree"),
         (["-o", "nowhere/p.alpha"], "nowhere/p.alpha: its folder does not exist"),
         (["--checkpoint", "nowhere/c"], "nowhere/c: its folder does not exist"),
         (["-o", "c", "--checkpoint", "./c"], "c: is written to already"),

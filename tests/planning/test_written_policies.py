@@ -1,24 +1,29 @@
-"""What a planner prints is earned by what it writes: controllers, `.pg` files and trees.
+"""What a planner prints is earned by what it writes, in every form.
 
-Controllers are valued here by a dense linear system over the POMDP's own tables, which shares no
-code with the planners; a bound may be missed by rounding only.
+Controllers are valued here by a dense linear system over the POMDP's own tables, and value
+functions along the beliefs that they meet, neither with code of the planners; a bound may be missed
+by rounding only.
 """
 
 import numpy as np
 import pytest
-from tests.models.builders import Sizes, random_exact, rotated
+from tests.models.builders import Sizes, dense_process, random_exact, rotated
 
 from rpsr import load_pomdp
+from rpsr.cli.solve import write_policy
 from rpsr.domains import build
 from rpsr.planning import (
     PolicyTree,
+    StoredVectors,
     extract_controller,
+    load_policy,
     planner_by_name,
     planner_options,
     read_pg,
     solve,
     write_pg,
 )
+from rpsr.planning.walk import policy_value
 from rpsr.predictive import rpsr
 
 INFINITE = (
@@ -133,6 +138,58 @@ def test_a_search_that_is_stopped_at_any_trial_knows_how_its_vectors_go_on(name,
         found = solve(model, planner_by_name(name, epsilon=1e-6, max_trials=trials))
         # Too many equations for a dense system; policies' own valuation is tested above.
         assert extract_controller(found).value(model) >= found.lower - margin(pomdp)
+
+
+# ---- value functions, followed as they are written
+
+
+def earned(pomdp, vectors, actions, depth):
+    """Bounds on what the best vector's action earns, from the start, by so many steps."""
+    process = dense_process(pomdp)
+    rewards, discount = pomdp.R, pomdp.discount
+    least, most = rewards.min() / (1 - discount), rewards.max() / (1 - discount)
+
+    def expected(weight, left):  # weight (S,): a belief times the probability of being there
+        mass = weight.sum()
+        if mass == 0:
+            return np.zeros(2)
+        if left == 0 or mass * discount ** (depth - left) < 1e-6:
+            return mass * np.array([least, most])
+        action = actions[(vectors @ weight).argmax()]
+        later = sum(
+            expected(weight @ process[action, o], left - 1) for o in range(process.shape[1])
+        )
+        return weight @ rewards[:, action] + discount * later
+
+    return expected(pomdp.belief_model().start, depth)
+
+
+@pytest.mark.parametrize("name", INFINITE)
+@pytest.mark.parametrize("seed", range(3))
+def test_vectors_in_files_earn_the_lower_bound(name, seed, tmp_path):
+    pomdp = random_exact(seed, Sizes(2, 3, 2), by_edge=seed % 2 == 1).with_discount("0.4")
+    belief = pomdp.belief_model()
+    for found in plans(pomdp, name):
+        for file in (tmp_path / "p.alpha", tmp_path / "p.json"):
+            write_policy(found, file)
+            stored = load_policy(file, belief)
+            assert isinstance(stored, StoredVectors)
+            low, high = earned(pomdp, stored.vectors, stored.actions, 14)
+            assert high >= found.lower - margin(pomdp)
+            assert high - low <= 1e-3 * np.abs(pomdp.R).max()
+            own = policy_value(stored.policy(), belief, limit=500)
+            assert own[0] <= high + 1e-9
+            assert own[1] >= low - 1e-9
+
+
+def test_a_coarse_value_function_is_followed_by_its_actions_and_not_by_ties(tmp_path):
+    # Within 4 epsilon of the best, looking ahead takes the lowest action, whatever it costs.
+    found = solve(build("tiger"), planner_by_name("vi", epsilon=5.0))
+    write_policy(found, tmp_path / "p.json")
+    model = found.model
+    policy = load_policy(tmp_path / "p.json", model).policy()
+    assert policy_value(policy, model, limit=500)[1] >= found.lower
+    assert policy_value(policy.looking_ahead(), model, limit=500)[1] < found.lower
 
 
 # ---- trees

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter, validators
@@ -9,12 +10,14 @@ from cyclopts import Parameter, validators
 from rpsr.cli.options import Discount, Json, Normalize, Source, standard_streams
 from rpsr.cli.output import note, print_json, print_lines, print_table
 from rpsr.cli.progress import measured_progress
-from rpsr.cli.simulate import Seed, Workers, load_system, policy_of
+from rpsr.cli.simulate import LookAhead, Seed, Workers, load_system, looking_ahead, policy_of
 
 if TYPE_CHECKING:
     from rpsr.evaluation import Estimate
+    from rpsr.evaluation.simulation import AnyPolicy
     from rpsr.models import POMDP, LinearModel
 
+DIFFERENT = 1e-6  # of a return: what differs by less is shown once
 _COLUMNS = ("policy", "model", "mean", "std", "stderr", "exact", "episodes", "steps", "cut_off")
 
 
@@ -31,6 +34,7 @@ def evaluate(
             "likely.",
         ),
     ] = None,
+    look_ahead: LookAhead = False,
     episodes: Annotated[
         int,
         Parameter(validator=validators.Number(gte=1), help="How many episodes to simulate."),
@@ -54,17 +58,19 @@ def evaluate(
     Every episode is valued by the rewards that the POMDP, its PSR and its R-PSR expect along it; a
     native file holds one model, and that one values. Beside the estimate stands the exact value,
     where it can be computed.
+
+    A policy file is followed as it is written. Where it holds vectors, and looking one step ahead
+    with them earns something else, that is shown too.
     """
     from rpsr.evaluation import evaluate as estimate
 
     system = load_system(source, normalize, discount)
-    policies = {path: policy_of(path, system) for path in policy or [None]}
+    policies = {path: _ways(path, policy_of(path, system), look_ahead) for path in policy or [None]}
     models = _models(system)
     with measured_progress("simulating episodes") as progress:
-        rows = [
-            row
-            for path, followed in policies.items()
-            for row in estimate(
+
+        def estimates(followed: AnyPolicy, name: str) -> list[Estimate]:
+            return estimate(
                 system,
                 followed,
                 models=models,
@@ -72,10 +78,15 @@ def evaluate(
                 steps=steps,
                 seed=seed,
                 workers=workers,
-                name=path or "uniform",
+                name=name,
                 progress=progress,
             )
-        ]
+
+        rows: list[Estimate] = []
+        for ways in policies.values():
+            first, *others = [estimates(followed, name) for name, followed in ways.items()]
+            rows += first
+            rows += [row for other in others if _differ(first, other) for row in other]
     for name in dict.fromkeys(row.policy for row in rows):
         _mention([row for row in rows if row.policy == name], system.discount)
     if json:
@@ -83,6 +94,34 @@ def evaluate(
         print_json("evaluate", source, head | {"rows": [_row(row) for row in rows]})
     else:
         _show(rows, system)
+
+
+def _ways(path: str | None, policy: AnyPolicy, look_ahead: bool) -> dict[str, AnyPolicy]:
+    """A policy under its name and, where it holds vectors with actions, the other way to follow it.
+
+    The way that was asked for comes first.
+    """
+    from rpsr.planning import AlphaPolicy
+
+    name = path or "uniform"
+    if isinstance(policy, AlphaPolicy) and policy.actions is not None:
+        ways: dict[str, AnyPolicy] = {
+            name: policy,
+            f"{name}, looking ahead": policy.looking_ahead(),
+        }
+        return dict(reversed(ways.items())) if look_ahead else ways
+    return {name: looking_ahead(path, policy) if look_ahead else policy}
+
+
+def _differ(first: list[Estimate], second: list[Estimate]) -> bool:
+    """Whether two policies earn different amounts, exactly or, where that is unknown, simulated."""
+
+    def apart(a: Estimate, b: Estimate) -> bool:
+        known = a.exact is not None and b.exact is not None
+        x, y = (a.exact, b.exact) if known else (a.mean, b.mean)
+        return not math.isclose(x or 0.0, y or 0.0, rel_tol=DIFFERENT, abs_tol=DIFFERENT)
+
+    return any(map(apart, first, second))
 
 
 def _models(system: POMDP | LinearModel) -> dict[str, LinearModel]:

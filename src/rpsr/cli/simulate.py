@@ -13,6 +13,7 @@ from rpsr.cli.progress import measured_progress
 if TYPE_CHECKING:
     from rpsr.evaluation.simulation import AnyPolicy
     from rpsr.models import POMDP, LinearModel
+    from rpsr.planning import AlphaPolicy
 
 AtLeastOne = validators.Number(gte=1)
 PolicyFile = Annotated[
@@ -21,6 +22,14 @@ PolicyFile = Annotated[
         converter=standard_stream,
         help="The policy to follow, as `rpsr solve -o` writes it, or an .alpha or .pg file of the "
         "classic solver; without one, every action is equally likely.",
+    ),
+]
+LookAhead = Annotated[
+    bool,
+    Parameter(
+        negative="",
+        help="Look one step ahead with the vectors of a policy file, instead of taking the action "
+        "that is written beside the best vector.",
     ),
 ]
 Steps = Annotated[int, Parameter(validator=AtLeastOne, help="Steps of an episode.")]
@@ -49,6 +58,7 @@ def simulate(
     steps: Steps = 100,
     seed: Seed = 0,
     policy: PolicyFile = None,
+    look_ahead: LookAhead = False,
     states: Annotated[
         bool, Parameter(negative="", help="Record the hidden states, by number.")
     ] = False,
@@ -71,10 +81,11 @@ def simulate(
     check_target(output)
     check_targets(output, sources=filter(None, (source, policy)))
     system = load_system(source, normalize, discount)
+    followed = policy_of(policy, system)
     with measured_progress("simulating episodes") as progress:
         blocks = simulate_blocks(
             system,
-            policy_of(policy, system),
+            looking_ahead(policy, followed) if look_ahead else followed,
             episodes=episodes,
             steps=steps,
             seed=seed,
@@ -105,3 +116,13 @@ def policy_of(path: str | None, system: POMDP | LinearModel) -> AnyPolicy:
     from rpsr.evaluation import StochasticController, open_policy
 
     return StochasticController.stationary(system) if path is None else open_policy(path, system)
+
+
+def looking_ahead(path: str | None, policy: AnyPolicy) -> AlphaPolicy:
+    """The policy that looks one step ahead with the vectors of a file."""
+    from rpsr.errors import InputError
+    from rpsr.planning import AlphaPolicy
+
+    if not isinstance(policy, AlphaPolicy):
+        raise InputError("has no vectors to look ahead with", place=path or "the uniform policy")
+    return policy.looking_ahead()

@@ -143,8 +143,13 @@ def solve(
 
     if json and output == "-":
         raise InputError("--json and -o - would both write to standard output")
-    if output is not None and output.endswith(".pg") and horizon is not None:
-        raise InputError("a plan for a horizon is a tree: no .pg file can hold it", place=output)
+    form = _form(output)
+    if form is not None and horizon is not None:
+        raise InputError(
+            f"a plan for a horizon is a tree, which no .{form} file can hold: expected the name of "
+            "a native file, such as plan.json",
+            place=output,
+        )
     # Found out now, rather than after hours of planning.
     check_targets(output, checkpoint, sources=[source])
     check_policy_name(output)
@@ -165,8 +170,8 @@ def solve(
         if value is not None and option not in known and option != "seed":
             raise InputError(f"planner {planner} has no {option.replace('_', ' ')}")
     given: dict[str, Any] = {key: options[key] for key in options if key in known}
-    if output is not None and output.endswith(".alpha") and "faces" in known:
-        given["faces"] = False  # the file's vectors will be read without looking ahead
+    if form == "alpha" and "faces" in known:
+        given["faces"] = False  # the file's vectors may be followed from any belief
     chosen = planner_by_name(planner, **given)
     if checkpoint is not None and (horizon is not None or not isinstance(chosen, Resumable)):
         what = f"planner {planner}" if horizon is None else "planning a horizon"
@@ -274,12 +279,19 @@ def write_policy(solution: Solution, target: str | Path) -> None:
     from rpsr.planning.controllers import extract_controller
     from rpsr.planning.policy_files import save_solution
 
-    if str(target).endswith(".alpha"):
-        write_alpha(solution.model, solution.vectors, solution.actions, target)
-    elif str(target).endswith(".pg"):
-        write_pg(extract_controller(solution), target)
-    else:
-        save_solution(solution, target)
+    match _form(target):
+        case "alpha":
+            write_alpha(solution.model, solution.vectors, solution.actions, target)
+        case "pg":
+            write_pg(extract_controller(solution), target)
+        case _:
+            save_solution(solution, target)
+
+
+def _form(target: str | Path | None) -> str | None:
+    """The classic solver's form that a name asks for, "alpha" or "pg", or None."""
+    name = str(target).lower()
+    return next((form for form in ("alpha", "pg") if name.endswith("." + form)), None)
 
 
 def solution_document(solution: Solution, model: str | None, seed: int | None) -> dict[str, Any]:

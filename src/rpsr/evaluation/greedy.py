@@ -1,7 +1,7 @@
 """Greedy policies for many states at once, and as tables where their states are finitely many.
 
-`AlphaPolicy` and `StagedPolicy` look one step ahead from a filtered state. From the start, by every
-observation that can follow, they reach states that are often few: those become the nodes of a
+`AlphaPolicy` and `StagedPolicy` act by a value function at a filtered state. From the start, by all
+observations that can follow, they reach states that are often few: those become the nodes of a
 controller, which is simulated and valued like any other. States equal but for rounding become one
 node, by the tolerance of `rpsr.planning.walk`.
 """
@@ -13,9 +13,8 @@ import numpy as np
 from rpsr.evaluation.stochastic import StochasticController, deterministic
 from rpsr.io.records import Floats, Ints
 from rpsr.models.linear import LinearModel
-from rpsr.planning.finite import ROUNDING
 from rpsr.planning.graph import TOLERANCE
-from rpsr.planning.policies import AlphaPolicy, StagedPolicy, action_values
+from rpsr.planning.policies import AlphaPolicy, StagedPolicy
 from rpsr.planning.states import StateTable
 
 LIMIT = 4096  # nodes: beyond, states are filtered as they come
@@ -30,19 +29,12 @@ def horizon_of(policy: Greedy) -> int | None:
 
 def greedy_actions(policy: Greedy, states: Floats, step: int) -> Ints:
     """What the policy does in each state at a step (from 0), (B, n) -> (B,)."""
-    vectors, epsilon = _value_function(policy, step)
     distinct, inverse = np.unique(states, axis=0, return_inverse=True)
-    values = action_values(policy.model, distinct, vectors)
-    scale = np.abs(values).max(axis=1, keepdims=True)
-    tolerance = 4 * np.maximum(epsilon or 0.0, ROUNDING * scale)
-    best = (values >= values.max(axis=1, keepdims=True) - tolerance).argmax(axis=1)
-    return best[inverse.reshape(-1)]
-
-
-def _value_function(policy: Greedy, step: int) -> tuple[Floats, float | None]:
     if isinstance(policy, StagedPolicy):
-        return policy.stages[len(policy.stages) - 2 - step], None
-    return policy.vectors, policy.epsilon
+        actions = policy.actions_at(distinct, len(policy.stages) - 1 - step)
+    else:
+        actions = policy.actions_at(distinct)
+    return actions[inverse.reshape(-1)]
 
 
 def tabulate(

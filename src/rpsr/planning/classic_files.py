@@ -40,11 +40,16 @@ def write_alpha(model: LinearModel, vectors: Floats, actions: Ints, path: str | 
 
 def read_alpha(path: str | Path, model: LinearModel) -> tuple[Floats, Ints]:
     """The vectors (K, n) and actions (K,) of a file, in a model's own coordinates."""
+    return parse_alpha(read_bytes(path), place_of(path), model)
+
+
+def parse_alpha(content: bytes, place: str, model: LinearModel) -> tuple[Floats, Ints]:
+    """The same from a file's content; place: what to call it in messages."""
     n_states = len(corners_of(model))
     actions: list[int] = []
     rows: list[list[float]] = []
-    at = _Line(place_of(path), 1, [])
-    for at in _lines(path):
+    at = _Line(place, 1, [])
+    for at in _lines(content, place):
         if len(rows) == len(actions):
             at.expect(1, "the number of an action")
             actions.append(at.integer(0, len(model.actions), "action"))
@@ -76,10 +81,15 @@ def write_pg(controller: FiniteStateController, path: str | Path) -> None:
 
 def read_pg(path: str | Path, model: LinearModel) -> FiniteStateController:
     """The controller of a file. It begins in the node that is worth most at the model's start."""
+    return parse_pg(read_bytes(path), place_of(path), model)
+
+
+def parse_pg(content: bytes, place: str, model: LinearModel) -> FiniteStateController:
+    """The same from a file's content; place: what to call it in messages."""
     n_observations = len(model.observations)
-    lines = list(_lines(path))
+    lines = list(_lines(content, place))
     if not lines:
-        raise InputError("it holds no node", place=place_of(path), line=1)
+        raise InputError("it holds no node", place=place, line=1)
     actions = np.zeros(len(lines), dtype=np.int64)
     successors = np.full((len(lines), n_observations), -1, dtype=np.int64)
     for node, at in enumerate(lines):
@@ -136,13 +146,13 @@ class _Line:
         return value
 
 
-def _lines(path: str | Path) -> Iterator[_Line]:
+def _lines(content: bytes, place: str) -> Iterator[_Line]:
     """The lines that are not blank."""
     try:
-        text = read_bytes(path).decode()
+        text = content.decode()
     except UnicodeDecodeError:
-        raise InputError("not a text file", place=place_of(path)) from None
+        raise InputError("not a text file", place=place) from None
     for number, line in enumerate(text.splitlines(), 1):
         words = [(match.group(), match.start() + 1) for match in re.finditer(r"\S+", line)]
         if words:
-            yield _Line(place_of(path), number, words)
+            yield _Line(place, number, words)

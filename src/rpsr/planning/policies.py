@@ -1,6 +1,9 @@
 """Policies on linear models: told what was done and seen, they say what to do next.
 
-`AlphaPolicy` looks one step ahead through the model,
+`AlphaPolicy` acts by a value function max_k alpha_k . x, in one of two ways. Given the actions of
+the vectors, it takes that of the vector that is best at the state. Each vector being at most its
+own backup by vectors of the set, this earns V or more. Otherwise it looks one step ahead through
+the model,
 
     Q(x, a) = x R[:, a] + discount * sum_o max_k (x M[a, o]) . alpha_k,
 
@@ -17,7 +20,7 @@ from typing import Protocol
 import numpy as np
 
 from rpsr.errors import InputError, ModelError
-from rpsr.io.records import Floats
+from rpsr.io.records import Floats, Ints
 from rpsr.models.labels import Label, index_of
 from rpsr.models.linear import LinearModel
 from rpsr.planning.finite import ROUNDING, infinite_discount
@@ -56,30 +59,47 @@ def action_values(model: LinearModel, states: Floats, vectors: Floats) -> Floats
     return values
 
 
-def best_action(values: Floats, epsilon: float | None) -> int:
-    """The lowest action within 4 epsilon of the best (or within rounding of it), (A,) -> index."""
-    tolerance = 4 * max(epsilon or 0.0, ROUNDING * float(np.abs(values).max()))
-    return int((values >= values.max() - tolerance).argmax())
+def best_actions(values: Floats, epsilon: float | None) -> Ints:
+    """The lowest action within 4 epsilon of the best (or within rounding of it), (B, A) -> (B,)."""
+    scale = np.abs(values).max(axis=1, keepdims=True)
+    tolerance = 4 * np.maximum(epsilon or 0.0, ROUNDING * scale)
+    return (values >= values.max(axis=1, keepdims=True) - tolerance).argmax(axis=1)
 
 
 class AlphaPolicy:
-    """Greedy for a value function, one step ahead, on the filtered state of a model.
+    """Acts by a value function, on the filtered state of a model.
 
-    vectors (K, n); epsilon: the certified error of the value function, where there is one.
+    vectors (K, n). actions (K,): take the action of the vector that is best at the state; without
+    them, the action that is best one step ahead. epsilon: the certified error of the value
+    function, where there is one, within which actions are as good as each other one step ahead.
     """
 
-    def __init__(self, model: LinearModel, vectors: Floats, epsilon: float | None = None) -> None:
+    def __init__(
+        self,
+        model: LinearModel,
+        vectors: Floats,
+        epsilon: float | None = None,
+        *,
+        actions: Ints | None = None,
+    ) -> None:
         if vectors.ndim != 2 or vectors.shape[1] != model.dimension or len(vectors) == 0:
             expected = f"(K, {model.dimension})"
             raise InputError(f"vectors: read shape {vectors.shape}, expected {expected}")
+        if actions is not None:
+            if actions.shape != (len(vectors),):
+                expected = f"one for each of {len(vectors)} vectors"
+                raise InputError(f"actions: read shape {actions.shape}, expected {expected}")
+            if actions.min() < 0 or actions.max() >= len(model.actions):
+                raise InputError(f"actions: expected numbers from 0 to {len(model.actions) - 1}")
         self.model = model
         self.vectors = vectors
         self.epsilon = epsilon
+        self.actions = actions
         self._filter = model.filter()
 
     @staticmethod
     def of(solution: Solution) -> AlphaPolicy:
-        """The policy of a solution for the infinite horizon."""
+        """The policy of a solution for the infinite horizon that looks one step ahead."""
         if solution.horizon is not None:
             raise ModelError("a plan for a finite horizon changes by step: use `StagedPolicy`")
         return AlphaPolicy(solution.model, solution.vectors, solution.epsilon)
@@ -103,7 +123,17 @@ class AlphaPolicy:
 
     def action_at(self, x: Floats) -> int:
         """The action for any state of the model, (n,)."""
-        return best_action(action_values(self.model, x[None], self.vectors)[0], self.epsilon)
+        return int(self.actions_at(x[None])[0])
+
+    def actions_at(self, states: Floats) -> Ints:
+        """The actions for a batch of states of the model, (B, n) -> (B,)."""
+        if self.actions is not None:
+            return self.actions[(states @ self.vectors.T).argmax(axis=1)]
+        return best_actions(action_values(self.model, states, self.vectors), self.epsilon)
+
+    def looking_ahead(self) -> AlphaPolicy:
+        """The policy that looks one step ahead with the same vectors, at its start."""
+        return AlphaPolicy(self.model, self.vectors, self.epsilon)
 
 
 class StagedPolicy:
@@ -140,13 +170,16 @@ class StagedPolicy:
         """The action for the current state and the steps that are left."""
         if self._left == 0:
             raise ModelError(f"the horizon of {len(self.stages) - 1} steps is over")
-        vectors = self.stages[self._left - 1]
-        return best_action(action_values(self.model, self._filter.state[None], vectors)[0], None)
+        return int(self.actions_at(self._filter.state[None], self._left)[0])
 
     def update(self, action: Label, observation: Label) -> None:
         """Filter one interaction; one step fewer is left."""
         self._filter = self._filter.after(action, observation)
         self._left = max(0, self._left - 1)
+
+    def actions_at(self, states: Floats, left: int) -> Ints:
+        """The actions for a batch of states with so many steps left, (B, n) -> (B,)."""
+        return best_actions(action_values(self.model, states, self.stages[left - 1]), None)
 
 
 class UniformPolicy:

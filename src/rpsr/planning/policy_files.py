@@ -1,12 +1,17 @@
-"""The native policy file: a value function, a controller or a tree, with the names it is about.
+"""Policies and their files: the native form, and one reader for all forms.
 
-One JSON document. It says which model the policy was made for (name, kind, discount, fingerprint of
-the POMDP behind it), and names actions and observations, so that it loads only against a model
-whose names match. A value function is kept in belief coordinates where the model has them, so that
-what was planned on an R-PSR can be followed on the POMDP, and back; on a model whose domain is
-unknown it is kept in that model's own coordinates. Controllers and trees know no coordinates. A
-value function planned on a learned model carries that model, as the text of its native file: it
-then runs on any system with the same names, in whatever order.
+The native form is a JSON document with a value function, a controller or a tree. It says which
+model the policy was made for (name, kind, discount, fingerprint of the POMDP behind it), and names
+actions and observations, so that it loads only against a model whose names match. A value function
+is kept in belief coordinates where the model has them, so that what was planned on an R-PSR can be
+followed on the POMDP, and back; on a model whose domain is unknown it is kept in that model's own
+coordinates. Controllers and trees know no coordinates. A value function planned on a learned model
+carries that model, as the text of its native file: it then runs on any system with the same names,
+in whatever order.
+
+A value function is followed as it is written: by the action beside the vector that is best. Then it
+earns the lower bound that its planner printed. "look_ahead" says that it is to be followed by
+looking one step ahead instead, as plans on learned models are chosen and judged.
 """
 
 from __future__ import annotations
@@ -27,6 +32,7 @@ from rpsr.models.domain import Unknown
 from rpsr.models.linear import LinearModel
 from rpsr.models.renaming import renamed
 from rpsr.models.store import from_native_bytes, native_bytes
+from rpsr.planning.classic_files import parse_alpha, parse_pg
 from rpsr.planning.controllers import FiniteStateController
 from rpsr.planning.coordinates import from_beliefs, to_beliefs
 from rpsr.planning.policies import AlphaPolicy
@@ -43,6 +49,7 @@ class StoredVectors:
 
     vectors (K, n), actions (K,); epsilon: its certified error, or None.
     made_for: the file's account of the model it was made for.
+    look_ahead: whether it is to be followed by looking one step ahead, rather than by its actions.
     """
 
     model: LinearModel
@@ -50,10 +57,12 @@ class StoredVectors:
     actions: Ints
     epsilon: float | None = None
     made_for: dict[str, Any] = field(default_factory=dict[str, Any])
+    look_ahead: bool = False
 
     def policy(self) -> AlphaPolicy:
-        """The greedy policy of the value function."""
-        return AlphaPolicy(self.model, self.vectors, self.epsilon)
+        """The policy as it is written; its method `looking_ahead` gives the other one."""
+        actions = None if self.look_ahead else self.actions
+        return AlphaPolicy(self.model, self.vectors, self.epsilon, actions=actions)
 
 
 Stored = StoredVectors | FiniteStateController | PolicyTree
@@ -64,8 +73,18 @@ def save_solution(solution: Solution, path: str | Path) -> None:
     if solution.horizon is not None:
         save_policy(PolicyTree.of(solution), solution.model, path)
         return
-    stored = StoredVectors(solution.model, solution.vectors, solution.actions, solution.epsilon)
-    save_policy(stored, solution.model, path)
+    model = solution.model
+    save_policy(
+        StoredVectors(
+            model,
+            solution.vectors,
+            solution.actions,
+            solution.epsilon,
+            look_ahead="estimator" in model.provenance,
+        ),
+        model,
+        path,
+    )
 
 
 def save_policy(policy: Stored, model: LinearModel, path: str | Path) -> None:
@@ -103,6 +122,7 @@ def save_policy(policy: Stored, model: LinearModel, path: str | Path) -> None:
             "kind": "vectors",
             "coordinates": "model" if own else "belief",
             "epsilon": policy.epsilon,
+            "look_ahead": policy.look_ahead,
             "vector_actions": [model.actions[a] for a in policy.actions.tolist()],
             "vectors": vectors.tolist(),
         }
@@ -116,9 +136,36 @@ def save_policy(policy: Stored, model: LinearModel, path: str | Path) -> None:
 
 
 def load_policy(path: str | Path, model: LinearModel) -> Stored:
-    """Read a policy against a model; its names must be the model's, in the model's order."""
-    place = place_of(path)
-    document = _document(path)
+    """Read a policy of any form against a model: a native file, an `.alpha` or a `.pg` file.
+
+    The suffix says which form it is; without one of those, the content does. In a native file,
+    names must be the model's, in the model's order; the classic forms hold no names.
+    """
+    place, content = place_of(path), read_bytes(path)
+    match _form(path, content):
+        case "alpha":
+            vectors, actions = parse_alpha(content, place, model)
+            return StoredVectors(model, vectors, actions, made_for={"kind": model.kind})
+        case "pg":
+            return parse_pg(content, place, model)
+        case _:
+            return _native(content, place, model)
+
+
+def _form(path: str | Path, content: bytes) -> str:
+    """The form of a policy file: "alpha", "pg" or "native"."""
+    name = str(path).lower()
+    for form in ("alpha", "pg"):
+        if name.endswith("." + form):
+            return form
+    words = content.lstrip().partition(b"\n")[0].split()
+    if name.endswith(".json") or not words or not words[0].isdigit():
+        return "native"
+    return "alpha" if len(words) == 1 else "pg"
+
+
+def _native(content: bytes, place: str, model: LinearModel) -> Stored:
+    document = _document(content, place)
     if "carries" in document:
         return _carried(document, model, place)
     for kind, names in (("actions", model.actions), ("observations", model.observations)):
@@ -159,7 +206,7 @@ def _carried(document: dict[str, Any], system: LinearModel, place: str) -> Store
         if not isinstance(model, LinearModel) or vectors.shape[1:] != (model.dimension,):
             raise ValueError(f"vectors of shape {vectors.shape} for {model}")
         actions = _actions(document["vector_actions"], model)
-        made_for = document["model"]
+        made_for, ahead = document["model"], _look_ahead(document)
     except KeyError as error:
         raise InputError(f"damaged policy file: it has no {error}", place=place) from None
     except (TypeError, ValueError) as error:
@@ -169,13 +216,12 @@ def _carried(document: dict[str, Any], system: LinearModel, place: str) -> Store
     except InputError as error:
         raise InputError(f"what it was learned from {error.message}", place=place) from None
     position = [system.actions.index(name) for name in model.actions]
-    return StoredVectors(running, vectors, np.array(position)[actions], None, made_for)
+    return StoredVectors(running, vectors, np.array(position)[actions], None, made_for, ahead)
 
 
-def _document(path: str | Path) -> dict[str, Any]:
-    place = place_of(path)
+def _document(content: bytes, place: str) -> dict[str, Any]:
     try:
-        document = json.loads(read_bytes(path))
+        document = json.loads(content)
     except json.JSONDecodeError as error:
         raise InputError(
             f"not JSON: {error.msg}", place=place, line=error.lineno, column=error.colno
@@ -222,7 +268,14 @@ def _vectors(document: dict[str, Any], model: LinearModel) -> StoredVectors:
     stored = None if epsilon is None else float(epsilon)
     if stored is not None and not 0 <= stored < np.inf:
         raise ValueError(f"epsilon: read {epsilon!r}, expected a number of at least 0 or null")
-    return StoredVectors(model, vectors, actions, stored, document["model"])
+    return StoredVectors(model, vectors, actions, stored, document["model"], _look_ahead(document))
+
+
+def _look_ahead(document: dict[str, Any]) -> bool:
+    value = document.get("look_ahead", False)
+    if not isinstance(value, bool):
+        raise ValueError(f"look_ahead: read {value!r}, expected true or false")
+    return value
 
 
 def _actions(names: list[str], model: LinearModel) -> Ints:
