@@ -54,7 +54,8 @@ def earned_by(
     if found.horizon is not None:
         followed = policy.policy() if isinstance(policy, PolicyTree) else policy
         return horizon_value(oracle, followed, found.horizon), False
-    return followed_value(oracle, policy, FOLLOWED), True
+    by_action = getattr(policy, "actions", None) is not None  # of the vector that is best
+    return followed_value(oracle, policy, FOLLOWED), not by_action
 
 
 def _in_form(found: Solution, form: str, system: POMDP | LinearModel) -> Any:

@@ -1,6 +1,7 @@
 """The differential run itself: it can fail, says how to see that again, and covers what it says."""
 
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -10,7 +11,7 @@ from tests.differential.families import PROCESSES, REWARDS
 from tests.differential.models import DISCOUNTS, draw
 from tests.differential.tally import Record, Tally, Violation
 
-from rpsr.planning import Solution, solve
+from rpsr.planning import solve
 
 
 def broken(index, seed=0):
@@ -47,20 +48,21 @@ def test_a_bound_that_is_moved_is_found(monkeypatch, by, law):
     found = Counter()
     for index in range(8):
         found += broken(index)
-    assert found[law] > 0
+    assert found[law] >= 8  # many more than any mistake of the planners themselves
 
 
 def test_a_policy_that_earns_less_is_found(monkeypatch):
     def backwards(model, planner):
         found = solve(model, planner)
-        reversed_vectors = Solution(**{**vars(found), "vectors": -found.vectors})
-        return reversed_vectors
+        return replace(found, vectors=-found.vectors)
 
+    def short():
+        found = sum((broken(index) for index in range(20)), Counter())
+        return sum(count for law, count in found.items() if law.endswith("earns lower"))
+
+    before = short()
     monkeypatch.setattr(checks, "solve", backwards)
-    found = Counter()
-    for index in range(30):
-        found += broken(index)
-    assert sum(count for law, count in found.items() if law.endswith("earns lower")) > 0
+    assert short() >= before + 3
 
 
 def test_what_raises_is_a_violation(monkeypatch):
