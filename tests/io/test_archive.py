@@ -124,13 +124,13 @@ def saved(array: np.ndarray, *, pickled: bool = False) -> bytes:
     ("members", "message"),
     [
         ({"x.npy": saved(np.zeros(2))}, "no item named 'header.json'"),
-        ({"header.json": b"[1]"}, "its header is no object"),
+        ({"header.json": b"[1]"}, "the header is not a JSON object"),
         ({"header.json": b"{"}, "not a readable model file"),
         ({"header.json": b"\xff\xfe"}, "not a readable model file"),
         ({"header.json": b"[" * 100_000}, "not a readable model file"),
         ({"header.json": b"{}", "x.npy": b"no array"}, "not a readable model file"),
         ({"header.json": b"{}", "x.npy": saved(np.zeros(9))[:-8]}, "not a readable model file"),
-        ({"header.json": b"{}", "x.integers.npy": saved(np.array(["1", "x"]))}, "invalid literal"),
+        ({"header.json": b"{}", "x.integers.npy": saved(np.array(["1", "x"]))}, "hold integers"),
         ({"header.json": b"{}", "x.integers.npy": saved(np.zeros((2, 2)))}, "not a readable"),
     ],
 )
@@ -144,7 +144,7 @@ def test_pickles_are_never_opened(tmp_path):
     path = tmp_path / "a.rpsr"
     content = saved(np.array([{"code": 1}], dtype=object), pickled=True)
     zipped(path, {"header.json": b"{}", "x.npy": content})
-    assert "allow_pickle" in refused(path)
+    assert "'x.npy' holds object" in refused(path)
 
 
 def test_an_array_larger_than_its_file_is_refused(tmp_path):

@@ -72,12 +72,12 @@ def test_damaged_gzip(tmp_path):
 
 
 def test_a_gzip_bomb_is_refused_at_the_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "LARGEST_TEXT", MEGABYTE)
+    monkeypatch.setenv("RPSR_READ_LIMIT", "24MB")  # as it takes to read a megabyte of text
     path = tmp_path / "f.pomdp.gz"
-    path.write_bytes(gzip.compress(b" " * 50 * MEGABYTE))
+    path.write_bytes(gzip.compress(b" " * 50 * MEGABYTE, 9))
     tracemalloc.start()
     try:
-        assert refused_file(path).startswith("unpacks to more than")
+        assert refused_file(path).startswith("unpacks to more than 1,000,000 bytes")
         assert tracemalloc.get_traced_memory()[1] < 10 * MEGABYTE
     finally:
         tracemalloc.stop()

@@ -158,15 +158,15 @@ def peak_of_refusal(text: str) -> tuple[str, int]:
         ),
         (
             "states: 100000\nactions: 2\nobservations: 2\nO: * uniform\nT: * uniform\n",
-            "f:5:1: 'T' statements stand for 20000000000 probabilities, the reader's limit is",
+            "f:5:1: 'T' statements stand for 20000000000 probabilities: reading that takes ",
         ),
         (
             "states: 100000\nactions: 2\nobservations: 2\nO: * uniform\nT: *:*:* .00001\n",
-            "f:5:1: 'T' statements stand for 20000000000 probabilities, the reader's limit is",
+            "f:5:1: 'T' statements stand for 20000000000 probabilities: reading that takes ",
         ),
         (
             "states: 100000\nactions: 2\nobservations: 2\nO: * uniform\nT: * reset\n",
-            "f:5:1: 'T' statements stand for 20000000000 probabilities, the reader's limit is",
+            "f:5:1: 'T' statements stand for 20000000000 probabilities: reading that takes ",
         ),
         (
             "states: 100000\nactions: 2\nobservations: 2\nT: * 1 0 0 1\n",
@@ -174,15 +174,15 @@ def peak_of_refusal(text: str) -> tuple[str, int]:
         ),
         (
             "states: 700\nactions: 1\nobservations: 700\nT: * uniform\nO: * uniform\n",
-            "f:4:1: 'T' and 'O' make 343000000 outcomes (s, a, s', o) possible, the reader's limit",
+            "f:4:1: 'T' and 'O' make 343000000 outcomes (s, a, s', o) possible: reading",
         ),
         (
             "states: 700\nactions: 1\nobservations: 700\nT: * uniform\nOO: *:*:* uniform\n",
-            "f:5:1: 490000 transitions times 700 observations, the reader's limit is",
+            "f:5:1: 490000 transitions times 700 observations: reading that takes ",
         ),
         (
             "states: 1000\nactions: 1\nobservations: 1000000\nT: * identity\nO: * uniform\n",
-            "f:5:1: 'O' statements stand for 1000000000 probabilities, the reader's limit is",
+            "f:5:1: 'O' statements stand for 1000000000 probabilities: reading that takes ",
         ),
     ],
 )

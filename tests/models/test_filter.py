@@ -26,7 +26,7 @@ def garbage(numbers, n=2, scale=1.0):
         start=cut[1],
         operators=DenseOperators(cut[0].reshape(2, 2, n, n)),
         normalizer=cut[2],
-        rewards=cut[3].reshape(n, 2),
+        rewards=np.clip(cut[3], -1e100, 1e100).reshape(n, 2),
         discount=0.9,
         domain=Unknown(),
     )

@@ -11,7 +11,7 @@ from tests.models.builders import Sizes, pomdps, random_arrays, random_exact, ro
 
 from rpsr import POMDP, InputError, ModelError, save
 from rpsr.domains import build, tabulate
-from rpsr.models import Corners, DenseOperators, Operators, Simplex, SparseOperators, Unknown
+from rpsr.models import Corners, DenseOperators, Operators, SparseOperators, Unknown
 from rpsr.models.store import load_native
 from rpsr.testing import check_model
 
@@ -102,9 +102,10 @@ def test_a_name_of_any_script_comes_back(saved):
     [
         lambda model: model,
         lambda model: replace(model, operators=dense(model), domain=Unknown(), discount=None),
-        lambda model: replace(model, operators=SparseOperators(sparse(model)), domain=Simplex(11)),
+        lambda model: replace(model, operators=SparseOperators(sparse(model)), domain=Unknown()),
+        lambda model: build("4x3").belief_model(),
     ],
-    ids=["factored, corners", "dense, unknown", "sparse, simplex"],
+    ids=["factored, corners", "dense, unknown", "sparse, unknown", "sparse, simplex"],
 )
 def test_linear_models_come_back(saved, make):
     model = make(rotated(build("4x3")))

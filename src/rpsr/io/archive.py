@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
+from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,12 +19,15 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from rpsr.errors import InputError
-from rpsr.io.files import place_of, read_bytes, write_whole
+from rpsr.io.allowance import TEXT_COST, excess
+from rpsr.io.files import place_of, read_raw, write_whole
 
 HEADER = "header.json"
 BIG = ".integers"  # suffix of members that hold Python integers as text
+_INTEGER = re.compile(r"-?[0-9]+")
 _MOMENT = (1980, 1, 1, 0, 0, 0)  # the zip format's zero: a file is its content, not its date
-LARGEST = 2**33  # bytes of one array
+ARRAY_COST = 4  # bytes that it takes to read a byte of an array: packed, unpacked, checked
+_KINDS = ("<f8", "<i8", "|b1")  # what arrays may hold, beside text that stands for integers
 
 
 def write_archive(
@@ -45,7 +50,7 @@ def _write(stream: BinaryIO, header: dict[str, Any], arrays: dict[str, NDArray[A
         archive.writestr(_member(HEADER), text.encode())
         for name, array in arrays.items():
             if array.dtype == object:
-                name, array = name + BIG, np.array([str(v) for v in array.tolist()])
+                name, array = name + BIG, np.array([str(v) for v in array.tolist()], dtype=np.str_)
             buffer = io.BytesIO()
             npy.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
             archive.writestr(_member(name + ".npy"), buffer.getvalue())
@@ -59,31 +64,53 @@ def _member(name: str) -> zipfile.ZipInfo:
 
 def read_archive(path: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The header and the arrays of a file; an `InputError` where it is not one or is damaged."""
-    return unpack_archive(read_bytes(path), place_of(path))
+    raw = read_raw(path)
+    return unpack_archive(raw, place_of(path), len(raw))
 
 
-def unpack_archive(raw: bytes, place: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """The header and the arrays of a file's content; errors name the place it came from."""
+def unpack_archive(
+    raw: bytes, place: str, size: int = 0
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The header and the arrays of a file's content; errors name the place it came from.
+
+    size: bytes of the file itself. What another file carries counts as small.
+    """
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            for info in archive.infolist():
-                if info.file_size > LARGEST:
-                    raise ValueError(f"{info.filename!r} is larger than 8 GiB")
+            infos = archive.infolist()
+            costs = {info: TEXT_COST if info.filename == HEADER else ARRAY_COST for info in infos}
+            needed = sum(info.file_size * cost for info, cost in costs.items())
+            if (told := excess(needed, size)) is not None:
+                total = sum(info.file_size for info in infos)
+                raise ValueError(f"it unpacks to {total:,} bytes: {told}")
             header = json.loads(archive.read(HEADER))
-            members = [name for name in archive.namelist() if name.endswith(".npy")]
+            members = [info.filename for info in infos if info.filename.endswith(".npy")]
+            if len(set(members)) < len(members):
+                raise ValueError("a member stands there twice")
             arrays = dict(_array(name, archive.read(name)) for name in members)
     except Exception as error:  # zipfile, zlib, json and numpy say "damaged" in ten ways
         reason = " ".join(str(error).split())
         raise InputError(f"not a readable model file: {reason}", place=place) from None
     if not isinstance(header, dict):
-        raise InputError("not a readable model file: its header is no object", place=place)
+        raise InputError("not a readable model file: the header is not a JSON object", place=place)
     return header, arrays
 
 
 def _array(member: str, content: bytes) -> tuple[str, NDArray[Any]]:
     """A member's array and its name."""
     name = member.removesuffix(".npy")
+    stream = io.BytesIO(content)
+    read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+    shape, _, dtype = read[npy.read_magic(stream)](stream)
+    text = name.endswith(BIG)
+    if dtype.kind != "U" if text else dtype.str not in _KINDS:
+        raise ValueError(f"{member!r} holds {dtype}")
+    # The reader would allocate what the shape says before it sees that there is less.
+    if prod(shape) * dtype.itemsize != len(content) - stream.tell():
+        raise ValueError(f"{member!r} does not hold {shape} of {dtype}")
     array = npy.read_array(io.BytesIO(content), allow_pickle=False)
-    if not name.endswith(BIG):
+    if not text:
         return name, array
+    if array.ndim != 1 or not all(_INTEGER.fullmatch(v) for v in array.tolist()):
+        raise ValueError(f"{member!r} does not hold integers")
     return name.removesuffix(BIG), np.array([int(v) for v in array.tolist()], dtype=object)

@@ -12,35 +12,57 @@ import tempfile
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from gzip import BadGzipFile, GzipFile
 from pathlib import Path
 from typing import BinaryIO
 
 from rpsr.errors import InputError
+from rpsr.io.allowance import TEXT_COST, VARIABLE, allowance
 
 GZIP_MAGIC = b"\x1f\x8b"
-LARGEST_TEXT = 2**28  # bytes after decompression: more than any model file, less than a bomb
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a file holds. size: bytes of the file itself, which may be fewer where it is packed."""
+
+    text: bytes
+    size: int
 
 
 def read_bytes(path: str | Path) -> bytes:
     """The content of a file, decompressed if it is gzip; `-` is standard input."""
+    return read_content(path).text
+
+
+def read_content(path: str | Path) -> Content:
+    """Like `read_bytes`, with the size of the file, by which readers limit what they make of it."""
+    raw = read_raw(path)
+    text = _decompress(raw, place_of(path)) if raw.startswith(GZIP_MAGIC) else raw
+    return Content(text, len(raw))
+
+
+def read_raw(path: str | Path) -> bytes:
+    """The bytes of a file as they are; `-` is standard input."""
     place = place_of(path)
     try:
-        raw = sys.stdin.buffer.read() if str(path) == "-" else Path(path).read_bytes()
+        return sys.stdin.buffer.read() if str(path) == "-" else Path(path).read_bytes()
     except IsADirectoryError:
         raise InputError("is a folder, expected a file", place=place) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", place=place) from None
-    return _decompress(raw, place) if raw.startswith(GZIP_MAGIC) else raw
 
 
 def _decompress(raw: bytes, place: str) -> bytes:
+    largest = allowance(len(raw)) // TEXT_COST
     try:
-        text = GzipFile(fileobj=io.BytesIO(raw)).read(LARGEST_TEXT + 1)
+        text = GzipFile(fileobj=io.BytesIO(raw)).read(largest + 1)
     except (EOFError, BadGzipFile, zlib.error, OSError) as error:
         raise InputError(f"broken gzip: {error}", place=place) from None
-    if len(text) > LARGEST_TEXT:
-        raise InputError("unpacks to more than 256 MiB, the reader's limit", place=place)
+    if len(text) > largest:
+        limit = f"{largest:,} bytes, the limit for a file of this size ({VARIABLE} sets another)"
+        raise InputError(f"unpacks to more than {limit}", place=place)
     return text
 
 

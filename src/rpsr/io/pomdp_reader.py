@@ -13,8 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
+from rpsr.io.allowance import excess
 from rpsr.io.cells import expanded_size, latest_entry, touched, written_cells
-from rpsr.io.files import place_of, read_bytes
+from rpsr.io.files import place_of, read_content
 from rpsr.io.preamble import Preamble, lookup, read_preamble, read_start
 from rpsr.io.records import Bools, Record, Rewards, Rows
 from rpsr.io.statements import ANY, Entries, Shaped, split_statements
@@ -22,7 +23,7 @@ from rpsr.io.tables import Layout, Table, read_table, whole
 from rpsr.io.tokens import Tokens, tokenize
 from rpsr.io.weights import Sums, Values, weigh
 
-MOST_CELLS = 20_000_000  # of one table, wildcards written out: two gigabytes to work on them
+CELL_BYTES = 160  # that it takes to work on one cell of a table, wildcards written out
 
 
 def read_pomdp(path: str | Path, *, normalize: bool = False) -> Record:
@@ -30,19 +31,26 @@ def read_pomdp(path: str | Path, *, normalize: bool = False) -> Record:
     name = Path(path).name if str(path) != "-" else "stdin"
     for suffix in (".gz", ".pomdp", ".POMDP"):
         name = name.removesuffix(suffix)
-    return parse_pomdp(read_bytes(path), place=place_of(path), name=name, normalize=normalize)
+    content, place = read_content(path), place_of(path)
+    return parse_pomdp(content.text, place=place, name=name, normalize=normalize, size=content.size)
 
 
-def parse_pomdp(text: bytes, *, place: str, name: str, normalize: bool = False) -> Record:
-    """Read a `.pomdp` text. `normalize` accepts rows of any positive sum and rescales them."""
-    return _Reader(tokenize(text, place), normalize).read(name)
+def parse_pomdp(
+    text: bytes, *, place: str, name: str, normalize: bool = False, size: int | None = None
+) -> Record:
+    """Read a `.pomdp` text. `normalize` accepts rows of any positive sum and rescales them.
+
+    size: bytes of the file itself, where the text was packed.
+    """
+    return _Reader(tokenize(text, place), normalize, len(text) if size is None else size).read(name)
 
 
 class _Reader:
     """One pass over one text: preamble, start, T, O, R, each built on the ones before."""
 
-    def __init__(self, tokens: Tokens, normalize: bool) -> None:
+    def __init__(self, tokens: Tokens, normalize: bool, size: int) -> None:
         self.tokens = tokens
+        self.size = size
         self.normalize = normalize
         self.statements = split_statements(tokens)
         self.head: Preamble = read_preamble(tokens, self.statements)
@@ -112,10 +120,8 @@ class _Reader:
     def _rows(self, table: Table, layout: Layout, of: str) -> Rows:
         n_actions, n_states, width = layout.sizes
         cells = expanded_size(table.values, layout.sizes)
-        if cells > MOST_CELLS:
-            at = int(self.statements[layout.keyword.encode()].first[0])
-            message = f"'{layout.keyword}' statements stand for {cells} probabilities"
-            raise self.tokens.error(at, f"{message}, the reader's limit is {MOST_CELLS}")
+        said = f"'{layout.keyword}' statements stand for {cells} probabilities"
+        self._allow(cells, said, layout.keyword)
         writes = table.all(3)
         given = touched(writes, (n_actions, n_states))
 
@@ -147,10 +153,8 @@ class _Reader:
     def _emission_by_edge(self, transition: Rows) -> Rows:
         sizes = (self.n_actions, self.n_states, self.n_states, self.n_observations)
         edges = len(transition.indices)
-        if edges * self.n_observations > MOST_CELLS:
-            at = int(self.statements[b"OO"].first[0])
-            message = f"{edges} transitions times {self.n_observations} observations"
-            raise self.tokens.error(at, f"{message}, the reader's limit is {MOST_CELLS}")
+        said = f"{edges} transitions times {self.n_observations} observations"
+        self._allow(edges * self.n_observations, said, "OO")
         lookups = [self.action, self.state, self.state, self.observation]
         layout = Layout("OO", lookups, sizes, 3, True)
         keywords = {b"uniform": self._uniform}
@@ -196,10 +200,9 @@ class _Reader:
         layout = Layout("R", lookups, sizes, 2, False)
         table = read_table(self.tokens, self.statements[b"R"], layout, {}).all(4)
         of_edge = np.diff(record.emission.indptr)[record.emission_row_of_edge()]
-        if (outcomes := int(of_edge.sum())) > MOST_CELLS:
-            at = int(self.statements[b"T"].first[0])
-            message = f"'T' and 'O' make {outcomes} outcomes (s, a, s', o) possible"
-            raise self.tokens.error(at, f"{message}, the reader's limit is {MOST_CELLS}")
+        outcomes = int(of_edge.sum())
+        said = f"'T' and 'O' make {outcomes} outcomes (s, a, s', o) possible"
+        self._allow(outcomes, said, "T")
         edge, entry = record.outcome_entries()
         row = record.transition.row_of_entry()[edge]
         next_state = record.transition.indices[edge]
@@ -229,6 +232,9 @@ class _Reader:
             at = int(shaped.body[0])
             message = f"'identity' stands for a square matrix, expected {width} numbers"
             raise self.tokens.error(at, message)
+        cells = len(shaped.first) * size
+        said = f"'identity' statements stand for {cells} probabilities"
+        self._allow(cells, said, layout.keyword)
         word = self.values.add(np.ones(1, dtype=np.int64), 1)
         clears = whole(shaped, 3)
         index = np.repeat(clears.index, size, axis=0)
@@ -239,12 +245,20 @@ class _Reader:
     def _reset(self, shaped: Shaped, layout: Layout) -> tuple[Entries, Entries]:
         start = self.start
         assert start.weights is not None
+        cells = len(shaped.first) * len(start.indices)
+        self._allow(cells, f"'reset' statements stand for {cells} probabilities", layout.keyword)
         words = self.values.add(start.weights, int(start.totals()[0]))
         clears = whole(shaped, len(layout.sizes))
         index = np.repeat(clears.index, len(words), axis=0)
         index[:, 2] = np.tile(start.indices, len(clears.order))
         order = np.repeat(clears.order + 1, len(words))
         return Entries(index, np.tile(words, len(clears.order)), order), clears
+
+    def _allow(self, cells: int, said: str, keyword: str) -> None:
+        """Refuse a table of more cells than a file of this size may make; said: what makes them."""
+        if (told := excess(CELL_BYTES * cells, self.size)) is not None:
+            at = int(self.statements[keyword.encode()].first[0])
+            raise self.tokens.error(at, f"{said}: {told}")
 
     # ---- row sums
 

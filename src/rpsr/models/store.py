@@ -1,13 +1,12 @@
 """The native model file: any model, with its names, exact weights and provenance.
 
 Suffix `.rpsr`. The header names the kind of model and the library version that wrote it; the
-arrays are those of the model. Loading checks everything that constructing checks, so that a
-damaged file ends in an `InputError`, not in a wrong model.
+arrays are those of the model. Loading checks what is read as strictly as what is written by hand
+(`store_checks`): a fingerprint proves nothing, since whoever changes a file can change that too.
 """
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,15 @@ from rpsr.models.operators import (
     sparse_process,
 )
 from rpsr.models.pomdp import POMDP
+from rpsr.models.store_checks import (
+    check_linear,
+    check_process,
+    check_record,
+    flag_of,
+    fraction_of,
+    names_of,
+    text_of,
+)
 
 FORMAT = "rpsr-model"
 FORMAT_VERSION = 1
@@ -72,12 +80,16 @@ def _unpack(header: dict[str, Any], arrays: Arrays, place: str) -> POMDP | Linea
         raise InputError(f"format version {read}, expected {FORMAT_VERSION}", place=place)
     try:
         if header["kind"] == "pomdp":
-            return POMDP(_checked(_unpack_record(header, arrays)))
-        return _unpack_linear(header, arrays)
+            return POMDP(_unpack_record(header, arrays))
+        model = _unpack_linear(header, arrays)
+        check_linear(model)
+        return model
     except KeyError as error:
         raise InputError(f"damaged model file: it has no {error}", place=place) from None
-    except (TypeError, ValueError, IndexError, ArithmeticError, InputError) as error:
+    except (AttributeError, TypeError, ValueError, IndexError, ArithmeticError) as error:
         raise InputError(f"damaged model file: {error}", place=place) from None
+    except InputError as error:
+        raise InputError(f"damaged model file: {error.message}", place=place) from None
 
 
 # ---- POMDP
@@ -113,11 +125,10 @@ def _pack_pomdp(pomdp: POMDP) -> tuple[dict[str, Any], Arrays]:
 
 
 def _unpack_record(header: dict[str, Any], arrays: Arrays) -> Record:
-    widths = {
-        "start": len(header["states"]),
-        "transition": len(header["states"]),
-        "emission": len(header["observations"]),
-    }
+    states, actions, observations = (
+        names_of(header, kind) for kind in ("states", "actions", "observations")
+    )
+    widths = {"start": len(states), "transition": len(states), "emission": len(observations)}
     rows = {
         name: Rows(
             width,
@@ -131,33 +142,24 @@ def _unpack_record(header: dict[str, Any], arrays: Arrays) -> Record:
     }
     exact = header["exact_rewards"]
     record = Record(
-        name=header["name"],
-        states=tuple(header["states"]),
-        actions=tuple(header["actions"]),
-        observations=tuple(header["observations"]),
-        discount=None if header["discount"] is None else Fraction(header["discount"]),
+        name=text_of(header["name"]),
+        states=states,
+        actions=actions,
+        observations=observations,
+        discount=None if header["discount"] is None else fraction_of(header["discount"]),
         **rows,
-        emission_by_edge=header["emission_by_edge"],
+        emission_by_edge=flag_of(header["emission_by_edge"]),
         rewards=Rewards(
             arrays["rewards.values"],
             arrays["rewards.index"],
-            None if exact is None else tuple(Fraction(value) for value in exact),
+            None if exact is None else tuple(fraction_of(value) for value in exact),
         ),
         resets=arrays["resets"],
-        warnings=tuple(header["warnings"]),
+        warnings=tuple(text_of(warning) for warning in header["warnings"]),
     )
+    check_record(record)  # first: a fingerprint is made of arrays that are what they should be
     if record.digest() != header["digest"]:
         raise ValueError("its content does not match its fingerprint")
-    return record
-
-
-def _checked(record: Record) -> Record:
-    """Sizes must agree: the fingerprint vouches for the rest."""
-    n_rows = len(record.actions) * len(record.states)
-    edges = len(record.transition.indices)
-    heights = (record.start.height, record.transition.height, record.emission.height)
-    if heights != (1, n_rows, edges if record.emission_by_edge else n_rows):
-        raise ValueError("its tables do not fit its names")
     return record
 
 
@@ -221,11 +223,13 @@ def _pack_process(name: str, process: Process) -> Arrays:
 
 
 def _unpack_process(name: str, arrays: Arrays) -> Process:
-    actions, observations, n = (int(v) for v in arrays[f"{name}.size"])
-    ends = np.append(0, np.cumsum(arrays[f"{name}.indptr"][:, -1]))
+    parts = {part: arrays[f"{name}.{part}"] for part in ("size", "indptr", "indices", "values")}
+    actions, observations, n = (int(v) for v in parts["size"])
+    check_process(parts, (actions, observations, n), name)
+    ends = np.append(0, np.cumsum(parts["indptr"][:, -1]))
     blocks = [
-        (arrays[f"{name}.values"][i:j], arrays[f"{name}.indices"][i:j], indptr)
-        for i, j, indptr in zip(ends[:-1], ends[1:], arrays[f"{name}.indptr"], strict=True)
+        (parts["values"][i:j], parts["indices"][i:j], indptr)
+        for i, j, indptr in zip(ends[:-1], ends[1:], parts["indptr"], strict=True)
     ]
     return sparse_process(blocks, (actions, observations, n))
 
@@ -257,19 +261,19 @@ def _unpack_linear(header: dict[str, Any], arrays: Arrays) -> LinearModel:
         case other:
             raise ValueError(f"a domain of kind {other!r}")
     return LinearModel(
-        kind=header["model_kind"],
-        name=header["name"],
-        actions=tuple(header["actions"]),
-        observations=tuple(header["observations"]),
+        kind=text_of(header["model_kind"]),
+        name=text_of(header["name"]),
+        actions=names_of(header, "actions"),
+        observations=names_of(header, "observations"),
         start=arrays["start"],
         operators=operators,
         normalizer=arrays["normalizer"],
         rewards=arrays["rewards"],
         discount=header["discount"],
         domain=domain,
-        rounding=header["rounding"],
+        rounding=float(header["rounding"]),
         reward_error=float(header.get("reward_error", 0.0)),
-        core=tuple(header["core"]),
+        core=names_of(header, "core"),
         coordinates=arrays.get("coordinates"),
-        provenance=header["provenance"],
+        provenance=dict(header["provenance"]),
     )
