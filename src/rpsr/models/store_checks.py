@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rpsr.io.records import Record, Rows
 from rpsr.io.tokens import MOST_DIGITS
-from rpsr.io.weights import LEFT_ALONE
+from rpsr.io.weights import UNREMARKED
 from rpsr.models.domain import Corners, Simplex
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import DenseOperators, SparseOperators
@@ -125,7 +125,7 @@ def _check_rows(rows: Rows, height: int, what: str) -> None:
         raise ValueError(f"{what}: read {read}, expected a probability above 0, at most 1")
     off = np.abs(np.add.reduceat(rows.values, rows.indptr[:-1]) - 1)
     _require(
-        (off <= float(LEFT_ALONE) + counts * 2.0**-53).all(), f"{what}: a row does not sum to 1"
+        (off <= float(UNREMARKED) + counts * 2.0**-53).all(), f"{what}: a row does not sum to 1"
     )
     if rows.weights is not None:
         _check_weights(rows, entries, what)
@@ -148,7 +148,7 @@ def _check_weights(rows: Rows, entries: int, what: str) -> None:
     ratio = np.array(
         [int(w) / int(t) for w, t in zip(weights.tolist(), totals.tolist(), strict=True)]
     )
-    same = np.abs(rows.values - ratio) <= 2 * float(LEFT_ALONE) * ratio
+    same = np.abs(rows.values - ratio) <= 2 * float(UNREMARKED) * ratio
     _require(same.all(), f"{what}: probabilities are not what their weights say")
 
 
