@@ -136,11 +136,7 @@ class LinearModel(Shown):
     @cached_property
     def emissions(self) -> Floats:
         """M[a, o] e, (A, n, O): x @ emissions[a] is P(. | x, a)."""
-        n_actions, n_observations, n = self.operators.shape
-        emissions = np.empty((n_actions, n, n_observations))
-        for a in range(n_actions):
-            for o in range(n_observations):
-                emissions[a, :, o] = self.operators.right(self.normalizer[None], a, o)[0]
+        emissions = self.operators.emissions(self.normalizer)
         emissions.setflags(write=False)
         return emissions
 

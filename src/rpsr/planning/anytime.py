@@ -56,6 +56,7 @@ from rpsr.planning.process import CornerProcess, corner_process
 from rpsr.planning.sawtooth import LEFT_OVER
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
 
+BLIND_SHARE, INFORMED_SHARE = 0.1, 0.4  # of the time there is, for the bounds to begin with
 CHUNK = 1_000_000  # operations between two looks at the clock: a few milliseconds
 MOST_CHUNKS = 10  # of them, at most, for a step of policy iteration
 FACTORS = (0.5, 0.95)  # of the gap at the start: what trials aim for, in turns
@@ -165,7 +166,8 @@ class _Search:
     ) -> None:
         self.process, self.clock, self.goal, self.trials = process, clock, goal, 0
         ahead = process.ahead
-        informed, blind = fast_informed_values(process), blind_values(process)
+        blind = blind_values(process, clock.share(BLIND_SHARE))
+        informed = fast_informed_values(process, clock=clock.share(INFORMED_SHARE))
         self.first = upper_at_start(process, informed)
         epsilon = goal.guess(process.value_at_start(blind)[0], self.first)
         # Nothing that appears in a backup is larger: rewards for ever, as if never discounted less.

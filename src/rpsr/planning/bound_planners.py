@@ -39,6 +39,7 @@ from rpsr.planning.precision import CLOSED, Epsilon, goal_of
 from rpsr.planning.process import CornerProcess, corner_process
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
 
+BOUND_SHARE, BLIND_SHARE = 0.6, 0.3  # of the time there is when each of them begins
 FIRST = 64  # states through which a rule is followed at first; then twice as many, and so on
 NUMBERS = 2**21  # in the vectors of a controller: no more states are followed, but for the first
 
@@ -64,7 +65,7 @@ class BoundPlanner(ABC):
         """The planner's name on the command line."""
 
     @abstractmethod
-    def bound(self, process: CornerProcess) -> Floats:
+    def bound(self, process: CornerProcess, clock: Clock) -> Floats:
         """Values above the optimal ones of each action at the corners, (A, k)."""
 
     def solve(self, model: LinearModel, progress: Progress) -> Solution:
@@ -81,14 +82,14 @@ class BoundPlanner(ABC):
         process = corner_process(model)
         clock.hold_model(process.nbytes)
         goal = goal_of(self.epsilon, CLOSED, model, process.ahead)
-        bound = self.bound(process)
+        bound = self.bound(process, clock.share(BOUND_SHARE))
         above = above_corners(process, bound)
         upper = upper_at_start(process, bound)
-        plans = blind = first_plans(model, model.start[None])
+        plans = blind = first_plans(model, model.start[None], process, clock.share(BLIND_SHARE))
         lower, met = lower_at_start(model, process, blind, model.start[None]), 0
 
         def rule(states: Floats) -> Ints:
-            values = action_values(model, states, above)
+            values = action_values(model, states, above, clock)
             best = values.max(axis=1, keepdims=True)
             near = 4 * ROUNDING * np.abs(values).max(axis=1, keepdims=True)
             return (values >= best - near).argmax(axis=1)
@@ -154,9 +155,9 @@ class QMDP(BoundPlanner):
         """The planner's name on the command line."""
         return "qmdp"
 
-    def bound(self, process: CornerProcess) -> Floats:
+    def bound(self, process: CornerProcess, clock: Clock) -> Floats:
         """As if the state were seen from the next step on, (A, k)."""
-        return qmdp_values(process)
+        return qmdp_values(process, clock=clock)
 
 
 @dataclass(frozen=True)
@@ -174,6 +175,6 @@ class FastInformedBound(BoundPlanner):
         """The planner's name on the command line."""
         return "fib"
 
-    def bound(self, process: CornerProcess) -> Floats:
+    def bound(self, process: CornerProcess, clock: Clock) -> Floats:
         """As if it were seen one step later than that, (A, k)."""
-        return fast_informed_values(process)
+        return fast_informed_values(process, clock=clock)

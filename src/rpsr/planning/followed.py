@@ -60,4 +60,5 @@ def followed(
     actions = np.append(actions, blind.choices[:, 0])
     successors = np.vstack([successors, size + blind.choices[:, 1:]])
     made = FiniteStateController(model.actions, model.observations, actions, successors)
-    return Plans(made.vectors(model), np.column_stack([actions, successors])), graph
+    vectors = made.vectors(model, None if clock is None else clock.share(0.8))
+    return Plans(vectors, np.column_stack([actions, successors])), graph

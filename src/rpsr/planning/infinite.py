@@ -23,13 +23,15 @@ import numpy as np
 
 from rpsr.io.records import Floats, Ints
 from rpsr.models.linear import LinearModel
-from rpsr.planning.bounds import mdp_values, upper_at_start
+from rpsr.planning.bounds import qmdp_values, upper_at_start
 from rpsr.planning.faces import maximal_faces, worth_it
 from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.precision import PROVEN, Epsilon, goal_of
 from rpsr.planning.process import corner_process
 from rpsr.planning.search import THIN, begin, go_on
 from rpsr.planning.solution import ProgressRow, Solution, Status
+
+SEEING = 0.2  # of the time there is, for the value of seeing every state
 
 
 def plan_infinite(
@@ -51,9 +53,10 @@ def plan_infinite(
     clock.hold_model(process.nbytes)
     ahead = process.ahead
     goal = goal_of(epsilon, PROVEN, model, ahead)
+    # The value of seeing every state, until something better is proven.
+    upper = upper_at_start(process, qmdp_values(process, clock=clock.share(SEEING)))
     search = begin(process, clock)
     status, proven, passes = Status.SOLVED, np.inf, 0
-    upper = upper_at_start(process, mdp_values(process)[None])  # as if every state were seen
     cutoff = 1e-2 * search.scale * (1 - process.discount)
     try:
         if earlier is not None:

@@ -67,7 +67,7 @@ class PolicyIteration:
         search = begin(process, clock)
         ahead = process.ahead
         goal = goal_of(self.epsilon, PROVEN, model, ahead)
-        upper = upper_at_start(process, fast_informed_values(process))
+        upper = upper_at_start(process, fast_informed_values(process, clock=clock.share(0.4)))
         status, proven, rounds = Status.SOLVED, np.inf, 0
         cutoff = 1e-2 * search.scale / ahead
         best = search.controller

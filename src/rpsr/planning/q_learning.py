@@ -25,6 +25,7 @@ section 9.5.4.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +47,8 @@ WALKERS = 64
 CELLS = 2**16  # an action and tiling; cells that share a place by chance share their number
 SLOWEST = 0.02  # the least step towards a target
 REPORTS = 20
+BOUND_SHARES = 0.2, 0.1  # of the time there is, for the upper and the lower bound to begin with
+LEARNING = 0.7  # of the time there is then; the rest is for what the policy is worth
 CLOSE = 1e-3  # of the start's size: states of the controller closer than this are one
 
 
@@ -89,13 +92,15 @@ class QLearning:
         if not isinstance(model.domain, Unknown):
             process = corner_process(model)
             clock.hold(process.nbytes, "the model and the tables of Q take")
-            upper = upper_at_start(process, fast_informed_values(process))
+            informed = fast_informed_values(process, clock=clock.share(BOUND_SHARES[0]))
+            upper = upper_at_start(process, informed)
         met = visited(model, rng)
-        plans = first_plans(model, met)
+        plans = first_plans(model, met, process, clock.share(BOUND_SHARES[1]))
         lower = lower_at_start(model, process, plans, met)
         q, batches, status = None, 0, Status.SETTLED
+        learning = clock.share(LEARNING)
         try:
-            q = TileCoding(model, self.tilings, self.width, rng)
+            q = TileCoding(model, self.tilings, self.width, rng, learning)
             states = np.tile(model.start, (WALKERS, 1))
             total = -(-self.steps // WALKERS)
             for batches in range(1, total + 1):
@@ -103,16 +108,19 @@ class QLearning:
                 states = _interact(model, q, states, random, discount, rng)
                 if batches % max(1, total // REPORTS) == 0:
                     clock.report(_row(clock, batches, lower, upper, None))
-                clock.check()
+                learning.check()
         except LimitReached as limit:
             status = limit.status
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         if q is not None:  # after Ctrl-C too: what was learned is the policy so far
-            made, _ = followed(model, q.greedy, plans, self.states, tolerance=CLOSE)
-            worth = lower_at_start(model, process, made, model.start[None])
-            if worth >= lower:
-                plans, lower = made, worth
+            with suppress(LimitReached):
+                made, _ = followed(
+                    model, q.greedy, plans, self.states, tolerance=CLOSE, clock=clock
+                )
+                worth = lower_at_start(model, process, made, model.start[None], clock)
+                if worth >= lower:
+                    plans, lower = made, worth
         goal = goal_of(self.epsilon, CLOSED, model, 1 / (1 - discount), met)
         if upper is not None and upper - lower <= goal.at(lower, upper):
             status = Status.INTERRUPTED if status is Status.INTERRUPTED else Status.SOLVED
@@ -154,10 +162,15 @@ class TileCoding:
     """Q(x, a) as the mean of one cell in each of several grids that are shifted randomly."""
 
     def __init__(
-        self, model: LinearModel, tilings: int, width: float, rng: np.random.Generator
+        self,
+        model: LinearModel,
+        tilings: int,
+        width: float,
+        rng: np.random.Generator,
+        clock: Clock,
     ) -> None:
         n_actions = len(model.actions)
-        low, high = _range(model, rng)
+        low, high = _range(model, rng, clock)
         span = np.where(high - low > 1e-9 * np.abs(model.start).max(), high - low, np.inf)
         self._scale = 1.0 / (width * span)
         self._shift = rng.random((tilings, model.dimension))
@@ -192,13 +205,14 @@ class TileCoding:
         self.table.reshape(-1)[used] += np.maximum(SLOWEST, visits[used] ** -0.6) * mean
 
 
-def _range(model: LinearModel, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def _range(model: LinearModel, rng: np.random.Generator, clock: Clock) -> tuple[Floats, Floats]:
     """The least and greatest coordinates met on a random walk, (n,) each."""
     states = np.tile(model.start, (WALKERS, 1))
     low = high = model.start
     for _ in range(50):
         actions = rng.integers(len(model.actions), size=WALKERS)
         _, states = step(model, states, actions, rng)
+        clock.check()
         low, high = np.minimum(low, states.min(axis=0)), np.maximum(high, states.max(axis=0))
     return low, high
 

@@ -24,7 +24,6 @@ domain nothing is claimed, and `Solution.epsilon` is the error at the start.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from time import perf_counter
 
 import numpy as np
 
@@ -32,7 +31,13 @@ from rpsr.errors import ModelError
 from rpsr.io.records import Floats, Ints
 from rpsr.models.domain import Corners, Simplex, Unknown
 from rpsr.models.linear import LinearModel
-from rpsr.planning.bounds import above_corners, blind_values, mdp_values, upper_at_start
+from rpsr.planning.bounds import (
+    above_corners,
+    blind_values,
+    blind_vectors,
+    mdp_values,
+    upper_at_start,
+)
 from rpsr.planning.controllers import FiniteStateController
 from rpsr.planning.finite import (
     ROUNDING,
@@ -41,6 +46,7 @@ from rpsr.planning.finite import (
     planning_discount,
 )
 from rpsr.planning.graph import LIMIT, TOLERANCE, ReachableGraph, explore, not_closed
+from rpsr.planning.limits import Clock
 from rpsr.planning.precision import MERGED, Epsilon, check_epsilon, goal_of
 from rpsr.planning.process import CornerProcess, corner_process
 from rpsr.planning.rounding import tree_at_start, worth_at_start
@@ -48,6 +54,8 @@ from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
 from rpsr.planning.trees import PolicyTree
 
 SAME = 1e-13  # states that rounding keeps apart differ by less than this, others by more
+EXPLORING = 0.5  # of the time limit: looking for states; the rest is for solving what was found
+MOST_NUMBERS = 2**24  # of a controller's vectors and successors, where states are left unexplored
 _ULP = float(np.finfo(float).eps)
 
 
@@ -58,9 +66,9 @@ class Reachable:
     horizon: plan this many steps; for ever by default. epsilon: the largest gap at the start that
     merging states may cause, in units of reward or a share of the value there (`Relative`); by
     default 1e-12 of the range of values (see `precision`). limit: how many states at most.
-    time_limit: seconds of looking for states; solving what was found comes after. memory_limit:
-    bytes, see `limits`. tolerance: states closer than this, relative to the start's size, are
-    merged.
+    time_limit: seconds, half of them for looking for states and half for solving what was found.
+    memory_limit: bytes, see `limits`. tolerance: states closer than this, relative to the start's
+    size, are merged.
     """
 
     horizon: int | None = None
@@ -77,14 +85,14 @@ class Reachable:
 
     def solve(self, model: LinearModel, progress: Progress) -> Solution:
         """Plan; a `ModelError` where merging states that differ costs more than epsilon."""
-        began = perf_counter()
         discount = planning_discount(model, self.horizon)
         check_epsilon(self.epsilon)
+        clock = Clock(progress, self.time_limit, self.memory_limit)
         graph = explore(
             model,
             limit=self.limit,
             steps=self.horizon,
-            time_limit=self.time_limit,
+            time_limit=clock.share(EXPLORING).seconds_left,
             memory_limit=self.memory_limit,
             tolerance=self.tolerance,
             partial=True,
@@ -94,10 +102,10 @@ class Reachable:
         if stopped and no_bounds:
             level = int(graph.depth.max())
             raise not_closed(model, stopped, level, self.limit, self.time_limit, self.memory_limit)
-        found = ProgressRow(perf_counter() - began, 0, points=len(graph.states))
-        progress(found)
+        clock.report(ProgressRow(clock.seconds, 0, points=len(graph.states)))
         if steps is None:
-            plan = _for_ever(graph, discount)
+            plan = _for_ever(graph, discount, clock)
+            stopped = stopped or (Status.TIME if clock.over else None)
         else:
             # States that were found but not explored are good for one step, their last.
             steps = min(steps, int(graph.depth.max()) + 1) if stopped else steps
@@ -114,11 +122,16 @@ class Reachable:
                 f"states that differ, which may cost {cost} in value (epsilon is "
                 f"{allowed:g}): use a larger epsilon, or planner vi"
             )
-        seconds = perf_counter() - began
         last = ProgressRow(
-            seconds, 1, plan.lower, plan.upper, gap, vectors=len(plan.vectors), points=found.points
+            clock.seconds,
+            1,
+            plan.lower,
+            plan.upper,
+            gap,
+            vectors=len(plan.vectors),
+            points=len(graph.states),
         )
-        progress(last)
+        clock.report(last)
         return Solution(
             planner=self.name,
             model=model,
@@ -132,9 +145,9 @@ class Reachable:
             actions=plan.actions,
             successors=plan.successors,
             iterations=1,
-            seconds=seconds,
+            seconds=last.seconds,
             horizon=steps,
-            trace=(found, last),
+            trace=tuple(clock.rows),
             stages=plan.stages,
             extras={"states": len(graph.states), "closed_exactly": close},
         )
@@ -182,42 +195,61 @@ def _problem(graph: ReachableGraph, discount: float, rewards: Floats) -> FiniteP
     return FiniteProblem(graph.transitions(), rewards, np.ones(rewards.shape, np.bool_), discount)
 
 
-def _for_ever(graph: ReachableGraph, discount: float) -> _Plan:
+def _for_ever(graph: ReachableGraph, discount: float, clock: Clock) -> _Plan:
     model, ahead = graph.model, 1 / (1 - discount)
     rewards = graph.states @ model.rewards
     process = None if isinstance(model.domain, Unknown) else corner_process(model)
-    blind, single = _blind(model) if graph.open.any() else (0, np.zeros(model.dimension))
+    blind, single = 0, np.zeros(model.dimension)
+    if graph.open.any() or clock.time_limit is not None:
+        blind, single = _blind(model, clock.share(0.2))
     # Unexplored states have no edges: what they pay is all that they are worth.
     rewards[graph.open] = (graph.states[graph.open] @ single)[:, None]
     problem = _problem(graph, discount, rewards)
-    values, _ = problem.optimum()
+    values, _ = problem.optimum(clock.share(0.3))
     scale = float(np.abs(values).max())
     actions = lowest_within(problem.action_values(values), 4 * ROUNDING * scale)
-    successors = np.maximum(graph.successors(actions), 0)  # at what cannot happen, begin again
     actions[graph.open] = blind
-    successors[graph.open] = np.flatnonzero(graph.open)[:, None]
-    controller = FiniteStateController(model.actions, model.observations, actions, successors)
-    vectors = controller.vectors(model)
-    value = float(vectors[0] @ model.start)
+    controller = _controller(graph, actions, blind)
     terms = 2 * (model.dimension + len(model.observations) + 2) * _ULP
+
+    def valued(controller: FiniteStateController) -> tuple[Floats, float, float]:
+        """The controller's vectors, its value at the start, and what of that is proven."""
+        vectors = controller.vectors(model, clock.share(0.6))
+        value = float(vectors[0] @ model.start)
+        if process is None:
+            below = terms * (scale * ahead + float(np.abs(vectors[0]) @ np.abs(model.start)))
+            return vectors, value, value - below
+        choices = np.column_stack([controller.actions, np.maximum(controller.successors, 0)])
+        return vectors, value, worth_at_start(process, vectors, choices, 0)
+
+    vectors, value, lower = valued(controller)
+    if clock.time_limit is not None:
+        # Time may have been too short for so many nodes; one action for ever is never that many.
+        simple = _always(model, blind)
+        plain = valued(simple)
+        if plain[2] > lower:
+            controller, (vectors, value, lower) = simple, plain
+    # What cannot happen begins again.
+    plan = vectors, controller.actions, np.maximum(controller.successors, 0)
     if process is None:
-        below = terms * (scale * ahead + float(np.abs(vectors[0]) @ np.abs(model.start)))
-        return _Plan(value, value - below, None, below, vectors, actions, successors)
-    choices = np.column_stack([actions, np.where(successors < 0, 0, successors)])
-    lower = worth_at_start(process, vectors, choices, 0)
-    seen = mdp_values(process)
-    paid = hidden(graph, (float(blind_values(process).min(axis=1).max()), float(seen.max())))
+        return _Plan(value, lower, None, value - lower, *plan)
+    seen = mdp_values(process, clock.share(0.3))
+    least = float(blind_values(process, clock.share(0.2)).min(axis=1).max())
+    paid = hidden(graph, (least, float(seen.max())))
     assert paid is not None, "the domain is known"
     rewards = rewards + discount * paid
     rewards[graph.open] = _seen_at(process, seen, graph.states[graph.open])[:, None]
     above = _problem(graph, discount, rewards)
-    best, _ = above.optimum()
-    missed = max(0.0, float((above.action_values(best).max(axis=1) - best).max()))
-    rounded = missed + terms * float(np.abs(best).max() + np.abs(rewards).max())
+    most = float(rewards[~graph.open].max(initial=-np.inf)) * ahead
+    most = max(most, float(rewards[graph.open].max(initial=-np.inf)))
+    swept = above.swept(np.full(len(rewards), most), clock.share(0.5))
+    best, _ = above.optimum(clock, swept)
+    missed = max(0.0, float((above.action_values(best).max(axis=1) - best).max())) * ahead
+    rounded = terms * float(np.abs(swept).max() + np.abs(rewards).max())
     rounded = (rounded + model.reward_error) * ahead
-    upper = min(max(value, float(best[0])) + rounded, upper_at_start(process, seen[None]))
-    rounded += value - lower
-    return _Plan(value, lower, max(lower, upper), rounded, vectors, actions, successors)
+    upper = max(value, min(float(best[0]) + missed, float(swept[0]))) + rounded
+    upper = max(lower, min(upper, upper_at_start(process, seen[None])))
+    return _Plan(value, lower, upper, rounded + missed + value - lower, *plan)
 
 
 def _seen_at(process: CornerProcess, values: Floats, states: Floats) -> Floats:
@@ -230,14 +262,46 @@ def _seen_at(process: CornerProcess, values: Floats, states: Floats) -> Floats:
     return states @ vector + off + process.displaced * float(np.abs(values).max())
 
 
-def _blind(model: LinearModel) -> tuple[int, Floats]:
-    """The action that is best at the start if it is all one ever does, and its value (n,)."""
-    n_actions, n_observations = len(model.actions), len(model.observations)
-    every = np.arange(n_actions)
-    controller = FiniteStateController(
-        model.actions, model.observations, every, np.repeat(every[:, None], n_observations, axis=1)
+def _controller(graph: ReachableGraph, actions: Ints, blind: int) -> FiniteStateController:
+    """A node for every state, and one that does the blind action for ever, for unexplored states.
+
+    Of a graph that was not finished, only the states that the actions (N,) lead to have a node.
+    """
+    model, n_observations = graph.model, len(graph.model.observations)
+    if not graph.open.any():
+        return FiniteStateController(
+            model.actions, model.observations, actions, graph.successors(actions)
+        )
+    most = max(1, MOST_NUMBERS // (n_observations + model.dimension))
+    met = graph.met(actions, most)
+    place = np.full(len(graph.states) + 1, len(met))
+    place[met] = np.arange(len(met))
+    place[-1] = -1  # what cannot happen
+    successors = place[graph.successors(actions, met)]
+    return FiniteStateController(
+        model.actions,
+        model.observations,
+        np.append(actions[met], blind),
+        np.vstack([successors, np.full((1, n_observations), len(met))]),
     )
-    vectors = controller.vectors(model)
+
+
+def _always(model: LinearModel, action: int) -> FiniteStateController:
+    """One action for ever."""
+    successors = np.zeros((1, len(model.observations)), dtype=np.int64)
+    return FiniteStateController(model.actions, model.observations, np.array([action]), successors)
+
+
+def _blind(model: LinearModel, clock: Clock) -> tuple[int, Floats]:
+    """The action that is best at the start if it is all one ever does, and its value (n,)."""
+    if isinstance(model.domain, Unknown):
+        each = [
+            _always(model, a).vectors(model, clock.share(1 / (len(model.actions) - a)))[0]
+            for a in range(len(model.actions))
+        ]
+        vectors = np.array(each)
+    else:
+        vectors, _ = blind_vectors(model, clock=clock)
     best = int((vectors @ model.start).argmax())
     return best, vectors[best]
 

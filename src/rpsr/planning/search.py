@@ -25,11 +25,14 @@ APART = 1e-3  # in some coordinate: closer points are not worth having both
 TIE = 1e-14  # of the largest value: two vectors this close at a point are as good
 SOLVED = 1e-12  # of the largest value: bounds of a program closer than this are an answer
 NUMBER = 8  # bytes
+FEWEST_PIVOTS = 8  # of a program, each of the whole basis, which is done before the clock is seen
+MOST_NUMBERS = 2**24  # of the first witness points
 NO_END = 2**62  # programs in a search: as many as it takes
 THIN = 0.02  # of the cutoff: what leaving out projected vectors may hide
 LARGEST_SUM = 2_000  # vectors in a cross-sum that is formed before the search
 SWEEPS = 300  # of the controller in a policy-iteration step
 STEPS = 20  # policy-iteration steps between two passes, at most
+BLIND_SHARE = 0.1  # of the time there is, for the values of blind policies
 THIN_OPERATIONS = 2e6  # over the square of a basis: programs that a filter before a search may take
 
 
@@ -169,6 +172,7 @@ class Search:
         found = limit * (process.k + 2 * len(face) + 2 * n_observations)
         sums = 2 * LARGEST_SUM * len(face)
         self.clock.claim(NUMBER * (self._kept + projected + sums + found))
+        self.clock.foresee(FEWEST_PIVOTS * (len(face) + 1.0) ** 2)
         v = np.ascontiguousarray(self.values.T)
         g, source, first = residual.project(*self.moves[:4], action, face, v, count, n_observations)
         # What rounding may hide in a filter's proofs grows with how far its vectors are apart.
@@ -275,14 +279,16 @@ class Search:
 def begin(process: CornerProcess, clock: Clock) -> Search:
     """Blind policies, each doing one action for ever, and the first witness points.
 
-    Those are the corners and the first states reachable from the start.
+    Those are the corners, of very many only the likeliest, and the first states reachable from the
+    start.
     """
-    values, n_actions = blind_values(process), len(process.rewards)
+    values, n_actions = blind_values(process, clock.share(BLIND_SHARE)), len(process.rewards)
     choices = np.repeat(np.arange(n_actions)[:, None], 1 + process.observations, axis=1)
     anything, observations = np.array([-1]), process.observations
     start = process.start[None]
     reached = warm.expand(process.moves, start, anything, observations, APART, REACHABLE)
-    points = np.vstack([np.eye(process.k), reached])
+    corners = np.argsort(-reached.sum(axis=0), kind="stable")[: MOST_NUMBERS // process.k]
+    points = np.vstack([np.eye(1, process.k, s) for s in np.sort(corners)] + [reached])
     return Search(process, clock, (values, choices), points, [np.arange(process.k)])
 
 
