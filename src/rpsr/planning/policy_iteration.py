@@ -85,7 +85,9 @@ class PolicyIteration:
                 value, off = process.value_at_start(search.values)
                 upper = min(upper, value + off + rho * ahead)
                 if added:
-                    search.controller = _evaluated(process, _replaced(search, SLACK * cutoff))
+                    made = _evaluated(process, _replaced(search, SLACK * cutoff), clock)
+                    clock.check()  # one that was cut short may be worth less
+                    search.controller = made
                 best, rounds = search.controller, rounds + 1
                 lower, delta = search.from_below()
                 clock.report(
@@ -129,9 +131,9 @@ def _replaced(search: Search, slack: float) -> Ints:
     return choices
 
 
-def _evaluated(process: CornerProcess, choices: Ints) -> tuple[Floats, Ints]:
+def _evaluated(process: CornerProcess, choices: Ints, clock: Clock) -> tuple[Floats, Ints]:
     """The controller with the values of its nodes at the corners, by linear algebra."""
     model = process.model
     actions, successors = choices[:, 0].copy(), choices[:, 1:].copy()
     controller = FiniteStateController(model.actions, model.observations, actions, successors)
-    return process.lower(controller.vectors(model)), choices
+    return process.lower(controller.vectors(model, clock)), choices
