@@ -71,11 +71,11 @@ def test_sweeps_end_at_the_controllers_values():
 def test_what_is_needed_to_go_on_is_kept_unless_another_is_as_good():
     vectors = np.array([[3.0, 0.0], [1.0, 1.0], [2.0, -1.0]])
     choices = np.array([[0, 1], [0, 0], [1, 2]])
-    plans, checks = Plans(vectors, choices), np.eye(2)
-    only = needed(plans, np.array([True, False, False]), checks, 0.0)
+    plans, worth = Plans(vectors, choices), vectors.T
+    only = needed(plans, np.array([True, False, False]), worth, 0.0)
     assert only.vectors.tolist() == [[3.0, 0.0], [1.0, 1.0]]
     assert only.choices.tolist() == [[0, 1], [0, 0]]
-    first = needed(plans, np.array([True, False, False]), checks, 1.0)
+    first = needed(plans, np.array([True, False, False]), worth, 1.0)
     assert first.vectors.tolist() == [[3.0, 0.0]]
     assert first.choices.tolist() == [[0, 0]]
 

@@ -139,7 +139,9 @@ def test_a_linear_system_badly_solved_loosens_the_lower_bound_and_no_more(kind, 
     truth = solve(model, Reachable()).value
     plain = controllers._Equations.solve
     shift = off * np.atleast_1d(model.normalizer)  # a vector of `off` at every corner
-    monkeypatch.setattr(controllers._Equations, "solve", lambda self: plain(self) + shift)
+    monkeypatch.setattr(
+        controllers._Equations, "solve", lambda self, clock: plain(self, clock) + shift
+    )
     found = solve(model, Reachable(epsilon=1.0))
     assert found.value == pytest.approx(truth + off, abs=1e-9)
     assert found.lower <= truth <= found.upper
@@ -195,7 +197,7 @@ def test_a_limit_leaves_bounds_that_hold_and_a_policy_worth_the_lower_one(
     model = pomdp.belief_model() if kind == "belief" else rpsr(pomdp)
     truth = solve(model, Reachable(horizon=horizon)).value
     if stop == "interrupt":
-        monkeypatch.setattr(graph._Builder, "expand", interrupting(20))
+        monkeypatch.setattr(graph._Builder, "expand", interrupting(9))
     limits = {
         "states": {"limit": 15},
         "time": {"time_limit": 1e-9},

@@ -15,8 +15,6 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from rpsr.errors import ImpossibleObservation, InputError
 from rpsr.io.records import Floats
 from rpsr.models.domain import Domain, Unknown
@@ -89,11 +87,7 @@ class LinearModel:
     @cached_property
     def emissions(self) -> Floats:
         """M[a, o] e, (A, n, O): x @ emissions[a] is P(. | x, a)."""
-        n_actions, n_observations, n = self.operators.shape
-        emissions = np.empty((n_actions, n, n_observations))
-        for a in range(n_actions):
-            for o in range(n_observations):
-                emissions[a, :, o] = self.operators.right(self.normalizer[None], a, o)[0]
+        emissions = self.operators.emissions(self.normalizer)
         emissions.setflags(write=False)
         return emissions
 

@@ -9,6 +9,7 @@ of a thousand states the dense operators would be a gigabyte.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +17,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from rpsr.errors import InputError
-from rpsr.io.records import Floats, frozen
+from rpsr.io.records import Floats, Ints, frozen
 
 Sparse = Any  # scipy.sparse.csr_array of float64; its stubs say more than they can prove
-Process = tuple[tuple[Sparse, ...], ...]  # D[a][o], (S, S)
+Process = Sequence[Sequence[Sparse]]  # D[a][o], (S, S)
+MOST_BLOCKS = (
+    2**14
+)  # matrices that are made in advance; of a process with more, as they are asked for
 
 
 def own(numbers: Any) -> Floats:
@@ -41,8 +45,83 @@ def _own_sparse(matrix: Any) -> Sparse:
     return block if not block.data.flags.writeable else read_only(block.copy())
 
 
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """The nonzeros of a process, parallel arrays (E,), by action, observation, row and column."""
+
+    action: Ints
+    observation: Ints
+    row: Ints
+    column: Ints
+    value: Floats
+
+
+class StackedProcess(Sequence[Sequence[Sparse]]):
+    """D[a][o] as one table of nonzeros, from which a matrix is made when it is asked for.
+
+    With a million observations the matrices are millions of objects, most of them empty: making
+    them takes minutes, and hardly any is ever looked at.
+    """
+
+    def __init__(self, entries: Entries, shape: tuple[int, int, int]) -> None:
+        self.entries, self.shape = entries, shape
+        cell = entries.action * shape[1] + entries.observation
+        self._ends = np.searchsorted(cell, np.arange(shape[0] * shape[1] + 1))
+        for part in vars(entries).values():
+            part.setflags(write=False)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, action: Any) -> Any:
+        if not -len(self) <= action < len(self):
+            raise IndexError(action)
+        return _StackedRow(self, action % len(self))
+
+    def block(self, action: int, observation: int) -> Sparse:
+        """D[a][o], sparse (n, n)."""
+        _, n_observations, n = self.shape
+        cell = action * n_observations + observation
+        part = slice(int(self._ends[cell]), int(self._ends[cell + 1]))
+        indptr = np.searchsorted(self.entries.row[part], np.arange(n + 1))
+        parts = (self.entries.value[part], self.entries.column[part], indptr)
+        return read_only(sp.csr_array(parts, shape=(n, n)))
+
+
+class _StackedRow(Sequence[Sparse]):
+    """The matrices of one action."""
+
+    def __init__(self, stacked: StackedProcess, action: int) -> None:
+        self._stacked, self._action = stacked, action
+
+    def __len__(self) -> int:
+        return self._stacked.shape[1]
+
+    def __getitem__(self, observation: Any) -> Any:
+        if not -len(self) <= observation < len(self):
+            raise IndexError(observation)
+        return self._stacked.block(self._action, observation % len(self))
+
+
+def entries_of(process: Process) -> Entries:
+    """The nonzeros of a process."""
+    if isinstance(process, StackedProcess):
+        return process.entries
+    columns: list[list[Any]] = [[], [], [], [], []]
+    for a, blocks in enumerate(process):
+        for o, block in enumerate(blocks):
+            row = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
+            cell = (np.full(len(row), a), np.full(len(row), o), row, block.indices, block.data)
+            for column, part in zip(columns, cell, strict=True):
+                column.append(part)
+    action, observation, row, column, value = (np.concatenate(column) for column in columns)
+    return Entries(action, observation, row, column.astype(np.int64), value)
+
+
 def square_process(process: Any, what: str) -> Process:
     """D[a][o] as CSR matrices of one size, as many for every action, or an `InputError`."""
+    if isinstance(process, StackedProcess):
+        return process
     blocks: Process = tuple(tuple(_own_sparse(matrix) for matrix in row) for row in process)
     if not blocks or not blocks[0] or len({len(row) for row in blocks}) > 1:
         raise InputError(f"{what}: expected a matrix for every action and observation")
@@ -71,6 +150,14 @@ class Operators(ABC):
     def matrix(self, action: int, observation: int) -> Floats:
         """M[a, o] as a dense (n, n) array: for reading, not for computing with large models."""
         return self.left(np.eye(self.shape[2]), action, observation)
+
+    def emissions(self, normalizer: Floats) -> Floats:
+        """M[a, o] e for every action and observation, (n,) -> (A, n, O)."""
+        n_actions, n_observations, n = self.shape
+        table = np.empty((n_actions, n, n_observations))
+        for a, o in np.ndindex(n_actions, n_observations):
+            table[a, :, o] = self.right(normalizer[None], a, o)[0]
+        return table
 
     def norm(self, action: int, observation: int) -> float:
         """A bound on how much M[a, o] can stretch a vector, zero for the zero operator."""
@@ -124,6 +211,17 @@ class SparseOperators(Operators):
     def right(self, v: Floats, action: int, observation: int) -> Floats:
         """M[a, o] v, (K, n) -> (K, n)."""
         return np.ascontiguousarray((self.process[action][observation] @ v.T).T)
+
+    def emissions(self, normalizer: Floats) -> Floats:
+        """M[a, o] e for every action and observation, (n,) -> (A, n, O)."""
+        if not isinstance(self.process, StackedProcess):
+            return super().emissions(normalizer)
+        (n_actions, n_observations, n), entries = self.shape, self.process.entries
+        cell = (entries.action * n + entries.row) * n_observations + entries.observation
+        weights = entries.value * normalizer[entries.column]
+        size = n_actions * n * n_observations
+        table = np.asarray(np.bincount(cell, weights, size), dtype=np.float64)
+        return table.reshape(n_actions, n, n_observations)
 
     def norm(self, action: int, observation: int) -> float:
         """The Frobenius norm, from the stored entries."""

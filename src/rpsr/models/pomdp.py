@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +22,14 @@ from rpsr.errors import ModelError
 from rpsr.io.records import Bools, Floats, Ints, Record, Rows, frozen
 from rpsr.models.labels import Label, index_of
 from rpsr.models.numbers import parse_discount
-from rpsr.models.operators import Sparse, read_only
+from rpsr.models.operators import (
+    MOST_BLOCKS,
+    Entries,
+    Process,
+    Sparse,
+    StackedProcess,
+    read_only,
+)
 
 if TYPE_CHECKING:
     from rpsr.models.linear import LinearModel
@@ -165,21 +171,23 @@ class POMDP:
         return read_only(sp.csr_array(parts, shape=(n, rows.width)))
 
     @cached_property
-    def D(self) -> tuple[tuple[Sparse, ...], ...]:  # noqa: N802 - the paper's G, transposed
+    def D(self) -> Process:  # noqa: N802 - the paper's G, transposed
         """D[a][o], sparse (S, S): Pr(s', o | s, a), rows s, columns s'."""
         outcomes, n = self.outcomes, len(self.states)
-        n_obs = len(self.observations)
-        cell = outcomes.action * n_obs + outcomes.observation
-        order = np.argsort(cell, kind="stable")  # keeps (s, s') ascending within each (a, o)
-        ends = np.searchsorted(cell[order], np.arange(len(self.actions) * n_obs + 1))
-        rows, columns = outcomes.state[order], outcomes.next_state[order]
-        values = outcomes.probability[order]
-        blocks: list[Sparse] = []
-        for first, last in pairwise(ends.tolist()):
-            indptr = np.searchsorted(rows[first:last], np.arange(n + 1))
-            parts = (values[first:last], columns[first:last], indptr)
-            blocks.append(read_only(sp.csr_array(parts, shape=(n, n))))
-        return tuple(tuple(blocks[a * n_obs : (a + 1) * n_obs]) for a in range(len(self.actions)))
+        shape = (len(self.actions), len(self.observations), n)
+        # Keeps (s, s') ascending within each (a, o).
+        order = np.argsort(outcomes.action * shape[1] + outcomes.observation, kind="stable")
+        entries = Entries(
+            action=outcomes.action[order],
+            observation=outcomes.observation[order],
+            row=outcomes.state[order],
+            column=outcomes.next_state[order],
+            value=outcomes.probability[order],
+        )
+        stacked = StackedProcess(entries, shape)
+        if shape[0] * shape[1] > MOST_BLOCKS:
+            return stacked
+        return tuple(tuple(blocks) for blocks in stacked)
 
     @cached_property
     def outcomes(self) -> Outcomes:

@@ -55,6 +55,7 @@ from rpsr.planning.process import CornerProcess, corner_process
 from rpsr.planning.sawtooth import LEFT_OVER
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
 
+BLIND_SHARE, INFORMED_SHARE = 0.1, 0.4  # of the time there is, for the bounds to begin with
 CHUNK = 1_000_000  # operations between two looks at the clock: a few milliseconds
 LAST_CHUNKS = 10  # of them, at most, for a step of policy iteration
 FACTORS = (0.5, 0.95)  # of the gap at the start: what trials aim for, in turns
@@ -168,9 +169,10 @@ class _Search:
         self.low_margin = ahead * (rounding + self.settled)
         self.high_margin = ahead * (2 * rounding + (tau + LEFT_OVER) * self.scale)
         self.high_margin += process.displaced * self.scale
-        informed = fast_informed_values(process)
+        blind = blind_values(process, clock.share(BLIND_SHARE))
+        informed = fast_informed_values(process, clock=clock.share(INFORMED_SHARE))
         knobs = Knobs(process.discount, tau, 0.0, PIVOTS, STALE, selective, 0, 0)
-        self.state = SearchState(process, clock, knobs, blind_values(process), informed)
+        self.state = SearchState(process, clock, knobs, blind, informed)
         self.first = upper_at_start(process, informed)
         self._rng = np.random.default_rng(seed)
         self._order = np.empty(0, dtype=np.int64)

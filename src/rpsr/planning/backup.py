@@ -107,7 +107,10 @@ def cross_sum(
     if size > LARGEST_CROSS_SUM:
         raise LimitReached(Status.SIZE)
     clock.claim(8 * size * (3 * values.shape[1] + successors.shape[1] + 1))
-    summed = (values[:, None] + more[None]).reshape(size, -1)
+    summed = np.empty((len(values), *more.shape))
+    for part in clock.parts(len(values), 4.0 * more.size):
+        summed[part] = values[part, None] + more[None]
+    summed = summed.reshape(size, -1)
     left = np.repeat(successors, len(more), axis=0)
     return summed, np.hstack([left, np.tile(indices, (len(values), 1))])
 

@@ -25,7 +25,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import splu
 
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Bools, Floats, Ints
@@ -37,6 +36,7 @@ from rpsr.planning.bounds import (
     qmdp_values,
     upper_at_start,
 )
+from rpsr.planning.discounted import solve_discounted
 from rpsr.planning.finite import ROUNDING, check_epsilon, infinite_discount
 from rpsr.planning.graph import explore
 from rpsr.planning.limits import Clock, LimitReached
@@ -45,6 +45,7 @@ from rpsr.planning.process import CornerProcess, corner_process
 from rpsr.planning.reachable import hidden, value_bounds
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
 
+BOUND_SHARE, BLIND_SHARE = 0.6, 0.3  # of the time there is when each of them begins
 FIRST = 64  # states through which a policy is followed at first; then twice as many, and so on
 _ULP = float(np.finfo(float).eps)
 
@@ -68,7 +69,7 @@ class BoundPlanner(ABC):
         """The planner's name on the command line."""
 
     @abstractmethod
-    def bound(self, process: CornerProcess) -> Floats:
+    def bound(self, process: CornerProcess, clock: Clock) -> Floats:
         """Values above the optimal ones of each action at the corners, (A, k)."""
 
     def solve(self, model: LinearModel, progress: Progress) -> Solution:
@@ -85,14 +86,14 @@ class BoundPlanner(ABC):
         clock = Clock(progress, self.time_limit, self.memory_limit)
         process = corner_process(model)
         clock.hold_model(process.nbytes)
-        bound = self.bound(process)
+        bound = self.bound(process, clock.share(BOUND_SHARE))
         vectors = _above(process, bound)
-        blind, _ = blind_vectors(model)
+        blind, _ = blind_vectors(model, process, clock.share(BLIND_SHARE))
         upper = upper_at_start(process, bound)
         lower, met = float((blind @ model.start).max()), 0
 
         def choose(states: Floats) -> Ints:
-            values = action_values(model, states, vectors)
+            values = action_values(model, states, vectors, clock)
             best = values.max(axis=1, keepdims=True)
             near = 4 * ROUNDING * np.abs(values).max(axis=1, keepdims=True)
             return (values >= best - near).argmax(axis=1)
@@ -154,9 +155,9 @@ class QMDP(BoundPlanner):
         """The planner's name on the command line."""
         return "qmdp"
 
-    def bound(self, process: CornerProcess) -> Floats:
+    def bound(self, process: CornerProcess, clock: Clock) -> Floats:
         """As if the state were seen from the next step on, (A, k)."""
-        return qmdp_values(process)
+        return qmdp_values(process, clock=clock)
 
 
 @dataclass(frozen=True)
@@ -172,9 +173,9 @@ class FastInformedBound(BoundPlanner):
         """The planner's name on the command line."""
         return "fib"
 
-    def bound(self, process: CornerProcess) -> Floats:
+    def bound(self, process: CornerProcess, clock: Clock) -> Floats:
         """As if it were seen one step later than that, (A, k)."""
-        return fast_informed_values(process)
+        return fast_informed_values(process, clock=clock)
 
 
 def _above(process: CornerProcess, bound: Floats) -> Floats:
@@ -216,7 +217,9 @@ def _followed(
     assert paid is not None, "the domain is known"
     earned = (graph.states @ model.rewards - discount * paid)[rows, actions]
     earned = np.where(graph.open, (graph.states @ blind.T).max(axis=1), earned)
-    values = splu(sp.csc_array(sp.eye_array(len(rows)) - discount * moves)).solve(earned)
+    values = solve_discounted(discount * moves, earned, clock)
+    excess = float((values - earned - discount * (moves @ values)).max())  # where time was short
     scale = float(max(np.abs(values).max(), np.abs(earned).max()))
     rounding = 8 * (model.dimension + len(model.observations) + 2) * _ULP * scale / (1 - discount)
-    return float(values[0]) - rounding, len(rows), graph.stopped
+    worth = float(values[0]) - max(excess, 0.0) / (1 - discount) - rounding
+    return worth, len(rows), graph.stopped

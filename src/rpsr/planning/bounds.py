@@ -23,31 +23,35 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import splu
 
 from rpsr.errors import ModelError
 from rpsr.io.records import Floats, Ints
 from rpsr.models.domain import Unknown
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import Sparse
+from rpsr.planning.discounted import solve_discounted
 from rpsr.planning.finite import FiniteProblem, infinite_discount
+from rpsr.planning.limits import Clock, no_limits
 from rpsr.planning.process import CornerProcess, corner_process, summed
 
 SETTLED = 1e-10  # of the scale of values: policy iteration that changes less has ended
 IMPROVEMENTS = 50
+SWEEPS = 50  # of the fast-informed bound, before policy iteration
 
 
-def blind_vectors(model: LinearModel) -> tuple[Floats, Ints]:
+def blind_vectors(
+    model: LinearModel, process: CornerProcess | None = None, clock: Clock | None = None
+) -> tuple[Floats, Ints]:
     """Values (A', n) of the policies that take one action for ever, and those actions (A',).
 
     On a known domain every action has one, and each vector is at most its policy's value there,
     rounding included. On an unknown domain an action whose sums of rewards would not converge in
-    the model's own numbers is left out.
+    the model's own numbers is left out. process: the model's, where it is known already.
     """
     infinite_discount(model)
     if not isinstance(model.domain, Unknown):
-        process = corner_process(model)
-        return process.lift(blind_values(process)), np.arange(len(model.actions))
+        process = process or corner_process(model)
+        return process.lift(blind_values(process, clock)), np.arange(len(model.actions))
     n_actions, n_observations, n = model.operators.shape
     vectors: list[Floats] = []
     kept: list[int] = []
@@ -64,67 +68,109 @@ def blind_vectors(model: LinearModel) -> tuple[Floats, Ints]:
     return np.array(vectors), np.array(kept)
 
 
-def blind_values(process: CornerProcess) -> Floats:
-    """At most the values at the corners of taking one action for ever, (A, k)."""
-    moves, identity = _moves(process), sp.eye_array(process.k)
+def blind_values(process: CornerProcess, clock: Clock | None = None) -> Floats:
+    """At most the values at the corners of taking one action for ever, (A, k).
+
+    Out of time, what is left of them is the action's least reward for ever.
+    """
+    clock, moves = clock or no_limits(), _moves(process)
     values = np.empty_like(process.rewards)
     for a, rewards in enumerate(process.rewards):
         rows = moves[a * process.k : (a + 1) * process.k]
-        value = splu(sp.csc_array(identity - rows)).solve(rewards)
-        excess = float((value - rewards - rows @ value).max())
-        values[a] = value - _owed(process, excess, value)
+        least = np.full(process.k, float(rewards.min()) * process.ahead)
+        found = [least]
+        if not clock.over:
+            part = clock.share(1 / (len(values) - a))
+            found.append(solve_discounted(rows, rewards, part, least))
+        values[a] = np.max(
+            [
+                value - _owed(process, float((value - rewards - rows @ value).max()), value)
+                for value in found
+            ],
+            axis=0,
+        )
     return values
 
 
-def mdp_values(process: CornerProcess) -> Floats:
-    """At least the optimal values at the corners if they were seen, (k,): policy iteration."""
+def mdp_values(process: CornerProcess, clock: Clock | None = None) -> Floats:
+    """At least the optimal values at the corners if they were seen, (k,).
+
+    Sweeps from above come first, from the largest reward for ever: each leaves a bound. Policy
+    iteration goes on from there, if there is time.
+    """
+    clock = clock or no_limits()
     discount = process.model.discount or 0.0
     if discount == 0:
         return process.rewards.max(axis=0)
     allowed = np.ones(process.rewards.T.shape, dtype=np.bool_)
     moves = _moves(process)
     problem = FiniteProblem(moves / discount, process.rewards.T, allowed, discount)
-    values, _ = problem.optimum()
-    return values + _owed(process, float((_ahead(process, moves, values) - values).max()), values)
+
+    def proven(values: Floats) -> Floats:
+        missed = float((_ahead(process, moves, values) - values).max())
+        return values + _owed(process, missed, values)
+
+    most = proven(np.full(process.k, float(process.rewards.max()) * process.ahead))
+    swept = problem.swept(most, clock.share(0.5))
+    values, _ = problem.optimum(clock, swept)
+    # Sweeps round down as well as up, and there are many of them.
+    return np.minimum(swept + _owed(process, 0.0, most), proven(values))
 
 
-def qmdp_values(process: CornerProcess, values: Floats | None = None) -> Floats:
+def qmdp_values(
+    process: CornerProcess, values: Floats | None = None, clock: Clock | None = None
+) -> Floats:
     """At least the optimal values at the corners of each action, (A, k).
 
     values (k,): those of the MDP, where they are known already.
     """
-    values = mdp_values(process) if values is None else values
+    values = mdp_values(process, clock) if values is None else values
     after = (_moves(process) @ values).reshape(process.rewards.shape)
     return process.rewards + after + process.rounding(float(np.abs(values).max()))
 
 
 def fast_informed_values(
-    process: CornerProcess, start: Floats | None = None, *, sweeps: int | None = None
+    process: CornerProcess,
+    start: Floats | None = None,
+    *,
+    sweeps: int | None = None,
+    clock: Clock | None = None,
 ) -> Floats:
     """The same, (A, k), no higher: the fast-informed bound.
 
-    By policy iteration: which a' is best for each (s, a, o), then a linear system. sweeps: apply
-    the equation so many times instead, which proves less and takes less.
+    By sweeps, each of which leaves a bound, and policy iteration if there is time: which a' is best
+    for each (s, a, o), then a linear system. sweeps: apply the equation so many times and leave it
+    at that, which proves less and takes less.
     start (A, k): a bound to begin with, QMDP's by default.
     """
-    bound = qmdp_values(process) if start is None else start
+    clock = clock or no_limits()
+    bound = qmdp_values(process, clock=clock.share(0.5)) if start is None else start
+    if clock.over:
+        return bound
     outcomes, of = _outcomes(process)
-    if sweeps is None:
-        values = bound
-        for _ in range(IMPROVEMENTS):
-            choice = (outcomes @ values.T).argmax(axis=1)
-            better = _chosen(process, outcomes, of, choice)
-            settled = np.abs(better - values).max() <= SETTLED * np.abs(better).max()
-            values = better
-            if settled:
-                break
-        ahead = _informed_ahead(process, outcomes, of, values)
-        owed = _owed(process, float((ahead - values).max()), values)
-        return np.minimum(bound, values + owed)
     rounding = process.rounding(float(np.abs(bound).max()))
-    for _ in range(sweeps):
-        bound = np.minimum(bound, _informed_ahead(process, outcomes, of, bound) + rounding)
-    return bound
+    for _ in range(SWEEPS if sweeps is None else sweeps):
+        if clock.over:
+            return bound
+        lower = np.minimum(bound, _informed_ahead(process, outcomes, of, bound) + rounding)
+        gain, bound = float((bound - lower).max()), lower
+        if gain == 0:
+            break
+    if sweeps is not None:
+        return bound
+    values = bound
+    for _ in range(IMPROVEMENTS):
+        if clock.over:
+            return bound
+        choice = (outcomes @ values.T).argmax(axis=1)
+        better = _chosen(process, outcomes, of, choice, values, clock)
+        settled = np.abs(better - values).max() <= SETTLED * np.abs(better).max()
+        values = better
+        if settled:
+            break
+    ahead = _informed_ahead(process, outcomes, of, values)
+    owed = _owed(process, float((ahead - values).max()), values)
+    return np.minimum(bound, values + owed)
 
 
 def _outcomes(process: CornerProcess) -> tuple[Sparse, Ints]:
@@ -141,15 +187,22 @@ def _informed_ahead(process: CornerProcess, outcomes: Sparse, of: Ints, values: 
     return process.rewards + summed(of, best, values.size).reshape(values.shape)
 
 
-def _chosen(process: CornerProcess, outcomes: Sparse, of: Ints, choice: Ints) -> Floats:
+def _chosen(
+    process: CornerProcess,
+    outcomes: Sparse,
+    of: Ints,
+    choice: Ints,
+    guess: Floats,
+    clock: Clock,
+) -> Floats:
     """The solution (A, k) of the fast-informed equation with its choices (E,) of a' made."""
     n_actions, k = process.rewards.shape
     column = np.repeat(choice, np.diff(outcomes.indptr)) * k + outcomes.indices
     row = np.repeat(of, np.diff(outcomes.indptr))
     parts = (outcomes.data, (row, column))
-    moves = sp.csc_array(sp.coo_array(parts, shape=(n_actions * k, n_actions * k)))
-    system = sp.csc_array(sp.eye_array(n_actions * k) - moves)
-    return splu(system).solve(process.rewards.ravel()).reshape(n_actions, k)
+    moves = sp.csr_array(sp.coo_array(parts, shape=(n_actions * k, n_actions * k)))
+    values = solve_discounted(moves, process.rewards.ravel(), clock, guess.ravel())
+    return values.reshape(n_actions, k)
 
 
 def upper_at_start(process: CornerProcess, bound: Floats) -> float:

@@ -2,7 +2,7 @@
 
 The value of node i is linear in the state, alpha_i = R[:, a_i] + discount * sum_o M[a_i, o]
 alpha_succ(i, o): K n linear equations in K n unknowns, solved directly where that is cheap and by
-GMRES where it is not, with refinement either way, on the belief model, a PSR or an R-PSR alike.
+iteration where it is not (see `discounted`), on the belief model, a PSR or an R-PSR alike.
 
 Reference: E. A. Hansen, "Solving POMDPs by searching in policy space", UAI 1998.
 """
@@ -11,20 +11,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import LinearOperator, gmres, splu
+from scipy.sparse.linalg import splu
 
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Floats, Ints
 from rpsr.models.domain import Corners, Unknown
 from rpsr.models.labels import Label, index_of
 from rpsr.models.linear import LinearModel
-from rpsr.models.operators import SparseOperators
-from rpsr.planning.coordinates import to_beliefs
+from rpsr.models.operators import SparseOperators, StackedProcess
+from rpsr.planning.coordinates import corners_of, to_beliefs
+from rpsr.planning.discounted import SMALL, iterated
 from rpsr.planning.finite import infinite_discount
+from rpsr.planning.limits import Clock, no_limits
 from rpsr.planning.solution import Solution
 
 _DIRECT = 2**21  # numbers in the linear system: beyond, it is never formed
@@ -71,13 +73,16 @@ class FiniteStateController:
         successor = int(self.successors[node, observation])
         return self.first if successor < 0 else successor
 
-    def vectors(self, model: LinearModel) -> Floats:
-        """The value of every node in every state of a model, (K, n), exactly but for rounding."""
+    def vectors(self, model: LinearModel, clock: Clock | None = None) -> Floats:
+        """The value of every node in every state of a model, (K, n), exactly but for rounding.
+
+        clock: ends it early, and `excess` then says how far the vectors may be off.
+        """
         self.check(model)
         discount = infinite_discount(model)
         successors = np.where(self.successors < 0, self.first, self.successors)
         equations = _Equations(model, self.actions, successors, discount)
-        return equations.solve()
+        return equations.solve(clock or no_limits())
 
     def excess(self, model: LinearModel, vectors: Floats) -> float | None:
         """The largest by which a node's vector (K, n) exceeds its own backup, at any corner.
@@ -191,37 +196,70 @@ class _Equations:
     def __init__(
         self, model: LinearModel, actions: Ints, successors: Ints, discount: float
     ) -> None:
-        self.model = model
+        self.model, self.actions, self.successors = model, actions, successors
         self.discount = discount
         self.rewards = np.ascontiguousarray(model.rewards[:, actions].T)
-        self._groups = [
-            (a, o, nodes, successors[nodes, o])
-            for a in range(len(model.actions))
-            if len(nodes := np.flatnonzero(actions == a))
-            for o in range(len(model.observations))
+
+    @cached_property
+    def _groups(self) -> list[tuple[int, int, Ints, Ints]]:
+        """Nodes with the same action, and what they go on with after each observation."""
+        return [
+            (a, o, nodes, self.successors[nodes, o])
+            for a in range(len(self.model.actions))
+            if len(nodes := np.flatnonzero(self.actions == a))
+            for o in range(len(self.model.observations))
         ]
 
-    def following(self, vectors: Floats) -> Floats:
+    def following(self, vectors: Floats, clock: Clock | None = None) -> Floats:
         """discount * sum_o M[a_i, o] vectors[succ(i, o)], (K, n) -> (K, n)."""
         total = np.zeros_like(vectors)
+        operators = self.model.operators
+        if isinstance(operators, SparseOperators) and isinstance(operators.process, StackedProcess):
+            entries, n = operators.process.entries, vectors.shape[1]
+            ends = np.searchsorted(entries.action, np.arange(len(self.model.actions) + 1))
+            for i, a in enumerate(self.actions.tolist()):
+                if clock is not None:
+                    clock.check()
+                part = slice(int(ends[a]), int(ends[a + 1]))
+                after = vectors[self.successors[i, entries.observation[part]], entries.column[part]]
+                total[i] = np.bincount(entries.row[part], entries.value[part] * after, n)
+            return self.discount * total
         for a, o, nodes, after in self._groups:
-            total[nodes] += self.model.operators.right(vectors[after], a, o)
+            if clock is not None:
+                clock.check()
+            total[nodes] += operators.right(vectors[after], a, o)
         return self.discount * total
 
-    def solve(self) -> Floats:
+    def solve(self, clock: Clock) -> Floats:
         """The vectors, (K, n)."""
-        shape = self.rewards.shape
-        inverse = self._direct() or self._iterative()
-        vectors = np.zeros(shape)
+        shape, earned = self.rewards.shape, self.rewards.ravel()
+
+        def following(flat: Floats, clock: Clock | None = clock) -> Floats:
+            return self.following(flat.reshape(shape), clock).ravel()
+
+        small = earned.size <= SMALL or clock.time_limit is None
+        inverse = self._direct() if small else None
+        if inverse is None:
+            return iterated(following, earned, clock, self._worst())[0].reshape(shape)
+        values = np.zeros(earned.size)
         for _ in range(_REFINEMENTS):
-            remainder = self.rewards + self.following(vectors) - vectors
-            vectors = vectors + inverse(remainder.ravel()).reshape(shape)
-        return vectors
+            values = values + inverse(earned + following(values, None) - values)
+        return values.reshape(shape)
+
+    def _worst(self) -> Floats:
+        """Where to begin: the least reward for ever, which is below every node's value."""
+        model = self.model
+        states = corners_of(model) if isinstance(model.domain, Corners) else None
+        rewards = model.rewards if states is None else states @ model.rewards
+        least = float(rewards.min()) / (1 - self.discount)
+        return np.tile(least * model.normalizer, len(self.rewards))
 
     def _direct(self) -> Callable[[Floats], Floats] | None:
         n_nodes, n = self.rewards.shape
         operators = self.model.operators
         if isinstance(operators, SparseOperators):
+            if isinstance(operators.process, StackedProcess):
+                return None
             blocks = [operators.process[a][o] for a, o, _, _ in self._groups]
         elif n_nodes * n * n * len(self.model.observations) > _DIRECT:
             return None
@@ -239,19 +277,3 @@ class _Equations:
             moves = moves + sp.kron(chosen, block, format="csr")
         system = sp.csc_array(sp.eye_array(n_nodes * n) - self.discount * moves)
         return splu(system).solve
-
-    def _iterative(self) -> Callable[[Floats], Floats]:
-        shape = self.rewards.shape
-        size = shape[0] * shape[1]
-
-        def apply(flat: Floats) -> Floats:
-            vectors = flat.reshape(shape)
-            return (vectors - self.following(vectors)).ravel()
-
-        operator: Any = LinearOperator  # its stubs know only how to subclass it
-        system = operator((size, size), matvec=apply, dtype=np.float64)
-
-        def inverse(right: Floats) -> Floats:
-            return gmres(system, right, rtol=1e-10, restart=60, maxiter=200)[0]
-
-        return inverse

@@ -12,15 +12,17 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import splu
 
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import Sparse
+from rpsr.planning.discounted import solve_discounted
+from rpsr.planning.limits import Clock, no_limits
 
 _IMPROVEMENT = 1e-14  # of the scale of values: a smaller gain in one step is rounding
 NEAR_ONE = 1e-12  # of 1: a discount this close to it leaves 1 - discount few digits
+SWEEPS = 200  # from above, before policy iteration
 ROUNDING = 1e-12  # of the scale of values: two one-step values this close are equal in floats
 
 
@@ -79,33 +81,52 @@ class FiniteProblem:
         after = (self.transitions @ values).reshape(n_actions, n_states).T
         return np.where(self.allowed, self.rewards + self.discount * after, -np.inf)
 
-    def evaluate(self, actions: Ints) -> Floats:
-        """The value (N,) of a policy (N,), by a linear system with one step of refinement."""
+    def evaluate(self, actions: Ints, clock: Clock, guess: Floats | None = None) -> Floats:
+        """The value (N,) of a policy (N,), by a linear system; roughly, once time is up."""
         n_states = len(self.rewards)
         rows = np.arange(n_states)
         moves = sp.csr_array(self.transitions[actions * n_states + rows])
-        system = sp.csc_array(sp.eye_array(n_states) - self.discount * moves)
-        earned = self.rewards[rows, actions]
-        factors = splu(system)
-        values = factors.solve(earned)
-        return values + factors.solve(earned - system @ values)
+        return solve_discounted(self.discount * moves, self.rewards[rows, actions], clock, guess)
 
     def smallest_gain(self, values: Floats) -> float:
         """The gain in one step below which an action counts as no better."""
         return _IMPROVEMENT * max(float(np.finfo(float).tiny), float(np.abs(values).max()))
 
-    def optimum(self) -> tuple[Floats, Ints]:
+    def swept(self, values: Floats, clock: Clock) -> Floats:
+        """Values (N,) from above, lowered by sweeps while that pays and there is time.
+
+        values (N,): at least their own one-step values, and so is what is returned.
+        """
+        settled = self.smallest_gain(values)
+        for _ in range(SWEEPS):
+            if clock.over:
+                break
+            lower = np.minimum(values, self.action_values(values).max(axis=1))
+            gain, values = float((values - lower).max()), lower
+            if gain <= settled:
+                break
+        return values
+
+    def optimum(
+        self, clock: Clock | None = None, guess: Floats | None = None
+    ) -> tuple[Floats, Ints]:
         """The values (N,) and the policy (N,) that policy iteration ended with.
 
-        They are optimal but for rounding: `action_values` tells by how much they may be missed.
+        They are optimal but for rounding, unless the clock ends it early: `action_values` tells by
+        how much they may be missed. guess (N,): values whose best actions to begin with.
         """
+        clock = clock or no_limits()
         n_states = len(self.rewards)
         rows = np.arange(n_states)
-        actions = np.where(self.allowed, self.rewards, -np.inf).argmax(axis=1)
+        ahead = self.rewards if guess is None else self.action_values(guess)
+        actions = np.where(self.allowed, ahead, -np.inf).argmax(axis=1)
         tried: set[bytes] = set()
+        values = guess
         while True:
             tried.add(actions.tobytes())
-            values = self.evaluate(actions)
+            values = self.evaluate(actions, clock, values)
+            if clock.over:
+                return values, actions
             choices = self.action_values(values)
             better = choices.argmax(axis=1)
             gain = choices[rows, better] - choices[rows, actions]

@@ -31,6 +31,7 @@ from rpsr.planning.states import StateTable
 
 LIMIT = 10_000
 TOLERANCE = 1e-9
+OPERATIONS = 1e5  # a guess of what finding one state's place among the others is worth
 EDGE = 7  # numbers that describe an edge while the graph is built
 _ULP = float(np.finfo(float).eps)
 
@@ -79,12 +80,36 @@ class ReachableGraph:
         np.add.at(summed, cell, self.edges.probability * amounts)
         return summed.reshape(n_states, n_actions)
 
-    def successors(self, actions: Ints) -> Ints:
-        """Where each state goes under the action chosen there, (N, O); -1: cannot happen."""
-        table = np.full((len(self.states), len(self.model.observations)), -1, dtype=np.int64)
-        chosen = self.edges.action == actions[self.edges.source]
-        table[self.edges.source[chosen], self.edges.observation[chosen]] = self.edges.target[chosen]
+    def successors(self, actions: Ints, chosen: Ints | None = None) -> Ints:
+        """Where states go under the action (N,) of each, (N, O); -1: cannot happen.
+
+        chosen (K,): a row for each of these states only.
+        """
+        chosen = np.arange(len(self.states)) if chosen is None else chosen
+        row = np.full(len(self.states), -1)
+        row[chosen] = np.arange(len(chosen))
+        edges = self.edges
+        table = np.full((len(chosen), len(self.model.observations)), -1, dtype=np.int64)
+        used = (edges.action == actions[edges.source]) & (row[edges.source] >= 0)
+        table[row[edges.source[used]], edges.observation[used]] = edges.target[used]
         return table
+
+    def met(self, actions: Ints, most: int) -> Ints:
+        """Explored states that actions (N,) lead to from the start, nearest first, `most` at most.
+
+        The start is the first of them.
+        """
+        edges = self.edges
+        used = edges.action == actions[edges.source]
+        source, target = edges.source[used], edges.target[used]
+        ends = np.searchsorted(source, np.arange(len(self.states) + 1))  # edges come by source
+        found, seen = [0], {0}
+        for state in found:  # grows as states are found
+            for after in target[ends[state] : ends[state + 1]].tolist():
+                if after not in seen and not self.open[after] and len(found) < most:
+                    seen.add(after)
+                    found.append(after)
+        return np.array(found)
 
 
 def explore(
@@ -111,17 +136,20 @@ def explore(
     clock.hold_model(held + int(model.start.nbytes) + int(model.rewards.nbytes))
     depth, frontier, level = [0], np.zeros(1, dtype=np.int64), 0
     stopped, before = None, builder.size
+    possible = np.argwhere(model.emissions.any(axis=1)).tolist()  # others follow no state
     try:
         while len(frontier) and (steps is None or level < steps):
             before = builder.size
             states = builder.table.states[frontier]
             follow = None if allowed is None else allowed(states)
-            for a, o in np.ndindex(len(model.actions), len(model.observations)):
-                rows = slice(None) if follow is None else np.flatnonzero(follow[:, a])
+            for a, o in possible:
+                every = np.arange(len(states))
+                rows = every if follow is None else every[follow[:, a]]
                 clock.claim(builder.nbytes + 2 * states.nbytes)
-                builder.expand(states[rows], frontier[rows], a, o)
-                if len(builder.table) > limit:
-                    raise LimitReached(Status.SIZE)
+                for part in clock.parts(len(rows), OPERATIONS + 2.0 * states.shape[1]):
+                    builder.expand(states[rows[part]], frontier[rows[part]], a, o)
+                    if len(builder.table) > limit:
+                        raise LimitReached(Status.SIZE)
                 clock.check()
             level += 1
             depth += [level] * (len(builder.table) - len(depth))

@@ -22,14 +22,14 @@ import numpy as np
 
 from rpsr.io.records import Floats, Ints
 from rpsr.models.linear import LinearModel
+from rpsr.planning.bounds import qmdp_values, upper_at_start
 from rpsr.planning.faces import maximal_faces, worth_it
 from rpsr.planning.limits import Clock, LimitReached
-from rpsr.planning.process import CornerProcess, cannot_prove, corner_process, summed
+from rpsr.planning.process import cannot_prove, corner_process
 from rpsr.planning.search import THIN, begin, go_on
 from rpsr.planning.solution import ProgressRow, Solution, Status
 
-MOST_SWEPT = 5_000_000  # moves in all, some tenths of a second, for the value of seeing everything
-SETTLED = 1e-6  # of the scale of values: sweeps that gain less are not worth it
+SEEING = 0.2  # of the time there is, for the value of seeing every state
 
 
 def plan_infinite(
@@ -49,8 +49,10 @@ def plan_infinite(
     process = corner_process(model)
     clock.hold_model(process.nbytes)
     ahead = process.ahead
+    # The value of seeing every state, until something better is proven.
+    upper = upper_at_start(process, qmdp_values(process, clock=clock.share(SEEING)))
     search = begin(process, clock)
-    status, upper, proven, passes = Status.SOLVED, np.inf, np.inf, 0
+    status, proven, passes = Status.SOLVED, np.inf, 0
     cutoff = 1e-2 * search.scale * (1 - process.discount)
     try:
         if earlier is not None:
@@ -76,8 +78,6 @@ def plan_infinite(
                 search.look_ahead()
             value, off = process.value_at_start(search.values)
             upper = min(upper, value + off + rho * ahead)
-            if upper == np.inf:
-                upper = _seeing_everything(process)
             lower, delta = search.from_below()
             clock.report(
                 ProgressRow(
@@ -101,23 +101,6 @@ def plan_infinite(
         status = limit.status
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
-    if status is not Status.SOLVED:
-        upper = min(upper, _seeing_everything(process))
-        if not search.whole:
-            search.look_ahead()
+    if status is not Status.SOLVED and not search.whole:
+        search.look_ahead()
     return search.solution(name, status, proven, upper, passes)
-
-
-def _seeing_everything(process: CornerProcess) -> float:
-    """An upper value at the start: that of seeing every state, by sweeps from above."""
-    n_actions, k = process.rewards.shape
-    row = np.repeat(np.arange(n_actions * k), np.diff(process.indptr))
-    scale = float(np.abs(process.rewards).max()) / (1 - process.discount)
-    values = np.full(k, scale)
-    for _ in range(max(100, MOST_SWEPT // (1 + len(row)))):
-        earned = summed(row, process.chance * values[process.target], n_actions * k)
-        before, values = values, (process.rewards + earned.reshape(n_actions, k)).max(axis=0)
-        if (before - values).max() <= SETTLED * scale * (1 - process.discount):
-            break
-    off = (process.rounding(1.0) / (1 - process.discount) + process.displaced) * scale
-    return float(process.start @ values) + off

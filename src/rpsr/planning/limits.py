@@ -23,6 +23,7 @@ from rpsr.planning.solution import Progress, ProgressRow, Status
 
 PART_SECONDS = 0.1  # how long a part of compiled work should take
 FIRST_OPERATIONS = 2e7  # of a first part, before anything is measured: some hundredths of a second
+OPERATIONS_A_SECOND = 1e9  # a guess, for pieces of work that are begun or not, as a whole
 GROWTH = 4  # the next part is at most this many times as large
 
 
@@ -32,6 +33,11 @@ class LimitReached(Exception):
     def __init__(self, status: Status) -> None:
         super().__init__(status.value)
         self.status = status
+
+
+def no_limits() -> Clock:
+    """A clock that stops nothing, for work that nobody limits or watches."""
+    return Clock(lambda row: None)
 
 
 @dataclass
@@ -66,10 +72,29 @@ class Clock:
         left = None if self.time_limit is None else self.time_limit - self.seconds
         return None if left is None else max(left, 1e-9)
 
+    @property
+    def over(self) -> bool:
+        """Whether the deadline has passed, for work that ends with what it has by then."""
+        return self.time_limit is not None and self.seconds > self.time_limit
+
     def check(self) -> None:
         """Raise `LimitReached` past the deadline."""
-        if self.time_limit is not None and self.seconds > self.time_limit:
+        if self.over:
             raise LimitReached(Status.TIME)
+
+    def foresee(self, operations: float) -> None:
+        """Raise `LimitReached` where a piece of work that cannot be divided would be too long."""
+        ends = self.seconds + operations / OPERATIONS_A_SECOND
+        if self.time_limit is not None and ends > self.time_limit:
+            raise LimitReached(Status.TIME)
+
+    def share(self, part: float) -> Clock:
+        """A clock for a piece of work that may take this part of the time that is left."""
+        if self.time_limit is None:
+            return self
+        now = self.seconds
+        limit = max(now + part * (self.time_limit - now), 1e-9)
+        return Clock(self.progress, limit, began=self.began)
 
     def parts(self, total: int, operations: float) -> Iterator[slice]:
         """Slices of range(total), each as much work as fits between two looks at the clock.

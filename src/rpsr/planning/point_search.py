@@ -17,7 +17,7 @@ from scipy.spatial.distance import cdist
 
 from rpsr.errors import InputError
 from rpsr.io.records import Bools, Floats, Ints
-from rpsr.models.domain import Unknown
+from rpsr.models.domain import Simplex, Unknown
 from rpsr.models.linear import LinearModel
 from rpsr.planning.bounds import fast_informed_values, upper_at_start
 from rpsr.planning.finite import check_epsilon, infinite_discount
@@ -26,6 +26,7 @@ from rpsr.planning.points import (
     Followers,
     Plans,
     Promises,
+    at_witnesses,
     backup,
     first_plans,
     lower_at_start,
@@ -33,11 +34,11 @@ from rpsr.planning.points import (
     step,
     swept,
     visited,
-    witnesses,
 )
 from rpsr.planning.process import corner_process
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
 
+BLIND_SHARE, INFORMED_SHARE = 0.2, 0.4  # of the time there is, for the bounds to begin with
 APART = 1e-3  # of the start's largest coordinate: closer points are not worth having both
 SLACK = 0.1  # of what is settled: what a state may lose for the sake of fewer vectors
 CROWDED = 2  # vectors a point: a value function with more is cut back
@@ -67,18 +68,20 @@ class PointSearch:
         self.discount = infinite_discount(model)
         self.settled = epsilon * (1 - self.discount)
         self.points = model.start[None]
-        self.upper = self._upper()
+        process = None if isinstance(model.domain, Unknown) else corner_process(model)
+        self.upper = None
+        if process is not None:
+            clock.hold_model(process.nbytes)
+            informed = fast_informed_values(process, clock=clock.share(INFORMED_SHARE))
+            self.upper = upper_at_start(process, informed)
         met = visited(model, self.rng)
-        self.best = self.plans = first_plans(model, met)
-        self.lower = lower_at_start(model, self.plans, met)
+        self.best = self.plans = first_plans(model, met, process, clock.share(BLIND_SHARE))
+        if process is not None and isinstance(model.domain, Simplex):  # they are proven already
+            value, off = process.value_at_start(self.plans.vectors)
+            self.lower = value - off
+        else:
+            self.lower = lower_at_start(model, self.plans, met)
         self.rounds = self.dropped = 0
-
-    def _upper(self) -> float | None:
-        if isinstance(self.model.domain, Unknown):
-            return None
-        process = corner_process(self.model)
-        self.clock.hold_model(process.nbytes)
-        return upper_at_start(process, fast_informed_values(process))
 
     # ---- points
 
@@ -113,12 +116,16 @@ class PointSearch:
     def apart(self, states: Floats, limit: int) -> Floats:
         """Up to `limit` of the states that lie apart from the points and from each other."""
         near = APART * float(np.abs(self.model.start).max())
-        states = states[cdist(states, self.points, "chebyshev").min(axis=1, initial=np.inf) > near]
-        kept = np.empty((0, states.shape[1]))
-        while len(states) and len(kept) < limit:
-            kept = np.vstack([kept, states[:1]])
-            states = states[np.abs(states - states[0]).max(axis=1) > near]
-        return kept
+        fresh = cdist(states, self.points, "chebyshev").min(axis=1, initial=np.inf) > near
+        kept: list[int] = []
+        for i in range(len(states)):
+            if len(kept) >= limit:
+                break
+            if fresh[i]:
+                self.clock.check()
+                kept.append(i)
+                fresh[i:] &= cdist(states[i:], states[i : i + 1], "chebyshev")[:, 0] > near
+        return states[kept]
 
     # ---- plans
 
@@ -133,11 +140,11 @@ class PointSearch:
         """
         model, points, old = self.model, self.points, self.plans
         self._claim()
-        plans, _ = backup(model, old.vectors, points)
+        plans, _ = backup(model, old.vectors, points, clock=self.clock)
         plans, first, which = np.unique(plans, axis=0, return_index=True, return_inverse=True)
-        fresh = Followers(model, plans)(old.vectors)
-        links, _ = backup(model, fresh, points[first], plans[:, 0])
-        closed = swept(model, Plans(fresh, links), SWEEPS, 0.1 * self.settled).vectors
+        fresh = Followers(model, plans)(old.vectors, self.clock)
+        links, _ = backup(model, fresh, points[first], plans[:, 0], self.clock)
+        closed = swept(model, Plans(fresh, links), SWEEPS, 0.1 * self.settled, self.clock).vectors
         size = len(fresh)
         links = np.vstack([links, plans, old.choices])
         links[size:, 1:] += 2 * size
@@ -150,34 +157,35 @@ class PointSearch:
         rows, slack = np.arange(len(points)), SLACK * self.settled
         before, after = worth[:, 2 * size :], worth[:, : 2 * size]
         better = which + size * (after[rows, which] < after[rows, size + which])
-        grown = needed(everything, wanted(before, after, better) & sane, self.checks, slack)
+        grown = self._needed(everything, wanted(before, after, better) & sane, slack)
         if len(grown.vectors) > CROWDED * len(points) and sane[:size].any():
             # The past that new vectors go on with, and its past: make do with the controller.
             alone = wanted(worth[:, :0], worth[:, :size], which) & sane[:size]
-            grown = needed(Plans(closed, links[:size]), alone, self.checks, slack)
-        settled = swept(model, grown, SWEEPS, 0.1 * self.settled)
+            grown = self._needed(Plans(closed, links[:size]), alone, slack)
+        settled = swept(model, grown, SWEEPS, 0.1 * self.settled, self.clock)
         sane = Promises.at(model, points).kept(settled.vectors, points)
         self.dropped += int((~sane).sum())
         self.plans = settled if sane.all() else grown  # what diverges is left as it was
         self.rounds += 1
-        lower = lower_at_start(model, self.plans, self.points)
+        lower = lower_at_start(model, self.plans, self.points, self.clock)
         if lower > self.lower:
             self.best, self.lower = self.plans, lower
         self.clock.check()
         return float((after.max(axis=1) - before.max(axis=1)).max())
 
-    @property
-    def checks(self) -> Floats:
-        """Where a vector must be as good as another one to stand in for it."""
-        return np.vstack([self.points, witnesses(self.model, self.points[:0])])
+    def _needed(self, plans: Plans, wanted: Bools, slack: float) -> Plans:
+        """`needed`, vectors being compared at the points and at the domain's corners."""
+        worth = self.points @ plans.vectors.T
+        if not isinstance(self.model.domain, Unknown):
+            worth = np.vstack([worth, at_witnesses(self.model, plans.vectors, self.points)])
+        return needed(plans, wanted, worth, slack)
 
     def _claim(self) -> None:
         """What a round holds at most: two sets of vectors, and their values at the points."""
         n_points, n = self.points.shape
         vectors = 2 * n_points + len(self.plans.vectors)
-        self.clock.claim(
-            8 * vectors * (3 * n + 2 * len(self.checks) + len(self.model.observations))
-        )
+        checks = n_points + len(at_witnesses(self.model, np.zeros((0, n)), self.points[:0]))
+        self.clock.claim(8 * vectors * (3 * n + 2 * checks + len(self.model.observations)))
 
     # ---- what comes of it
 

@@ -41,6 +41,8 @@ from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.domain import Corners, Simplex, Unknown
 from rpsr.models.linear import LinearModel
 from rpsr.planning.bounds import blind_vectors
+from rpsr.planning.limits import Clock
+from rpsr.planning.process import CornerProcess
 
 _ULP = float(np.finfo(float).eps)
 WALKERS, STEPS = 32, 40  # of those who look around before anything is planned
@@ -60,7 +62,11 @@ class Plans:
 
 
 def backup(
-    model: LinearModel, vectors: Floats, states: Floats, actions: Ints | None = None
+    model: LinearModel,
+    vectors: Floats,
+    states: Floats,
+    actions: Ints | None = None,
+    clock: Clock | None = None,
 ) -> tuple[Ints, Floats]:
     """The best one-step plan at each state: choices (B, 1 + O), and values there (B,).
 
@@ -74,11 +80,11 @@ def backup(
     default = int((states @ vectors.T).mean(axis=0).argmax())
     for a in range(n_actions):
         possible = states @ model.emissions[a] > model.rounding  # (B, O)
-        for o in range(n_observations):
+        after[a] = default
+        for o in np.flatnonzero(possible.any(axis=0)).tolist():
             rows = np.flatnonzero(possible[:, o])
-            after[a, :, o] = default
-            if not len(rows):
-                continue
+            if clock is not None:
+                clock.check()
             scores = states[rows] @ model.operators.right(vectors, a, o).T
             best = scores.argmax(axis=1)
             after[a, rows, o] = best
@@ -97,27 +103,30 @@ class Followers:
         self.groups: list[tuple[int, int, Ints, Ints, Ints]] = []
         for a in np.unique(choices[:, 0]).tolist():
             rows = np.flatnonzero(choices[:, 0] == a)
-            for o in range(choices.shape[1] - 1):
-                if model.emissions[a, :, o].any():
-                    # Many go on with the same vectors: each of those is projected once.
-                    used, which = np.unique(choices[rows, 1 + o], return_inverse=True)
-                    self.groups.append((a, o, rows, used, which))
+            for o in np.flatnonzero(model.emissions[a].any(axis=0)).tolist():
+                # Many go on with the same vectors: each of those is projected once.
+                used, which = np.unique(choices[rows, 1 + o], return_inverse=True)
+                self.groups.append((a, o, rows, used, which))
 
-    def __call__(self, vectors: Floats) -> Floats:
+    def __call__(self, vectors: Floats, clock: Clock | None = None) -> Floats:
         """The vectors (M, n) of the choices, going on with vectors (K, n)."""
         discount = 1.0 if self.model.discount is None else self.model.discount
         out = self.rewards.copy()
         for a, o, rows, used, which in self.groups:
+            if clock is not None:
+                clock.check()
             ahead = discount * self.model.operators.right(vectors[used], a, o)
             out[rows] += ahead[which]
         return out
 
 
-def swept(model: LinearModel, plans: Plans, sweeps: int, settled: float) -> Plans:
+def swept(
+    model: LinearModel, plans: Plans, sweeps: int, settled: float, clock: Clock | None = None
+) -> Plans:
     """The controller evaluated by so many sweeps, or until no coordinate changes by `settled`."""
     follow, vectors = Followers(model, plans.choices), plans.vectors
     for _ in range(sweeps):
-        fresh = follow(vectors)
+        fresh = follow(vectors, clock)
         change = float(np.abs(fresh - vectors).max())
         vectors = fresh
         if change <= settled:
@@ -125,42 +134,46 @@ def swept(model: LinearModel, plans: Plans, sweeps: int, settled: float) -> Plan
     return Plans(vectors, plans.choices)
 
 
-def excess(model: LinearModel, plans: Plans, states: Floats) -> float:
-    """The largest by which a vector exceeds its own backup at any of the states (B, n)."""
-    over = plans.vectors - Followers(model, plans.choices)(plans.vectors)
-    return float((states @ over.T).max())
+def excess(model: LinearModel, plans: Plans, points: Floats, clock: Clock | None = None) -> float:
+    """The largest by which a vector exceeds its own backup where what holds for all is checked."""
+    over = plans.vectors - Followers(model, plans.choices)(plans.vectors, clock)
+    return float(at_witnesses(model, over, points).max())
 
 
-def witnesses(model: LinearModel, points: Floats) -> Floats:
-    """States at which what holds for all is checked: the domain's corners, or else the points."""
+def at_witnesses(model: LinearModel, vectors: Floats, points: Floats) -> Floats:
+    """Values (W, K) of vectors (K, n) where what holds for all is checked.
+
+    That is at the domain's corners, or, where it is unknown, at the points (P, n).
+    """
     match model.domain:
-        case Simplex(n=n):
-            return np.eye(n)
+        case Simplex():
+            return vectors.T
         case Corners(points=corners):
-            return corners
+            return corners @ vectors.T
         case _:
-            return points
+            return points @ vectors.T
 
 
-def lower_at_start(model: LinearModel, plans: Plans, points: Floats) -> float:
+def lower_at_start(
+    model: LinearModel, plans: Plans, points: Floats, clock: Clock | None = None
+) -> float:
     """What plans are proven to be worth at the start, rounding and unfinished sweeps paid for.
 
     points: stand in for the domain's corners where the domain is unknown.
     """
-    over = max(0.0, excess(model, plans, witnesses(model, points)))
+    over = max(0.0, excess(model, plans, points, clock))
     scale = float(np.abs(plans.vectors).max())
     over += 4 * (model.dimension + len(model.observations) + 2) * _ULP * scale
     value = float(plans.value(model.start[None])[0])
     return value - over / (1 - (model.discount or 0.0))
 
 
-def needed(plans: Plans, wanted: Bools, checks: Floats, slack: float) -> Plans:
+def needed(plans: Plans, wanted: Bools, worth: Floats, slack: float) -> Plans:
     """The controller of the wanted vectors (K,), and of those they go on with.
 
     A vector that is only gone on with is stood in for by one that is there already and as good at
-    all `checks` (C, n), up to `slack`, if there is one.
+    all states where they are compared, up to `slack`, if there is one. worth (C, K): values there.
     """
-    worth = checks @ plans.vectors.T  # (C, K)
     deputy = np.where(wanted, np.arange(len(wanted)), -1)
     there = np.flatnonzero(wanted).tolist()
     for i in there:  # grows as vectors turn out to be needed
@@ -190,7 +203,7 @@ class Promises:
     @staticmethod
     def at(model: LinearModel, points: Floats) -> Promises:
         """From the domain's corners, or, where it is unknown, from the points, twice over."""
-        rewards = witnesses(model, points) @ model.rewards
+        rewards = at_witnesses(model, model.rewards.T, points)
         low, high = float(rewards.min()), float(rewards.max())
         room = 0.5 * (high - low) + 1e-9 * (abs(high) + abs(low))
         discount = 0.0 if model.discount is None else model.discount
@@ -219,7 +232,12 @@ def visited(model: LinearModel, rng: np.random.Generator) -> Floats:
     return np.vstack(met)
 
 
-def first_plans(model: LinearModel, points: Floats) -> Plans:
+def first_plans(
+    model: LinearModel,
+    points: Floats,
+    process: CornerProcess | None = None,
+    clock: Clock | None = None,
+) -> Plans:
     """Blind policies, each doing one action for ever.
 
     Where a learned model gives no action a value that can be believed at the points, the least
@@ -227,7 +245,7 @@ def first_plans(model: LinearModel, points: Floats) -> Plans:
     """
     promises = Promises.at(model, points)
     try:
-        vectors, actions = blind_vectors(model)
+        vectors, actions = blind_vectors(model, process, clock)
     except ModelError:
         if not isinstance(model.domain, Unknown):
             raise

@@ -18,9 +18,11 @@ import numpy as np
 
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Floats
+from rpsr.models.domain import Simplex
 from rpsr.models.labels import Label, index_of
 from rpsr.models.linear import LinearModel
 from rpsr.planning.finite import ROUNDING, infinite_discount
+from rpsr.planning.limits import Clock
 from rpsr.planning.solution import Solution
 
 
@@ -45,12 +47,19 @@ class Policy(Protocol):
         ...
 
 
-def action_values(model: LinearModel, states: Floats, vectors: Floats) -> Floats:
+def action_values(
+    model: LinearModel, states: Floats, vectors: Floats, clock: Clock | None = None
+) -> Floats:
     """One-step values Q, (B, n) -> (B, A), of going on with the value function max_k vectors[k]."""
     discount = 1.0 if model.discount is None else model.discount
     values = states @ model.rewards
+    never = np.zeros(len(model.observations), dtype=np.bool_)
     for a in range(len(model.actions)):
-        for o in range(len(model.observations)):
+        if isinstance(model.domain, Simplex):  # what no state shows adds nothing
+            never = ~model.emissions[a].any(axis=0)
+        for o in np.flatnonzero(~never).tolist():
+            if clock is not None:
+                clock.check()
             after = model.operators.left(states, a, o)
             values[:, a] += discount * (after @ vectors.T).max(axis=1)
     return values

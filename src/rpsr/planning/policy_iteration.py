@@ -65,7 +65,7 @@ class PolicyIteration:
         clock.hold_model(process.nbytes)
         search = begin(process, clock)
         ahead = process.ahead
-        upper = upper_at_start(process, fast_informed_values(process))
+        upper = upper_at_start(process, fast_informed_values(process, clock=clock.share(0.4)))
         status, proven, rounds = Status.SOLVED, np.inf, 0
         cutoff = 1e-2 * search.scale / ahead
         best = search.controller
@@ -83,7 +83,9 @@ class PolicyIteration:
                 value, off = process.value_at_start(search.values)
                 upper = min(upper, value + off + rho * ahead)
                 if added:
-                    search.controller = _evaluated(process, _replaced(search, SLACK * cutoff))
+                    made = _evaluated(process, _replaced(search, SLACK * cutoff), clock)
+                    clock.check()  # one that was cut short may be worth less
+                    search.controller = made
                 best, rounds = search.controller, rounds + 1
                 lower, delta = search.from_below()
                 clock.report(
@@ -126,9 +128,9 @@ def _replaced(search: Search, slack: float) -> Ints:
     return choices
 
 
-def _evaluated(process: CornerProcess, choices: Ints) -> tuple[Floats, Ints]:
+def _evaluated(process: CornerProcess, choices: Ints, clock: Clock) -> tuple[Floats, Ints]:
     """The controller with the values of its nodes at the corners, by linear algebra."""
     model = process.model
     actions, successors = choices[:, 0].copy(), choices[:, 1:].copy()
     controller = FiniteStateController(model.actions, model.observations, actions, successors)
-    return process.lower(controller.vectors(model)), choices
+    return process.lower(controller.vectors(model, clock)), choices

@@ -30,7 +30,7 @@ from rpsr.errors import ModelError
 from rpsr.io.records import Floats, Ints
 from rpsr.models.domain import Corners, Simplex
 from rpsr.models.linear import LinearModel
-from rpsr.models.operators import Process, SparseOperators
+from rpsr.models.operators import Process, SparseOperators, entries_of
 
 UNIT = 2.0**-53  # rounding to nearest is off by at most this, relatively
 SAME_CORNER = 1e-12  # of the largest coordinate: closer corners are one
@@ -141,19 +141,18 @@ def corner_process(model: LinearModel) -> CornerProcess:
     first = np.unique(corner_of, return_index=True)[1]
     k = len(first)
     discount = 1.0 if model.discount is None else model.discount
-    parts: list[tuple[Ints, Ints, Ints, Floats]] = []
-    for a in range(n_actions):
-        for o in range(n_observations):
-            moves = kernel[a][o] if k == len(corner_of) else kernel[a][o][first]
-            row = np.repeat(np.arange(a * k, (a + 1) * k), np.diff(moves.indptr))
-            target = corner_of[np.asarray(moves.indices, dtype=np.int64)]
-            parts.append((row, np.full(len(row), o), target, discount * np.asarray(moves.data)))
-    row, observation, target, chance = (
-        np.concatenate(column) for column in zip(*parts, strict=True)
-    )
+    entries = entries_of(kernel)
+    of = np.full(len(corner_of), -1)  # the merged corner that a row stands for, or -1
+    of[first] = np.arange(k)
+    kept = of[entries.row] >= 0
+    row = entries.action[kept] * k + of[entries.row[kept]]
+    observation, target = entries.observation[kept], corner_of[entries.column[kept]]
     key = (row * n_observations + observation) * k + target
-    unique, where = np.unique(key, return_inverse=True)  # sorts, and sums merged targets
-    chance = summed(where, chance, len(unique))
+    order = np.argsort(key, kind="stable")
+    begins = np.flatnonzero(np.diff(key[order], prepend=-1))
+    unique = key[order[begins]]
+    # Sums merged targets.
+    chance = np.add.reduceat(discount * entries.value[kept][order], begins)
     keep = chance > 0
     unique, chance = unique[keep], chance[keep]
     row, observation, target = (

@@ -25,6 +25,7 @@ section 9.5.4.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +47,8 @@ WALKERS = 64
 CELLS = 2**16  # an action and tiling; cells that share a place by chance share their number
 SLOWEST = 0.02  # the least step towards a target
 REPORTS = 20
+BOUND_SHARES = 0.2, 0.1  # of the time there is, for the upper and the lower bound to begin with
+LEARNING = 0.7  # of the time there is then; the rest is for what the policy is worth
 CLOSE = 1e-3  # of the start's size: states of the controller closer than this are one
 
 
@@ -83,17 +86,19 @@ class QLearning:
         rng = np.random.default_rng(self.seed)
         tables = 8 * 2 * CELLS * self.tilings * len(model.actions)
         clock.hold(tables, "the tables of Q, one an action and tiling, take")
-        upper = None
+        upper = process = None
         if not isinstance(model.domain, Unknown):
             process = corner_process(model)
             clock.hold(process.nbytes, "the model and the tables of Q take")
-            upper = upper_at_start(process, fast_informed_values(process))
+            informed = fast_informed_values(process, clock=clock.share(BOUND_SHARES[0]))
+            upper = upper_at_start(process, informed)
         met = visited(model, rng)
-        plans = first_plans(model, met)
+        plans = first_plans(model, met, process, clock.share(BOUND_SHARES[1]))
         lower = lower_at_start(model, plans, met)
         q, batches, status = None, 0, Status.SETTLED
+        learning = clock.share(LEARNING)
         try:
-            q = TileCoding(model, self.tilings, self.width, rng)
+            q = TileCoding(model, self.tilings, self.width, rng, learning)
             states = np.tile(model.start, (WALKERS, 1))
             total = -(-self.steps // WALKERS)
             for batches in range(1, total + 1):
@@ -101,16 +106,17 @@ class QLearning:
                 states = _interact(model, q, states, random, discount, rng)
                 if batches % max(1, total // REPORTS) == 0:
                     clock.report(_row(clock, batches, lower, upper, None))
-                clock.check()
+                learning.check()
         except LimitReached as limit:
             status = limit.status
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         if q is not None:  # after Ctrl-C too: what was learned is the policy so far
-            made = _controller(model, q, plans, self.states)
-            worth = lower_at_start(model, made, model.start[None])
-            if worth >= lower:
-                plans, lower = made, worth
+            with suppress(LimitReached):
+                made = _controller(model, q, plans, self.states, clock)
+                worth = lower_at_start(model, made, model.start[None], clock)
+                if worth >= lower:
+                    plans, lower = made, worth
         if upper is not None and upper - lower <= self.epsilon:
             status = Status.INTERRUPTED if status is Status.INTERRUPTED else Status.SOLVED
         elif upper is None and status is Status.SETTLED:
@@ -151,10 +157,15 @@ class TileCoding:
     """Q(x, a) as the mean of one cell in each of several grids that are shifted randomly."""
 
     def __init__(
-        self, model: LinearModel, tilings: int, width: float, rng: np.random.Generator
+        self,
+        model: LinearModel,
+        tilings: int,
+        width: float,
+        rng: np.random.Generator,
+        clock: Clock,
     ) -> None:
         n_actions = len(model.actions)
-        low, high = _range(model, rng)
+        low, high = _range(model, rng, clock)
         span = np.where(high - low > 1e-9 * np.abs(model.start).max(), high - low, np.inf)
         self._scale = 1.0 / (width * span)
         self._shift = rng.random((tilings, model.dimension))
@@ -185,13 +196,14 @@ class TileCoding:
         self.table.reshape(-1)[used] += np.maximum(SLOWEST, visits[used] ** -0.6) * mean
 
 
-def _range(model: LinearModel, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def _range(model: LinearModel, rng: np.random.Generator, clock: Clock) -> tuple[Floats, Floats]:
     """The least and greatest coordinates met on a random walk, (n,) each."""
     states = np.tile(model.start, (WALKERS, 1))
     low = high = model.start
     for _ in range(50):
         actions = rng.integers(len(model.actions), size=WALKERS)
         _, states = step(model, states, actions, rng)
+        clock.check()
         low, high = np.minimum(low, states.min(axis=0)), np.maximum(high, states.max(axis=0))
     return low, high
 
@@ -219,13 +231,20 @@ def _interact(
     return after
 
 
-def _controller(model: LinearModel, q: TileCoding, blind: Plans, limit: int) -> Plans:
+def _controller(model: LinearModel, q: TileCoding, blind: Plans, limit: int, clock: Clock) -> Plans:
     """The greedy policy's controller, and its values: greedy where explored, blind beyond."""
 
     def greedy(states: Floats) -> Bools:
         return np.arange(len(model.actions)) == q.values(states).argmax(axis=1)[:, None]
 
-    graph = explore(model, limit=limit, tolerance=CLOSE, allowed=greedy, partial=True)
+    graph = explore(
+        model,
+        limit=limit,
+        time_limit=clock.share(0.3).seconds_left,
+        tolerance=CLOSE,
+        allowed=greedy,
+        partial=True,
+    )
     actions = greedy(graph.states).argmax(axis=1)
     fallback = (graph.states @ blind.vectors.T).argmax(axis=1)
     size = len(actions)
@@ -237,7 +256,7 @@ def _controller(model: LinearModel, q: TileCoding, blind: Plans, limit: int) -> 
     actions = np.append(actions, blind.choices[:, 0])
     successors = np.vstack([successors, size + blind.choices[:, 1:]])
     made = FiniteStateController(model.actions, model.observations, actions, successors)
-    return Plans(made.vectors(model), np.column_stack([actions, successors]))
+    return Plans(made.vectors(model, clock.share(0.8)), np.column_stack([actions, successors]))
 
 
 def _row(

@@ -24,14 +24,14 @@ claimed, and `Solution.epsilon` is the error at the start.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from time import perf_counter
 
 import numpy as np
 
 from rpsr.errors import ModelError
 from rpsr.io.records import Floats, Ints
-from rpsr.models.domain import Corners, Simplex
+from rpsr.models.domain import Corners, Simplex, Unknown
 from rpsr.models.linear import LinearModel
+from rpsr.planning.bounds import blind_vectors
 from rpsr.planning.controllers import FiniteStateController
 from rpsr.planning.finite import (
     ROUNDING,
@@ -41,10 +41,13 @@ from rpsr.planning.finite import (
     planning_discount,
 )
 from rpsr.planning.graph import LIMIT, TOLERANCE, ReachableGraph, explore, not_closed
+from rpsr.planning.limits import Clock
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
 from rpsr.planning.trees import PolicyTree
 
 SAME = 1e-13  # states that rounding keeps apart differ by less than this, others by more
+EXPLORING = 0.5  # of the time limit: looking for states; the rest is for solving what was found
+MOST_NUMBERS = 2**24  # of a controller's vectors and successors, where states are left unexplored
 _ULP = float(np.finfo(float).eps)
 
 
@@ -53,9 +56,9 @@ class Reachable:
     """Plan on the reachable states, where they are finitely many.
 
     horizon: plan this many steps; for ever by default. epsilon: the largest gap at the start that
-    merging states may cause. limit: how many states at most. time_limit: seconds of looking for
-    states; solving what was found comes after. memory_limit: bytes, see `limits`. tolerance: states
-    closer than this, relative to the start's size, are merged.
+    merging states may cause. limit: how many states at most. time_limit: seconds, half of them for
+    looking for states and half for solving what was found. memory_limit: bytes, see `limits`.
+    tolerance: states closer than this, relative to the start's size, are merged.
     """
 
     horizon: int | None = None
@@ -72,14 +75,14 @@ class Reachable:
 
     def solve(self, model: LinearModel, progress: Progress) -> Solution:
         """Plan; a `ModelError` where merging states that differ costs more than epsilon."""
-        began = perf_counter()
         discount = planning_discount(model, self.horizon)
         check_epsilon(self.epsilon)
+        clock = Clock(progress, self.time_limit, self.memory_limit)
         graph = explore(
             model,
             limit=self.limit,
             steps=self.horizon,
-            time_limit=self.time_limit,
+            time_limit=clock.share(EXPLORING).seconds_left,
             memory_limit=self.memory_limit,
             tolerance=self.tolerance,
             partial=True,
@@ -89,10 +92,10 @@ class Reachable:
         if stopped and no_bounds:
             level = int(graph.depth.max())
             raise not_closed(model, stopped, level, self.limit, self.time_limit, self.memory_limit)
-        found = ProgressRow(perf_counter() - began, 0, points=len(graph.states))
-        progress(found)
+        clock.report(ProgressRow(clock.seconds, 0, points=len(graph.states)))
         if steps is None:
-            plan = _for_ever(graph, discount)
+            plan = _for_ever(graph, discount, clock)
+            stopped = stopped or (Status.TIME if clock.over else None)
         else:
             # States that were found but not explored are good for one step, their last.
             steps = min(steps, int(graph.depth.max()) + 1) if stopped else steps
@@ -106,11 +109,16 @@ class Reachable:
                 f"states that differ, which may cost {cost} in value (epsilon is "
                 f"{self.epsilon:g}): use a larger epsilon, or planner vi"
             )
-        seconds = perf_counter() - began
         last = ProgressRow(
-            seconds, 1, plan.lower, plan.upper, gap, vectors=len(plan.vectors), points=found.points
+            clock.seconds,
+            1,
+            plan.lower,
+            plan.upper,
+            gap,
+            vectors=len(plan.vectors),
+            points=len(graph.states),
         )
-        progress(last)
+        clock.report(last)
         return Solution(
             planner=self.name,
             model=model,
@@ -124,9 +132,9 @@ class Reachable:
             actions=plan.actions,
             successors=plan.successors,
             iterations=1,
-            seconds=seconds,
+            seconds=last.seconds,
             horizon=steps,
-            trace=(found, last),
+            trace=tuple(clock.rows),
             stages=plan.stages,
             extras={"states": len(graph.states), "closed_exactly": close},
         )
@@ -173,48 +181,96 @@ def _problem(graph: ReachableGraph, discount: float, rewards: Floats) -> FiniteP
     return FiniteProblem(graph.transitions(), rewards, np.ones(rewards.shape, np.bool_), discount)
 
 
-def _for_ever(graph: ReachableGraph, discount: float) -> _Plan:
+def _for_ever(graph: ReachableGraph, discount: float, clock: Clock) -> _Plan:
     model, ahead = graph.model, 1 / (1 - discount)
     rewards = graph.states @ model.rewards
     bounds = value_bounds(model, ahead)
-    blind, single = _blind(model) if graph.open.any() else (0, np.zeros(model.dimension))
+    blind, single = 0, np.zeros(model.dimension)
+    if graph.open.any() or clock.time_limit is not None:
+        blind, single = _blind(model, clock.share(0.2))
     # Unexplored states have no edges: what they pay is all that they are worth.
     rewards[graph.open] = (graph.states[graph.open] @ single)[:, None]
     problem = _problem(graph, discount, rewards)
-    values, _ = problem.optimum()
+    values, _ = problem.optimum(clock.share(0.3))
     scale = float(np.abs(values).max())
     actions = lowest_within(problem.action_values(values), 4 * ROUNDING * scale)
-    successors = graph.successors(actions)
     actions[graph.open] = blind
-    successors[graph.open] = np.flatnonzero(graph.open)[:, None]
-    controller = FiniteStateController(model.actions, model.observations, actions, successors)
-    vectors = controller.vectors(model)
-    value = float(vectors[0] @ model.start)
+    controller = _controller(graph, actions, blind)
     terms = 2 * (model.dimension + len(model.observations) + 2) * _ULP
-    excess = controller.excess(model, vectors)
-    below = terms * scale if excess is None else excess
-    below = below * ahead + terms * float(np.abs(vectors[0]) @ np.abs(model.start))
+
+    def valued(controller: FiniteStateController) -> tuple[Floats, float, float]:
+        vectors = controller.vectors(model, clock.share(0.6))
+        excess = controller.excess(model, vectors)
+        below = terms * scale if excess is None else excess
+        below = below * ahead + terms * float(np.abs(vectors[0]) @ np.abs(model.start))
+        return vectors, float(vectors[0] @ model.start), below
+
+    vectors, value, below = valued(controller)
+    if clock.time_limit is not None:
+        # Time may have been too short for so many nodes; one action for ever is never that many.
+        simple = _always(model, blind)
+        plain = valued(simple)
+        if plain[1] - plain[2] > value - below:
+            controller, (vectors, value, below) = simple, plain
     paid = hidden(graph, bounds)
     upper, rounded = None, 0.0
     if paid is not None and bounds is not None:
         rewards = rewards + discount * paid
         rewards[graph.open] = bounds[1]
         above = _problem(graph, discount, rewards)
-        best, _ = above.optimum()
+        most = np.full(len(rewards), max(bounds[1], float(rewards.max()) * ahead))
+        most[graph.open] = bounds[1]
+        swept = above.swept(most, clock.share(0.5))
+        best, _ = above.optimum(clock, swept)
         missed = max(0.0, float((above.action_values(best).max(axis=1) - best).max()))
-        rounded = (missed + terms * float(np.abs(best).max() + np.abs(rewards).max())) * ahead
-        upper = max(value, float(best[0])) + rounded
-    return _Plan(value, value - below, upper, below + rounded, vectors, actions, successors)
+        rounded = terms * float(np.abs(swept).max() + np.abs(rewards).max()) * ahead
+        upper = max(value, min(float(best[0]) + missed * ahead, float(swept[0]))) + rounded
+    return _Plan(
+        value, value - below, upper, below + rounded, vectors, controller.actions,
+        controller.successors,
+    )  # fmt: skip
 
 
-def _blind(model: LinearModel) -> tuple[int, Floats]:
-    """The action that is best at the start if it is all one ever does, and its value (n,)."""
-    n_actions, n_observations = len(model.actions), len(model.observations)
-    every = np.arange(n_actions)
-    controller = FiniteStateController(
-        model.actions, model.observations, every, np.repeat(every[:, None], n_observations, axis=1)
+def _controller(graph: ReachableGraph, actions: Ints, blind: int) -> FiniteStateController:
+    """A node for every state, and one that does the blind action for ever, for unexplored states.
+
+    Of a graph that was not finished, only the states that the actions (N,) lead to have a node.
+    """
+    model, n_observations = graph.model, len(graph.model.observations)
+    if not graph.open.any():
+        return FiniteStateController(
+            model.actions, model.observations, actions, graph.successors(actions)
+        )
+    most = max(1, MOST_NUMBERS // (n_observations + model.dimension))
+    met = graph.met(actions, most)
+    place = np.full(len(graph.states) + 1, len(met))
+    place[met] = np.arange(len(met))
+    place[-1] = -1  # what cannot happen
+    successors = place[graph.successors(actions, met)]
+    return FiniteStateController(
+        model.actions,
+        model.observations,
+        np.append(actions[met], blind),
+        np.vstack([successors, np.full((1, n_observations), len(met))]),
     )
-    vectors = controller.vectors(model)
+
+
+def _always(model: LinearModel, action: int) -> FiniteStateController:
+    """One action for ever."""
+    successors = np.zeros((1, len(model.observations)), dtype=np.int64)
+    return FiniteStateController(model.actions, model.observations, np.array([action]), successors)
+
+
+def _blind(model: LinearModel, clock: Clock) -> tuple[int, Floats]:
+    """The action that is best at the start if it is all one ever does, and its value (n,)."""
+    if isinstance(model.domain, Unknown):
+        each = [
+            _always(model, a).vectors(model, clock.share(1 / (len(model.actions) - a)))[0]
+            for a in range(len(model.actions))
+        ]
+        vectors = np.array(each)
+    else:
+        vectors, _ = blind_vectors(model, clock=clock)
     best = int((vectors @ model.start).argmax())
     return best, vectors[best]
 

@@ -5,6 +5,7 @@ Everything here computes and bounds; what it adds up to is said in `infinite`.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from rpsr.io.records import Floats, Ints
 from rpsr.planning import residual, warm
 from rpsr.planning.faces import on_faces
-from rpsr.planning.limits import Clock
+from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.lp import careful_gain, gain
 from rpsr.planning.process import UNIT, CornerProcess
 from rpsr.planning.pruning import Effort, program_operations
@@ -23,6 +24,8 @@ APART = 1e-3  # in some coordinate: closer points are not worth having both
 TIE = 1e-14  # of the largest value: two vectors this close at a point are as good
 SOLVED = 1e-12  # of the largest value: bounds of a program closer than this are an answer
 NUMBER = 8  # bytes
+FEWEST_PIVOTS = 8  # of a program, each of the whole basis, which is done before the clock is seen
+MOST_NUMBERS = 2**24  # of the first witness points
 NO_END = 2**62  # programs in a search: as many as it takes
 THIN = 0.02  # of the cutoff: what leaving out projected vectors may hide
 LARGEST_SUM = 2_000  # vectors in a cross-sum that is formed before the search
@@ -168,6 +171,7 @@ class Search:
         found = limit * (process.k + 2 * len(face) + 2 * n_observations)
         sums = 2 * LARGEST_SUM * len(face)
         self.clock.claim(NUMBER * (self._kept + projected + sums + found))
+        self.clock.foresee(FEWEST_PIVOTS * (len(face) + 1.0) ** 2)
         v = np.ascontiguousarray(self.values.T)
         g, source, first = residual.project(*self.moves[:4], action, face, v, count, n_observations)
         # What rounding may hide in a filter's proofs grows with how far its vectors are apart.
@@ -274,7 +278,8 @@ class Search:
 def begin(process: CornerProcess, clock: Clock) -> Search:
     """Blind policies, each doing one action for ever, and the first witness points.
 
-    Those are the corners and the first states reachable from the start.
+    Those are the corners, of very many only the likeliest, and the first states reachable from the
+    start.
     """
     n_actions = len(process.rewards)
     moves = process.indptr, process.observation, process.target, process.chance, process.rewards
@@ -282,11 +287,13 @@ def begin(process: CornerProcess, clock: Clock) -> Search:
     low -= process.rounding(1.0) * np.abs(low) / (1 - process.discount)
     values = np.repeat(low[:, None], process.k, axis=1)
     choices = np.repeat(np.arange(n_actions)[:, None], 1 + process.observations, axis=1)
-    warm.sweep(moves, choices, values, SWEEPS, 0.0)
+    with suppress(LimitReached):  # each sweep leaves what blind policies are worth at least
+        warm.evaluate_controller(moves, choices, values, SWEEPS, 0.0, clock)
     anything, observations = np.array([-1]), process.observations
     start = process.start[None]
     reached = warm.expand(moves, start, anything, observations, APART, REACHABLE)
-    points = np.vstack([np.eye(process.k), reached])
+    corners = np.argsort(-reached.sum(axis=0), kind="stable")[: MOST_NUMBERS // process.k]
+    points = np.vstack([np.eye(1, process.k, s) for s in np.sort(corners)] + [reached])
     return Search(process, clock, (values, choices), points, [np.arange(process.k)])
 
 

@@ -1,0 +1,110 @@
+"""What a fixed choice is worth: v = r + P v, where rows of P >= 0 sum to a discount or less.
+
+A small system is factorised. A large one, whose factors nobody can foresee the size of, is solved
+by GMRES in short bouts, and the clock is looked at between them; each bout begins with the residual
+of the last one, which refines the answer to what floats can hold. A system on which bouts make slow
+progress is factorised in the end where there is no time limit.
+
+Past a deadline the answer is as good as it got. Whoever claims a bound by it computes what its
+residual may hide, converged or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator, gmres, splu
+
+from rpsr.io.records import Floats
+from rpsr.models.operators import Sparse
+from rpsr.planning.limits import Clock, LimitReached
+
+SMALL = 1000  # equations: even if its factors are full, they take less than a second
+LARGE = 2**21  # equations: beyond, a bout is plain sweeps, which keep no past directions
+BOUT = 10  # products with P between two looks at the clock
+CONVERGED = 1e-15  # of the scale of values: a residual that floats cannot tell from 0
+STANDSTILL = 1e-12  # of the scale of values: a residual this small that shrinks no more is rounding
+SLOW, PATIENCE = 0.5, 5  # bouts that shrink the residual by less, and how many before factorising
+
+
+def solve_discounted(
+    moves: Sparse, rewards: Floats, clock: Clock, guess: Floats | None = None
+) -> Floats:
+    """v (N,) with v = rewards + moves v, as nearly as floats and the clock allow.
+
+    moves: sparse (N, N), the discount included. guess (N,): where to begin a long search.
+    """
+    if len(rewards) <= SMALL:
+        return factorised(moves, rewards)
+    begin = np.zeros(len(rewards)) if guess is None else guess
+    unlimited = clock.time_limit is None
+    patience = PATIENCE if unlimited else None
+    values, done = iterated(lambda v: moves @ v, rewards, clock, begin, patience)
+    return factorised(moves, rewards) if unlimited and not done else values
+
+
+def factorised(moves: Sparse, rewards: Floats) -> Floats:
+    """The same by a sparse factorisation, with one step of refinement."""
+    system = sp.csc_array(sp.eye_array(len(rewards)) - moves)
+    factors = splu(system)
+    values = factors.solve(rewards)
+    return np.asarray(values + factors.solve(rewards - system @ values), dtype=np.float64)
+
+
+def iterated(
+    following: Callable[[Floats], Floats],
+    rewards: Floats,
+    clock: Clock,
+    guess: Floats,
+    patience: int | None = None,
+) -> tuple[Floats, bool]:
+    """The same by bouts of iteration, following(v) being P v; and whether that has converged.
+
+    It ends at the deadline, or after so many bouts that made slow progress.
+    """
+
+    def apply(v: Floats) -> Floats:
+        return v - following(v)
+
+    values, bout = guess, _sweeps if len(rewards) > LARGE else _directions
+    try:
+        left = rewards - apply(values)
+        size, slow = np.inf, 0
+        while True:
+            clock.check()
+            scale = max(float(np.abs(values).max()), float(np.abs(rewards).max()))
+            worst = float(np.abs(left).max())
+            if worst <= CONVERGED * scale:
+                return values, True
+            step = bout(apply, left)
+            after = rewards - apply(values + step)
+            before, size = size, float(np.linalg.norm(after))
+            if not size < before:  # rounding, or, where sums of rewards diverge, nothing to find
+                return values, worst <= STANDSTILL * scale
+            values, left = values + step, after
+            if size > SLOW * before:
+                slow += 1
+                if worst <= STANDSTILL * scale:
+                    return values, True
+                if slow == patience:
+                    return values, False
+    except LimitReached:
+        return values, False
+
+
+def _directions(apply: Callable[[Floats], Floats], left: Floats) -> Floats:
+    """The best step in the space of a few products: GMRES."""
+    operator: Any = LinearOperator  # its stubs know only how to subclass it
+    system = operator((len(left), len(left)), matvec=apply, dtype=np.float64)
+    return gmres(system, left, rtol=1e-8, atol=0.0, restart=BOUT, maxiter=1)[0]
+
+
+def _sweeps(apply: Callable[[Floats], Floats], left: Floats) -> Floats:
+    """The step of a few sweeps, v to r + P v."""
+    step = left
+    for _ in range(BOUT - 1):
+        step = step + left - apply(step)
+    return step

@@ -1,0 +1,181 @@
+"""Every phase of planning looks at the clock, and whatever it is cut off at, bounds hold.
+
+Time is faked: it is the number of times that anybody has looked, so that nothing here depends on
+how fast a machine is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rpsr.domains import build
+from rpsr.models import POMDP
+from rpsr.models.operators import StackedProcess
+from rpsr.planning import bounds, discounted, solve
+from rpsr.planning.limits import Clock
+from rpsr.planning.process import corner_process
+from rpsr.planning.reachable import Reachable
+from rpsr.planning.solution import Status
+from rpsr.planning.solve import planner_by_name
+from rpsr.predictive import rpsr
+
+PLANNERS = [
+    "vi", "policy-iteration", "enumeration", "reachable", "hsvi", "sarsop", "pbvi", "perseus",
+    "qmdp", "fib", "q-learning",
+]  # fmt: skip
+CUTS = [0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233]
+LATE = 40  # looks after the deadline, at most: what is made of what was found by then
+
+
+class Looks:
+    """A clock's seconds: how often it was looked at."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __get__(self, clock: Clock | None, kind: type | None = None) -> float:
+        self.count += 1
+        return float(self.count)
+
+
+@pytest.fixture
+def looks(monkeypatch) -> Looks:
+    counted = Looks()
+    monkeypatch.setattr(Clock, "seconds", counted)
+    # Systems of any size are solved as large ones are.
+    monkeypatch.setattr(discounted, "SMALL", 0)
+    monkeypatch.setattr("rpsr.planning.controllers.SMALL", 0)
+    return counted
+
+
+def bracket(model) -> tuple[float, float]:
+    found = solve(model, planner_by_name("sarsop", epsilon=1e-4))
+    assert found.status.reached_goal
+    return found.lower, found.upper
+
+
+@pytest.mark.parametrize("kind", ["belief", "rpsr"])
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_bounds_hold_wherever_the_clock_cuts_a_planner_off(planner, kind, looks, monkeypatch):
+    pomdp = build("loadunload").with_discount("0.9")
+    model = pomdp.belief_model() if kind == "belief" else rpsr(pomdp)
+    with monkeypatch.context() as real:
+        real.undo()
+        low, high = bracket(model)
+    for cut in CUTS:
+        looks.count = 0
+        found = solve(model, planner_by_name(planner, time_limit=cut + 0.5))
+        assert found.lower <= high
+        assert found.upper is not None
+        assert found.upper >= low
+        assert np.isfinite([found.lower, found.upper]).all()
+        if found.status is Status.TIME:
+            assert looks.count <= cut + LATE
+        else:
+            assert found.status.reached_goal or found.status is Status.SETTLED
+
+
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_nothing_that_cannot_be_stopped_is_begun_under_a_time_limit(planner, looks, monkeypatch):
+    def refused(*arguments):
+        raise AssertionError("a factorisation that no clock can stop")
+
+    monkeypatch.setattr(discounted, "factorised", refused)
+    monkeypatch.setattr("rpsr.planning.controllers.splu", refused)
+    model = build("tiger").belief_model()
+    found = solve(model, planner_by_name(planner, time_limit=200.5))
+    assert found.lower <= 19.3714 <= found.upper + 1e-3
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_starting_bounds_are_bounds_however_little_time_they_have(cut, looks):
+    pomdp = build("hallway")
+    process = corner_process(pomdp.belief_model())
+    truth = bounds.mdp_values(process)
+    blind = bounds.blind_values(process)
+    informed = bounds.fast_informed_values(process)
+    for function, best, sign in (
+        (bounds.mdp_values, truth, 1),
+        (bounds.blind_values, blind, -1),
+        (lambda p, c: bounds.fast_informed_values(p, clock=c), informed, 1),
+    ):
+        looks.count = 0
+        found = function(process, Clock(lambda row: None, cut + 0.5))
+        assert (sign * (found - best) >= -1e-9).all()
+        assert looks.count <= cut + LATE
+
+
+def test_more_time_means_tighter_starting_bounds(looks):
+    process = corner_process(build("hallway").belief_model())
+
+    def after(cut: float) -> np.ndarray:
+        looks.count = 0
+        return bounds.mdp_values(process, Clock(lambda row: None, cut + 0.5))
+
+    little, some, much = after(2), after(40), after(4000)
+    assert (some <= little + 1e-9).all()
+    assert some.max() < 0.9 * little.max()
+    assert np.allclose(much, bounds.mdp_values(process), atol=1e-9)
+
+
+def test_large_systems_are_solved_as_exactly_as_small_ones(monkeypatch):
+    for name in ("hallway2", "rock-sample:n=3,k=3"):
+        process = corner_process(build(name).belief_model())
+        small = [bounds.blind_values(process), bounds.fast_informed_values(process)]
+        with monkeypatch.context() as patched:
+            patched.setattr(discounted, "SMALL", 0)
+            large = [bounds.blind_values(process), bounds.fast_informed_values(process)]
+        for one, other in zip(small, large, strict=True):
+            assert np.allclose(one, other, rtol=0, atol=1e-10 * np.abs(one).max())
+
+
+def test_a_slow_system_is_factorised_in_the_end_if_nobody_waits(monkeypatch):
+    monkeypatch.setattr(discounted, "SMALL", 0)
+    n, discount = 300, 1 - 1e-6
+    moves = np.zeros((n, n))
+    moves[np.arange(n), (np.arange(n) + 1) % n] = discount  # a ring: each product moves one step
+    rewards = np.random.default_rng(0).normal(size=n)
+    values = discounted.solve_discounted(
+        discounted.sp.csr_array(moves), rewards, Clock(lambda row: None)
+    )
+    assert np.allclose(values, np.linalg.solve(np.eye(n) - moves, rewards), rtol=1e-9)
+
+
+def test_an_unfinished_graph_has_nodes_for_what_its_policy_meets_and_one_for_the_rest():
+    model = build("hallway").belief_model()
+    found = solve(model, Reachable(limit=300))
+    assert found.status is Status.SIZE
+    assert len(found.vectors) < found.extras["states"]
+    assert found.lower <= 1.02
+    from rpsr.planning import extract_controller
+
+    assert extract_controller(found).value(model) == pytest.approx(found.value, abs=1e-9)
+
+
+def many_observations(n: int) -> POMDP:
+    transitions = np.array([[[0.9, 0.1], [0.1, 0.9]], [[0.5, 0.5], [0.5, 0.5]]])
+    emissions = np.zeros((2, 2, n))
+    emissions[:, 0, 7], emissions[:, 0, n - 2] = 0.8, 0.2
+    emissions[:, 1, 7], emissions[:, 1, n - 2] = 0.2, 0.8
+    rewards = np.array([[1.0, 0.0], [0.0, 1.0]])
+    return POMDP.from_arrays(transitions, emissions, rewards, discount="0.9")
+
+
+def test_a_process_with_very_many_observations_is_one_table():
+    few, many = many_observations(20), many_observations(20_000)
+    assert isinstance(many.D, StackedProcess)
+    assert not isinstance(few.D, StackedProcess)
+    assert (many.D[1][7] != few.D[1][7]).nnz == 0
+    assert many.D[0][-2].nnz == 4
+    with pytest.raises(IndexError):
+        many.D[2]
+    with pytest.raises(IndexError):
+        many.D[0][20_000]
+
+
+@pytest.mark.parametrize("planner", ["sarsop", "pbvi", "reachable", "fib"])
+def test_observations_that_never_come_change_nothing(planner):
+    few, many = (solve(many_observations(n), planner_by_name(planner)) for n in (20, 20_000))
+    assert many.lower == pytest.approx(few.lower, abs=1e-6)
+    assert many.upper == pytest.approx(few.upper, abs=1e-6)
