@@ -96,7 +96,7 @@ def assert_between(planner, model, mdp: ExactMDP, epsilon: Fraction = Fraction(0
     if found is None:
         return
     assert found.lower <= found.value
-    assert Fraction(float(found.lower)) >= mdp.blind() - slack
+    assert mdp.blind() - slack <= Fraction(float(found.lower)) <= mdp.seen()
     if found.upper is not None:
         assert Fraction(float(found.upper)) <= mdp.seen() + slack
         assert found.upper >= found.lower

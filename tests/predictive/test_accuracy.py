@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given, reject, settings
+from hypothesis import strategies as st
 from tests.models.builders import Sizes, random_arrays
 from tests.predictive.exact_accuracy import accuracy_in_fractions, pomdps
 from tests.predictive.rationals import random_pomdp
@@ -19,8 +22,10 @@ from tests.predictive.small_models import (
     hidden_coin,
     with_a_cellar,
 )
+from tests.strategies import records
 
 from rpsr.domains import NAMES, build
+from rpsr.domains.rules import tabulate
 from rpsr.errors import ModelError
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive import accuracy, find_core, reachable_rank, reachable_states
@@ -111,6 +116,46 @@ def test_everything_is_what_fractions_say(pomdp):
     assert (found.d_inf == 0) == found.accurate
 
 
+CANCELLING = st.sampled_from([Fraction(v) for v in (0, 1, 7000001, -3000000, 10**15, -(10**15))])
+
+
+@FEW
+@given(record=records(exact=True, rewards=CANCELLING))
+def test_errors_of_rewards_that_cancel_are_what_fractions_say(record):
+    pomdp = POMDP(record)
+    found, truth = accuracy(pomdp), accuracy_in_fractions(pomdp)
+    assert found.d_inf == pytest.approx(float(truth.d_inf), rel=1e-12)
+    assert found.d_inf_reachable == pytest.approx(float(truth.d_inf_reachable), rel=1e-12)
+
+
+def test_probabilities_of_a_millionth_of_a_millionth_fit_rewards():
+    seen = {"a": Fraction(0), "b": Fraction(1, 10**12), "c": HALF}
+    pomdp = tabulate(
+        name="rare sight",
+        states=["a", "b", "c"],
+        actions=["wait"],
+        observations=["x", "y"],
+        start={"b": 1},
+        transition=lambda _s, _a: {"a": 1},
+        edge_emission=lambda s, _a, _t: {"x": 1 - seen[s], "y": seen[s]},
+        reward=lambda s, *_: 3 if s == "b" else 0,
+        discount=None,
+    )
+    found, truth = accuracy(pomdp), accuracy_in_fractions(pomdp)
+    assert (truth.accurate_reachable, truth.d_inf_reachable) == (True, 0)
+    assert (found.accurate_reachable, found.d_inf_reachable) == (True, 0)
+
+
+def test_errors_that_neither_floats_nor_fractions_tell_are_none(monkeypatch):
+    monkeypatch.setattr(sys.modules[accuracy.__module__], "EXACT_WORK", 0)
+    noisy = np.linalg.qr(np.array([[1, 1, 1.0], [0, 1e-10, 0.5]]).T)[0]
+    pomdp = hidden_coin()
+    core = replace(find_core(pomdp, "psr"), certified=False)
+    states = np.arange(len(pomdp.states)) < 2
+    basis = np.vstack([noisy, np.zeros((len(states), 2))])[: len(states)]
+    assert reward_errors(pomdp, replace(core, basis=basis), states) is None
+
+
 @FEW
 @given(pomdp=pomdps())
 def test_what_can_be_visited_is_a_model_of_its_own(pomdp):
@@ -151,7 +196,9 @@ def test_floats_do_not_fit_rewards_with_rounding_errors():
     )
     core, rng = find_core(pomdp, "psr"), np.random.default_rng(0)
     basis = np.linalg.qr(np.array([[1, 1, 1, 1], [0, 0, 0, 1.0]]).T)[0]
-    noisy = replace(core, certified=False, basis=basis + 1e-12 * rng.normal(size=basis.shape))
+    noisy = replace(
+        core, certified=False, error=1e-11, basis=basis + 1e-12 * rng.normal(size=basis.shape)
+    )
     errors = reward_errors(pomdp, noisy, np.array([True, True, False, False]))
     assert errors.max() == pytest.approx(0.5)
 
@@ -221,7 +268,7 @@ def test_merges_that_cost_nothing_are_counted_and_not_named():
 def test_rounding_is_no_cost():
     answer = accuracy(fair_bets())
     assert answer.accurate
-    assert fair_bets().R[:, 0].any()  # what is 0 on average is not, in floats
+    assert not fair_bets().R[:, 0].any()  # what is 0 on average is 0
     assert answer.merges == ()
     assert costly_merges(fair_bets(), np.array([0, 0])) == ()
 

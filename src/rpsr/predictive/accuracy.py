@@ -27,11 +27,15 @@ from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive.core import Core, find_core
 from rpsr.predictive.orthonormal import reward_magnitudes
+from rpsr.predictive.projection import EXACT_WORK, block_means, exact_residuals, on_blocks
 from rpsr.predictive.reach import accurate_on_reachable, reachable_states
 from rpsr.predictive.rewards import reconstruct
+from rpsr.predictive.span import rational_rows
 
 SAME_REWARD = 1e-12  # relative: expected rewards are sums of rounded products
-NO_DIRECTION = 1e-9  # a basis restricted to some states may be singular, up to rounding
+NO_DIRECTION = 1e-6  # a basis restricted to some states may be singular: below this, it is,
+PRIMES = 2, 8, 32  # by which a basis of rationals is looked for: rare events have long fractions
+NOTHING = 1e-13  # if this is all that is left; in between, floats cannot tell
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,7 @@ class Accuracy:
 
     reconstruction (S, A): U U^+ R. d_inf_by_action (A,). merges: the costly ones, see `Merge`.
     merged_states: how many states share their outcomes with another.
+    d_inf_reachable: None where floats cannot tell and fractions are too much work.
     history_error: mean and largest |reward error| along random histories, over all actions.
     certified: ranks and both accuracy answers were decided in exact arithmetic, and are wrong with
     at most `error_probability`. margin: the thinner of the two cores' margins.
@@ -84,7 +89,7 @@ class Accuracy:
     d_inf: float
     rel_d_inf: float
     d_inf_by_action: Floats
-    d_inf_reachable: float
+    d_inf_reachable: float | None
     rpsr_d_inf: float
     reconstruction: Floats
     merges: tuple[Merge, ...]
@@ -108,8 +113,10 @@ def accuracy(pomdp: POMDP, *, exact: bool | None = None, seed: int = 0) -> Accur
     began = time.perf_counter()
     tests = find_core(pomdp, "psr", exact=exact, named=False, seed=seed)
     intents = find_core(pomdp, "rpsr", exact=exact, named=False, seed=seed)
-    errors = reward_errors(pomdp, tests)
-    reachable = reachable_states(pomdp)
+    errors = reward_errors(pomdp, tests, seed=seed)
+    if errors is None:
+        raise ModelError(f"{pomdp.name}: floats cannot tell what tests span")
+    at_reachable = reward_errors(pomdp, tests, reachable_states(pomdp), seed=seed)
     answer = accurate_on_reachable(pomdp, tests, intents, seed=seed)
     lost = float(np.abs(pomdp.R - reconstruct(intents, pomdp.R)).max())
     if (tests.rank == intents.rank) != tests.accurate:  # the theorem says they go together
@@ -126,7 +133,7 @@ def accuracy(pomdp: POMDP, *, exact: bool | None = None, seed: int = 0) -> Accur
         d_inf=d_inf,
         rel_d_inf=d_inf / size if size > 0 else 0.0,
         d_inf_by_action=errors.max(axis=0),
-        d_inf_reachable=float(reward_errors(pomdp, tests, reachable).max()),
+        d_inf_reachable=None if at_reachable is None else float(at_reachable.max()),
         rpsr_d_inf=lost,
         reconstruction=reconstruct(tests, pomdp.R),
         merges=costly_merges(pomdp, tests.labels) if not tests.accurate else (),
@@ -142,19 +149,28 @@ def accuracy(pomdp: POMDP, *, exact: bool | None = None, seed: int = 0) -> Accur
     )
 
 
-def reward_errors(pomdp: POMDP, core: Core, states: Bools | None = None) -> Floats:
+def reward_errors(
+    pomdp: POMDP, core: Core, states: Bools | None = None, *, seed: int = 0
+) -> Floats | None:
     """|R - U U^+ R|, (S, A); with `states` (S,), on those alone, and 0 elsewhere.
 
     Exactly 0 where the core is certified to carry the rewards; from fractions where the span is
-    that of blocks of states; else in floats.
+    that of blocks of states, or has a small basis of rationals; else in floats. None where floats
+    cannot tell what the span is on those states.
     """
     if core.certified and core.accurate:
         return np.zeros(pomdp.R.shape)
     chosen = np.ones(len(pomdp.states), dtype=np.bool_) if states is None else states
-    if core.certified and core.rank == int(core.labels.max()) + 1:
-        return _block_errors(pomdp, core.labels, chosen)
+    if on_blocks(core):
+        return _block_errors(pomdp, core.blocks, chosen)
     errors = np.zeros(pomdp.R.shape)
-    errors[chosen] = _float_errors(pomdp.R[chosen], core.basis[chosen])
+    found = _rational_errors(pomdp, core, chosen, seed) if core.certified else None
+    if found is None:
+        noise = max(NOTHING, 10 * core.error)
+        found = _float_errors(pomdp.R[chosen], core.basis[chosen], noise)
+    if found is None:
+        return None
+    errors[chosen] = found
     if core.certified:
         errors[:, core.rewards_inside] = 0
     return errors
@@ -187,16 +203,35 @@ def costly_merges(pomdp: POMDP, labels: Ints) -> tuple[Merge, ...]:
 def _block_errors(pomdp: POMDP, labels: Ints, chosen: Bools) -> Floats:
     exact = pomdp.exact_rewards()
     errors = np.zeros(pomdp.R.shape)
-    for block in np.unique(labels[chosen]).tolist():
-        members = np.flatnonzero((labels == block) & chosen).tolist()
-        for action in range(len(pomdp.actions)):
-            mean = sum(exact[s][action] for s in members) / len(members)
-            for s in members:
-                errors[s, action] = float(abs(exact[s][action] - mean))
+    for states, means in block_means(pomdp, labels, chosen):
+        for s in states:
+            errors[s] = [float(abs(r - mean)) for r, mean in zip(exact[s], means, strict=True)]
     return errors
 
 
-def _float_errors(rewards: Floats, basis: Floats) -> Floats:
+def _rational_errors(pomdp: POMDP, core: Core, chosen: Bools, seed: int) -> Floats | None:
+    """The errors on chosen states, (C, A), in fractions; None where that is too much work."""
+    if core.rank * (core.rank + len(pomdp.actions)) * int(chosen.sum()) > EXACT_WORK:
+        return None
+    rewards = core.kind == "rpsr"
+    tried = (rational_rows(pomdp, rewards=rewards, seed=seed, primes=k) for k in PRIMES)
+    found = next((rows for rows in tried if rows is not None), None)
+    if found is None:
+        return None
+    states, exact = np.flatnonzero(chosen).tolist(), pomdp.exact_rewards()
+    places = found[1][chosen].tolist()
+    vectors = [[row[place] for place in places] for row in found[0]]
+    targets = [[exact[s][a] for s in states] for a in range(len(pomdp.actions))]
+    left = exact_residuals(vectors, targets)
+    return None if left is None else np.array([[float(abs(x)) for x in row] for row in left]).T
+
+
+def _float_errors(rewards: Floats, basis: Floats, noise: float) -> Floats | None:
+    """The errors on some states, (C, A); None where it is not clear what the basis spans there."""
+    sizes = np.linalg.svd(basis, compute_uv=False)
+    unclear = (sizes > noise) & (sizes < NO_DIRECTION)
+    if unclear.any():
+        return None
     fitted = basis @ np.linalg.lstsq(basis, rewards, rcond=NO_DIRECTION)[0]
     return np.abs(rewards - fitted)
 

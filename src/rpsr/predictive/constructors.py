@@ -13,6 +13,7 @@ and exact if and only if the accuracy condition holds.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,12 +24,12 @@ from rpsr.models.domain import Corners
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import DenseOperators, FactoredOperators, Operators
 from rpsr.models.pomdp import POMDP
-from rpsr.predictive.core import Core, Kind, Order, find_core, given_core, outcomes_of
+from rpsr.predictive.core import GROWTH, Core, Kind, Order, find_core, given_core, outcomes_of
 from rpsr.predictive.futures import Future
+from rpsr.predictive.projection import off_at_corners, rewards_meant
 from rpsr.predictive.reward_aware import reward_aware
 
 LARGEST_DENSE = 2**23  # numbers in all operators together, 64 MiB; beyond that they stay factored
-ROUNDING_PER_LEAK = 100  # what the basis's own error may grow to along a history
 ROUNDING = 1e-13  # absolute error of a probability computed in rotated coordinates, at least
 
 
@@ -53,7 +54,9 @@ def psr(
     if given.shape != (found.rank, len(pomdp.actions)):
         expected = (found.rank, len(pomdp.actions))
         raise InputError(f"rewards: read shape {given.shape}, expected {expected}")
-    return model.with_rewards(found.coordinates @ given)
+    coordinates = found.coordinates @ given
+    off = off_at_corners(found, coordinates, found.outcomes @ given)
+    return replace(model, rewards=coordinates, reward_error=off)
 
 
 def rpsr(
@@ -77,6 +80,7 @@ def reward_aware_psr(
 def predictive_model(pomdp: POMDP, core: Core) -> LinearModel:
     """The linear model of a POMDP in the span of a core set."""
     basis = core.basis
+    rewards, off = rewards_meant(pomdp, core)
     return LinearModel(
         kind=core.kind,
         name=pomdp.name,
@@ -85,10 +89,11 @@ def predictive_model(pomdp: POMDP, core: Core) -> LinearModel:
         start=pomdp.start @ basis,
         operators=_operators(pomdp, basis),
         normalizer=basis.sum(axis=0),
-        rewards=basis.T @ pomdp.R,
+        rewards=rewards,
         discount=pomdp.discount,
-        domain=Corners(basis, pomdp.D),
+        domain=Corners(basis, pomdp.D, pomdp.start, float(np.sqrt(core.rank)) * core.error),
         rounding=_rounding(core),
+        reward_error=off,
         core=tuple(str(member) for member in core.members),
         coordinates=core.coordinates if core.members else None,
         provenance={
@@ -125,7 +130,7 @@ def _rounding(core: Core) -> float:
     cancellation, in which only the impossible is zero. Other bases rotate, and probabilities then
     come out of cancellation.
     """
-    return 0.0 if core.basis.min() >= 0 else max(ROUNDING, ROUNDING_PER_LEAK * core.leak)
+    return 0.0 if core.basis.min() >= 0 else max(ROUNDING, GROWTH * core.leak)
 
 
 def _operators(pomdp: POMDP, basis: Floats) -> Operators:

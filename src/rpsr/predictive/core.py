@@ -45,6 +45,7 @@ from rpsr.predictive.span import (
 
 Kind = Literal["psr", "rpsr"]
 Order = Literal["bfs", "dfs"]
+GROWTH = 100  # what an estimated error of the basis may grow to along a history
 _SEARCHES = {"bfs": breadth_first, "dfs": depth_first}
 
 
@@ -59,7 +60,9 @@ class Core:
     rewards_inside (A,): whether R[:, a] lies in the span: the accuracy condition, action by action.
     certified: decided in exact arithmetic; then `error_probability` bounds the chance that the true
     rank is higher, 0 meaning certainty. margin: see above. leak: how far operators move the span of
-    Q out of itself, as measured. seconds: what finding it took.
+    Q out of itself, as measured. error: how far Q sticks out of the exact span, |(I - P) Q| with P
+    the projection on it; proven for bases of blocks and of rationals, and for others an estimate.
+    seconds: what finding it took.
     """
 
     kind: Kind
@@ -74,6 +77,7 @@ class Core:
     error_probability: float | None
     margin: tuple[float, float]
     leak: float
+    error: float
     seconds: float
 
     def __repr__(self) -> str:
@@ -139,6 +143,7 @@ def find_core(
                 f"{pomdp.name}: the rank is {basis.shape[1]}, but floats cannot tell which tests "
                 f"are independent (they would take {len(members)}); exact arithmetic can"
             )
+    escaped = leak(pomdp, basis)
     return Core(
         kind=kind,
         search=search,
@@ -151,7 +156,8 @@ def find_core(
         certified=False,
         error_probability=None,
         margin=margin,
-        leak=leak(pomdp, basis),
+        leak=escaped,
+        error=GROWTH * escaped,
         seconds=time.perf_counter() - began,
     )
 
@@ -223,7 +229,7 @@ def _certified(
     began: float,
     seed: int,
 ) -> Core:
-    basis, alike = _certified_basis(pomdp, kind, len(members), proof.labels, seed)
+    basis, alike, error = _certified_basis(pomdp, kind, len(members), proof.labels, seed)
     outcomes = _outcome_matrix(pomdp, members)
     sizes = np.linalg.norm(outcomes, axis=0)
     sines = np.abs(np.diag(np.linalg.qr(basis.T @ (outcomes / np.where(sizes > 0, sizes, 1)))[1]))
@@ -241,21 +247,22 @@ def _certified(
         error_probability=proof.error_probability,
         margin=(float(sines.min()), escaped),
         leak=escaped,
+        error=error,
         seconds=time.perf_counter() - began,
     )
 
 
 def _certified_basis(
     pomdp: POMDP, kind: Kind, rank: int, blocks: Ints, seed: int
-) -> tuple[Floats, Ints]:
-    """Q, and labels of the states that it does not tell apart."""
+) -> tuple[Floats, Ints, float]:
+    """Q, labels of states that it does not tell apart, and how far it sticks out of the span."""
     if rank == int(blocks.max()) + 1:
-        return block_basis(blocks), blocks
+        return block_basis(blocks), blocks, 0.0  # its columns are constant on blocks to the bit
     rewards = kind == "rpsr"
     found = rational_basis(pomdp, rewards=rewards, seed=seed)
     if found is None:
         basis, alike, _ = closure_basis(pomdp, rewards=rewards, seed=seed)
-        found = basis, alike
+        found = basis, alike, GROWTH * leak(pomdp, basis)
     if found[0].shape[1] != rank or leak(pomdp, found[0]) > TOLERANCE:
         raise ModelError(
             f"{pomdp.name}: the rank is {rank}, but no basis of the span can be trusted in floats"

@@ -21,11 +21,14 @@ rational reconstruction.
 
 from __future__ import annotations
 
+from fractions import Fraction
+from itertools import islice
 from math import isqrt
 
 import numpy as np
 
 from rpsr.io.records import Bools, Floats, Ints
+from rpsr.models.numbers import UNIT
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive.closure import TOLERANCE, close
 from rpsr.predictive.echelon import outcome_arithmetic
@@ -45,15 +48,47 @@ def block_basis(labels: Ints) -> Floats:
     return basis
 
 
-def rational_basis(pomdp: POMDP, *, rewards: bool, seed: int = 0) -> tuple[Floats, Ints] | None:
+def rational_basis(
+    pomdp: POMDP, *, rewards: bool, seed: int = 0
+) -> tuple[Floats, Ints, float] | None:
     """Q, (S, n), from the reduced echelon basis over the rationals; None if that is not found.
 
-    Also labels (S,): states have the same label if and only if their rows of U are the same.
+    Also labels (S,): states have the same label if and only if their rows of U are the same. And a
+    bound on how far Q sticks out of the span, |(I - P) Q| with P the projection on it: for any Z it
+    is at most |Q - B Z|, B being the exact basis, and Z is chosen so that this is small.
+    """
+    found = rational_rows(pomdp, rewards=rewards, seed=seed)
+    if found is None:
+        return None
+    exact, labels = found
+    sizes = np.sqrt(np.bincount(labels))
+    rows = np.array([[float(x) for x in row] for row in exact])
+    alike = np.unique(rows, axis=1, return_inverse=True)[1].ravel()
+    # Scaling by the root of the block sizes keeps angles between vectors over states.
+    scaled = (rows * sizes).T
+    basis, triangle = np.linalg.qr(scaled)
+    mixed = np.linalg.inv(triangle)
+    left = np.abs(basis - scaled @ mixed)
+    left += 2 * (len(rows) + 4) * UNIT * (np.abs(scaled) @ np.abs(mixed) + np.abs(basis))
+    return (
+        (basis / sizes[:, None])[labels],
+        _renumbered(alike[labels]),
+        float(np.linalg.norm(left)) * (1 + len(rows) * UNIT),
+    )
+
+
+def rational_rows(
+    pomdp: POMDP, *, rewards: bool, seed: int = 0, primes: int = 2
+) -> tuple[list[list[Fraction]], Ints] | None:
+    """The reduced echelon basis of the span over the rationals, by blocks; None if not found.
+
+    n rows of as many numbers as there are blocks, and the block of each state (S,).
+    primes: put together to find rationals; one more checks them.
     """
     rng = np.random.default_rng(seed)
     models = reductions(pomdp, rng)
     reduced: list[tuple[Ints, Ints, Ints, int]] = []
-    for model in (next(models), next(models), next(models)):
+    for model in islice(models, primes + 1):
         quotient = coarsest(model, rng, rewards=rewards)
         arithmetic = outcome_arithmetic(model, quotient, rng, rewards=rewards)
         breadth_first(arithmetic, rewards)
@@ -65,20 +100,19 @@ def rational_basis(pomdp: POMDP, *, rewards: bool, seed: int = 0) -> tuple[Float
             return None
     entries = np.stack([rows.ravel() for rows, *_ in reduced], axis=1)
     distinct, where = np.unique(entries, axis=0, return_inverse=True)
-    p, q, check = (prime for *_, prime in reduced)
-    inverse = pow(p, -1, q)
-    values: list[float] = []
-    for x, y, z in distinct.tolist():
-        found = _rational(x + p * ((y - x) * inverse % q), p * q)
+    *moduli, check = (prime for *_, prime in reduced)
+    values: list[Fraction] = []
+    for *residues, z in distinct.tolist():
+        together, modulus = 0, 1
+        for residue, prime in zip(residues, moduli, strict=True):
+            together += modulus * ((residue - together) * pow(modulus, -1, prime) % prime)
+            modulus *= prime
+        found = _rational(together, modulus)
         if found is None or (found[0] - found[1] * z) % check != 0:
             return None
-        values.append(found[0] / found[1])
-    rows = np.array(values)[where.reshape(reduced[0][0].shape)]
-    alike = np.unique(rows, axis=1, return_inverse=True)[1].ravel()
-    # Scaling by the root of the block sizes keeps angles between vectors over states.
-    sizes = np.sqrt(np.bincount(labels))
-    basis, _ = np.linalg.qr((rows * sizes).T)
-    return (basis / sizes[:, None])[labels], _renumbered(alike[labels])
+        values.append(Fraction(*found))
+    table = where.reshape(reduced[0][0].shape)
+    return [[values[k] for k in row.tolist()] for row in table], labels
 
 
 def _renumbered(labels: Ints) -> Ints:
