@@ -160,3 +160,9 @@ def test_a_basis_of_another_rank_is_refused(monkeypatch):
     monkeypatch.setattr(core_module, "closure_basis", lambda *_, **__: whole)
     with pytest.raises(ModelError, match="the rank is 2, but no basis of the span can be trusted"):
         find_core(pomdp, "psr")
+
+
+def test_probabilities_whose_squares_underflow():
+    one = np.ones((1, 1, 1))
+    rare = POMDP.from_arrays(one, np.array([[[1e-300, 1.0]]]), [[1.0]], discount=0.5)
+    assert leak(rare, np.ones((1, 1))) == 0.0

@@ -169,7 +169,9 @@ class _Search:
         blind = blind_values(process, clock.share(BLIND_SHARE))
         informed = fast_informed_values(process, clock=clock.share(INFORMED_SHARE))
         self.first = upper_at_start(process, informed)
-        epsilon = goal.guess(process.value_at_start(blind)[0], self.first)
+        value, off = process.value_at_start(blind)
+        self.least = value - off  # what a blind policy is worth, by its own proof
+        epsilon = goal.guess(value, self.first)
         # Nothing that appears in a backup is larger: rewards for ever, as if never discounted less.
         self.scale = max(float(np.abs(process.rewards).max()) * ahead, np.finfo(float).tiny)
         tau = min(1e-9, 1e-4 * epsilon / (ahead * self.scale))
@@ -190,7 +192,8 @@ class _Search:
     def bounds(self) -> tuple[float, float]:
         """Lower and upper at the start, as proven."""
         lower, upper = self.state.bounds
-        return lower - self.low_margin, min(upper + self.high_margin, self.first)
+        proven = max(lower - self.low_margin, self.least)
+        return proven, min(upper + self.high_margin, self.first)
 
     @property
     def at_rounding(self) -> bool:
@@ -317,7 +320,7 @@ def _solution(
     successors = place[state.vectors.choice[rows, 1:]]
     lower, upper = search.bounds
     value, off = process.value_at_start(values)
-    lower = min(lower, value - off - search.low_margin)
+    lower = max(min(lower, value - off - search.low_margin), search.least)
     last = _row(search)
     search.clock.report(last)
     return Solution(

@@ -185,7 +185,9 @@ def leak(pomdp: POMDP, basis: Floats, seed: int = 0) -> float:
         for process in row:
             if process.nnz == 0:
                 continue
-            moved = np.asarray(process @ inside) / float(np.linalg.norm(process.data))
+            size = float(process.data.max())  # squares of rare probabilities may underflow
+            norm = size * float(np.linalg.norm(process.data / size))
+            moved = np.asarray((process / norm) @ inside)
             outside = moved - basis @ (basis.T @ moved)
             worst = max(worst, float(np.linalg.norm(outside, axis=0).max()))
     return worst
