@@ -366,3 +366,24 @@ def test_actions_of_vectors_are_checked():
     for actions, message in ((np.array([0, 1]), "one for each of 1"), (np.array([3]), "0 to 2")):
         with pytest.raises(InputError, match=message):
             AlphaPolicy(tiger, np.zeros((1, 2)), actions=actions)
+
+
+# ---- numbers that are beyond reading
+
+
+@pytest.mark.parametrize("text", ['{"first": ' + "1" * 5000 + "}", "[" * 100_000])
+def test_numbers_of_thousands_of_digits_and_brackets(tmp_path, text):
+    path = tmp_path / "policy.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match="not a policy file of rpsr") as caught:
+        load_policy(path, build("tiger").belief_model())
+    assert caught.value.place == str(path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("line", ["0 " + "1" * 5000 + " 0 0\n", "0 0 " + "9" * 5000 + " 0\n"])
+def test_graphs_with_numbers_of_thousands_of_digits(tmp_path, line):
+    path = tmp_path / "policy.pg"
+    path.write_text(line)
+    with pytest.raises(InputError, match="expected the number of an existing"):
+        read_pg(path, build("tiger").belief_model())

@@ -9,7 +9,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from rpsr.cli.options import Discount, Json, Output, named_path
-from rpsr.cli.output import check_targets, note, print_json, print_table, wrote
+from rpsr.cli.output import check_targets, note, print_json, print_lines, print_table, wrote
 from rpsr.cli.progress import download_progress
 
 app = App(name="domains", help="List, export and fetch problems.")
@@ -114,4 +114,4 @@ def fetch(
         print_json("fetch", mirror, {"files": [str(path) for path in paths]})
     else:
         for path in paths:
-            print(path)
+            print_lines([str(path)])

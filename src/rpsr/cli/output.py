@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rpsr._version import __version__
 from rpsr.errors import InputError, RpsrError
+from rpsr.io.printable import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,7 +44,7 @@ def print_table(
         numeric = all(isinstance(row[i], int | float | None) for row in cells)
         # A number folded over two lines is no number; text may fold.
         justify = "right" if numeric else "left"
-        table.add_column(column, justify=justify, overflow="fold", no_wrap=numeric)
+        table.add_column(printable(column), justify=justify, overflow="fold", no_wrap=numeric)
     for row in cells:
         table.add_row(*(show(cell, digits) for cell in row))
     console = _console()
@@ -53,7 +54,7 @@ def print_table(
     console.print(table)  # too narrow a terminal folds it; digits are never cut off
     console.width = width
     if caption:
-        console.print(caption, width=min(console.width, PROSE_WIDTH))
+        console.print(printable(caption), width=min(console.width, PROSE_WIDTH))
 
 
 def print_facts(facts: Iterable[tuple[str, Any]]) -> None:
@@ -64,7 +65,7 @@ def print_facts(facts: Iterable[tuple[str, Any]]) -> None:
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in facts:
-        table.add_row(name, show(value))
+        table.add_row(printable(name), show(value))
     _console().print(table)
 
 
@@ -79,12 +80,12 @@ def _console() -> Console:
 def print_lines(lines: Iterable[str]) -> None:
     """Sentences for people, one a line."""
     for line in lines:
-        print(line)
+        print(printable(line))
 
 
 def note(text: str) -> None:
     """A line for people on standard error."""
-    print(f"rpsr: {text}", file=sys.stderr)
+    print(f"rpsr: {printable(text)}", file=sys.stderr)
 
 
 def check_targets(*targets: str | Path | None, sources: Iterable[str | Path] = ()) -> None:
@@ -160,7 +161,7 @@ def show(value: Any, digits: int = 4) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.{digits}g}"
-    return str(value)
+    return printable(str(value), one_line=True)
 
 
 def _plain(value: Any) -> Any:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from rpsr.io.printable import printable
+
 if TYPE_CHECKING:
     from rpsr.io.checksums import Classic
     from rpsr.planning.solution import Progress, ProgressRow
@@ -23,11 +25,11 @@ def download_progress() -> Generator[Callable[[Classic, int], None] | None]:
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
-    columns = (TextColumn("{task.description:24}"), BarColumn(), DownloadColumn())
+    columns = (TextColumn("{task.description:24}", markup=False), BarColumn(), DownloadColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task("")
         yield lambda classic, received: bars.update(
-            task, description=classic.file, completed=received, total=classic.size
+            task, description=printable(classic.file), completed=received, total=classic.size
         )
 
 
@@ -40,12 +42,12 @@ def counted_progress(what: str, total: int) -> Generator[Callable[[str], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description:32}"), BarColumn(), MofNCompleteColumn())
+    columns = (TextColumn("{task.description:32}", markup=False), BarColumn(), MofNCompleteColumn())
     with Progress(
         *columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True
     ) as bars:
         task = bars.add_task(what, total=total)
-        yield lambda name: bars.update(task, advance=1, description=f"{what}: {name}")
+        yield lambda name: bars.update(task, advance=1, description=printable(f"{what}: {name}"))
 
 
 @contextmanager
@@ -57,7 +59,7 @@ def measured_progress(what: str) -> Generator[Callable[[int, int], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
     with Progress(
         *columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True
     ) as bars:
@@ -98,7 +100,7 @@ def spinning_progress(what: str) -> Generator[Callable[[str], None] | None]:
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task(what, total=None)
-        yield lambda now: bars.update(task, description=f"{what}: {now}")
+        yield lambda now: bars.update(task, description=printable(f"{what}: {now}"))

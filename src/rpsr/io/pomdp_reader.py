@@ -13,9 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
+from rpsr.errors import InputError
 from rpsr.io.allowance import excess
 from rpsr.io.cells import expanded_size, latest_entry, touched, written_cells
 from rpsr.io.files import place_of, read_content
+from rpsr.io.foreign import foreign_format
 from rpsr.io.preamble import Preamble, lookup, read_preamble, read_start
 from rpsr.io.records import Bools, Record, Rewards, Rows
 from rpsr.io.statements import ANY, Entries, Shaped, split_statements
@@ -23,7 +25,7 @@ from rpsr.io.tables import Layout, Table, read_table, whole
 from rpsr.io.tokens import Tokens, tokenize
 from rpsr.io.weights import Sums, Values, weigh
 
-CELL_BYTES = 160  # that it takes to work on one cell of a table, wildcards written out
+CELL_BYTES = 176  # that it takes to work on one cell of a table, wildcards written out
 
 
 def read_pomdp(path: str | Path, *, normalize: bool = False) -> Record:
@@ -32,6 +34,8 @@ def read_pomdp(path: str | Path, *, normalize: bool = False) -> Record:
     for suffix in (".gz", ".pomdp", ".POMDP"):
         name = name.removesuffix(suffix)
     content, place = read_content(path), place_of(path)
+    if (told := foreign_format(content.text, place)) is not None:
+        raise InputError(told, place=place)
     return parse_pomdp(content.text, place=place, name=name, normalize=normalize, size=content.size)
 
 

@@ -24,11 +24,13 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from rpsr.errors import InputError
+from rpsr.io.allowance import allowance, excess
 from rpsr.io.files import GZIP_MAGIC, place_of
 from rpsr.logs.blocks import Block, Labels, Numbers, episode_error, numbers_of
 
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 BLOCK = 2**12  # steps, about: fresh from the parser, they are still in the cache
+BYTE_COST, VALUE_COST = 3, 64  # bytes that a byte of a line, and a value in it, take to read
 _LISTS = ("actions", "observations", "rewards", "propensities", "states")
 _FLAGS = ("terminated", "truncated")
 _KEYS = (*_LISTS, *_FLAGS)
@@ -61,6 +63,11 @@ class StandardInput:
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def size(self) -> int:
+        """Bytes of the content."""
+        return len(self.content)
+
     def open(self, _mode: str) -> BinaryIO:
         """A stream of the content, from its beginning."""
         return BytesIO(self.content)
@@ -71,6 +78,11 @@ class StandardInput:
 
 
 LogFile = Path | StandardInput
+
+
+def size_of(path: LogFile) -> int:
+    """Bytes of a file; 0 where it does not say, as a pipe does not."""
+    return path.size if isinstance(path, StandardInput) else path.stat().st_size
 
 
 def json_blocks(path: LogFile) -> Iterator[Block]:
@@ -123,8 +135,18 @@ def _lines(path: LogFile) -> Iterator[bytes]:
         with path.open("rb") as plain:
             packed = plain.read(2) == GZIP_MAGIC
             plain.seek(0)
+            size = size_of(path)
+            longest = allowance(size) // BYTE_COST
             with gzip.GzipFile(fileobj=plain) if packed else plain as stream:
-                yield from stream
+                number = 0
+                while text := stream.readline(longest + 1):
+                    number += 1
+                    # Lists of lists take most: a comma for two bytes that become an object.
+                    needed = BYTE_COST * len(text) + VALUE_COST * text.count(b",")
+                    if (told := excess(needed, size)) is not None:
+                        message = f"an episode of {len(text):,} bytes or more: {told}"
+                        raise InputError(message, place=place, line=number)
+                    yield text
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f"broken gzip: {error}", place=place) from None
     except OSError as error:

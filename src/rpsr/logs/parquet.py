@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from rpsr.errors import InputError
+from rpsr.io.allowance import excess
 from rpsr.io.records import Bools, Ints
 from rpsr.logs.arrow import changes, decoded, differs, flags_of, is_null, labels_of, numbers_in
 from rpsr.logs.blocks import Block, episode_error
@@ -21,6 +22,7 @@ from rpsr.logs.episodes import Columns
 
 PARQUET_SUFFIXES = (".parquet", ".pq")
 BLOCK = 2**16  # rows, about
+ROW_BYTES = 160  # that it takes to work on one row of an episode
 _LABELS = ("action", "observation")
 _NEEDED = ("episode", "step", "action", "observation")
 Table = dict[str, Any]  # arrays of pyarrow, of one length, by our names of the columns
@@ -28,6 +30,14 @@ Table = dict[str, Any]  # arrays of pyarrow, of one length, by our names of the 
 
 def parquet_blocks(path: Path, columns: Columns) -> Iterator[Block]:
     """The episodes of one file."""
+    try:
+        yield from _blocks(path, columns)
+    except UnicodeDecodeError as error:  # found when a text is looked at, wherever that is
+        message = f"not UTF-8: a text in it has the bytes {error.object[:20]!r}"
+        raise InputError(message, place=str(path)) from None
+
+
+def _blocks(path: Path, columns: Columns) -> Iterator[Block]:
     row = number = 0  # rows and episodes before this table
     firsts = (0, 1)  # what the first step of an episode may be called
     for table, starts in _whole_episodes(path, columns):
@@ -93,6 +103,8 @@ def _whole_episodes(path: Path, columns: Columns) -> Iterator[tuple[Table, Ints]
         waiting = [{name: column[last:] for name, column in table.items()}]
         size -= last
         enough = max(BLOCK, 2 * size)  # so that a long episode is not joined over and over
+        if (told := excess(ROW_BYTES * size, path.stat().st_size)) is not None:
+            raise InputError(f"an episode of {size:,} rows or more: {told}", place=str(path))
     if size:
         yield joined()
 
@@ -112,6 +124,10 @@ def _batches(path: Path, columns: Columns) -> Iterator[Table]:
         with pq.ParquetFile(path, read_dictionary=packed) as file:
             names: dict[str, str] = vars(columns)
             present = set(fields.names)
+            for theirs in names.values():
+                if fields.names.count(theirs) > 1:
+                    message = f"has {fields.names.count(theirs)} columns {theirs!r}, expected one"
+                    raise InputError(message, place=str(path))
             usual: dict[str, str] = vars(Columns())
             for ours in names:
                 needed = ours in _NEEDED or names[ours] != usual[ours]

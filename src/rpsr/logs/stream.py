@@ -15,14 +15,16 @@ from functools import cached_property
 from pathlib import Path
 
 from rpsr.errors import InputError
+from rpsr.io.allowance import excess
 from rpsr.logs.blocks import Block
 from rpsr.logs.episodes import Alphabet, Columns, alphabets, chunks
-from rpsr.logs.json_lines import JSON_SUFFIXES, LogFile, StandardInput, json_blocks
+from rpsr.logs.json_lines import JSON_SUFFIXES, LogFile, StandardInput, json_blocks, size_of
 from rpsr.logs.parquet import PARQUET_SUFFIXES, parquet_blocks
 from rpsr.logs.trajectories import Trajectories
 
 LOG_SUFFIXES = (*JSON_SUFFIXES, *PARQUET_SUFFIXES)
 CHUNK = 2**18  # steps
+STEP_BYTES = 80  # that a step takes where a whole log is held
 SOME = 3  # names of files in a sentence
 Paths = str | Path | Sequence[str | Path]
 
@@ -64,13 +66,15 @@ class LogStream:
     def held(self, most: float = math.inf) -> list[Trajectories] | None:
         """All chunks, from one pass, names included; None if there are more steps than `most`."""
         held: list[Block] = []
-        steps = 0
+        steps, size = 0, sum(map(size_of, self.files))
         try:
             for block in self._blocks():
                 held.append(block)
                 steps += block.steps
                 if steps > most:
                     return None
+                if (told := excess(STEP_BYTES * steps, size)) is not None:
+                    raise InputError(f"{steps:,} steps or more: {told}", place=block.place)
         except InputError:
             _ = self.names  # what is wrong with names before that is said first
             raise

@@ -130,7 +130,8 @@ class _Line:
 
     def integer(self, word: int, count: int, what: str) -> int:
         text = self.words[word][0]
-        if not (text.isascii() and text.isdecimal() and int(text) < count):
+        plain = text.isascii() and text.isdecimal() and len(text) < 20  # longer ones are no index
+        if not (plain and int(text) < count):
             wanted = f"the number of an existing {what}, 0 to {count - 1}"
             raise self.error(f"read {text!r}, expected {wanted}", word)
         return int(text)

@@ -226,8 +226,11 @@ def _document(content: bytes, place: str) -> dict[str, Any]:
         raise InputError(
             f"not JSON: {error.msg}", place=place, line=error.lineno, column=error.colno
         ) from None
-    except (UnicodeDecodeError, RecursionError):
+    except UnicodeDecodeError:
         raise InputError("not a policy file of rpsr", place=place) from None
+    except (ValueError, RecursionError):  # numbers of thousands of digits, thousands of brackets
+        message = "not a policy file of rpsr: a number or a list in it is beyond reading"
+        raise InputError(message, place=place) from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise InputError("not a policy file of rpsr", place=place)
     if document.get("format_version") != FORMAT_VERSION:

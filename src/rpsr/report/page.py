@@ -16,6 +16,7 @@ from pathlib import Path
 from matplotlib.figure import Figure as Drawing
 
 from rpsr.io.files import write_bytes
+from rpsr.io.printable import printable
 from rpsr.report.prose import prose
 from rpsr.report.stepper import Stepper
 from rpsr.report.svg import inline_svg
@@ -81,7 +82,7 @@ class Page:
             for anchor, section in zip(anchors, self.sections, strict=True)
         )
         scripts = _asset("page.js") + (_asset("stepper.js") if places.steppers else "")
-        return _asset("page.html").format(
+        page = _asset("page.html").format(
             title=html.escape(self.title),
             style=_asset("page.css"),
             script=scripts,
@@ -90,6 +91,7 @@ class Page:
             sections=sections,
             footer=prose(self.footer) if self.footer else "",
         )
+        return printable(page)  # in a script's JSON, too, that is how such characters are written
 
 
 def write_page(page: Page, path: str | Path) -> None:

@@ -6,6 +6,7 @@ never rely on colour alone (lines differ in their dashes and markers, cells carr
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import wraps
@@ -60,7 +61,8 @@ _P = ParamSpec("_P")
 @contextmanager
 def house_style() -> Generator[None]:
     """Inside, matplotlib's settings are ours; after, they are again what they were."""
-    with matplotlib.rc_context():
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # of a name: a box stands for it
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(STYLE)
         yield

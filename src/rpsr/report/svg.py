@@ -15,6 +15,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
+from rpsr.io.printable import printable
 from rpsr.report.style import COLOURS, INK, PAPER, house_style
 
 _PAGE_COLOURS = {INK: "currentColor", PAPER: "var(--paper)"} | {
@@ -32,7 +33,8 @@ def svg_text(figure: Figure, *, transparent: bool = False) -> str:
             metadata={"Date": None, "Creator": None},
             facecolor="none" if transparent else "white",
         )
-    return re.sub(r"[ \t]+$", "", stream.getvalue(), flags=re.MULTILINE)
+    text = printable(stream.getvalue())  # XML knows no control characters
+    return re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE)
 
 
 def png_bytes(figure: Figure, *, dpi: int = 200) -> bytes:

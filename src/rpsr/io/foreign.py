@@ -1,0 +1,36 @@
+"""Model files of other formats: told by what they hold, or by name, and refused by name.
+
+A file that is not for this reader would otherwise be refused for its first word.
+"""
+
+from __future__ import annotations
+
+import re
+
+# What each format is called, how its files are named, and what stands at their beginning.
+_FORMATS = (
+    ("a POMDPX file (XML)", ".pomdpx", re.compile(rb"\s*<(.*<)?pomdpx\b", re.I | re.S)),
+    (
+        "a PRISM model",
+        ".prism",
+        re.compile(rb"\s*(pomdp|popta|dtmc|ctmc|mdp|smg|ma|module|const|formula)\b(?!\s*:)"),
+    ),
+    ("a DRN file of Storm", ".drn", re.compile(rb"\s*@(type|model|nr_states|parameters)\b", re.I)),
+    ("a JANI model (JSON)", ".jani", re.compile(rb'\s*\{.*"jani-version"', re.S)),
+)
+_COMMENT = re.compile(rb"\s*//[^\n]*")
+READS = "rpsr reads .pomdp files (also gzipped) and its own .rpsr files"
+
+
+def foreign_format(text: bytes, place: str) -> str | None:
+    """One sentence that says which other format this is, or None where it may be `.pomdp`."""
+    bare = text[: 2**16].removeprefix(b"\xef\xbb\xbf")
+    if text.startswith(b"PK\x03\x04"):
+        return f"is a zip archive, as native models are: expected a name ending in .rpsr; {READS}"
+    while (comment := _COMMENT.match(bare)) is not None:  # of PRISM and DRN
+        bare = bare[comment.end() :]
+    named = place.lower().removesuffix(".gz")
+    for name, suffix, begins in _FORMATS:
+        if begins.match(bare) or named.endswith(suffix):
+            return f"is {name}, which rpsr does not read; {READS}"
+    return None

@@ -1,0 +1,23 @@
+"""Text that would steer a terminal is shown, not obeyed."""
+
+import unicodedata
+
+from rpsr.io.printable import printable
+
+
+def test_every_control_character_and_override_is_escaped():
+    for number in range(0x3000):
+        character = chr(number)
+        steers = unicodedata.category(character) in ("Cc", "Zl", "Zp")
+        turns = unicodedata.bidirectional(character) in (
+            *("LRE", "RLE", "PDF", "LRO", "RLO", "LRI", "RLI", "FSI", "PDI"),
+        )
+        shown = printable(character, one_line=True)
+        if steers or turns or character in "\u200e\u200f\u061c":
+            assert shown.startswith("\\")
+            assert shown.isascii()
+            assert shown.isprintable()
+        else:
+            assert shown == character
+    assert printable("a\n\tb\x1b[0m") == "a\n\tb\\u001b[0m"
+    assert printable("a\nb", one_line=True) == "a\\nb"

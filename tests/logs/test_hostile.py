@@ -1,0 +1,114 @@
+"""Logs that unpack to far more than they are, and Parquet that is not what it says."""
+
+import gzip
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from rpsr import InputError
+from rpsr.logs import read_logs, stream_logs
+
+MEGABYTE = 10**6
+
+
+def refused(path, act):
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError) as caught:
+            act(path)
+        assert caught.value.place == str(path)
+        return str(caught.value), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def passed_through(path):
+    return sum(chunk.steps for chunk in stream_logs(path))
+
+
+@pytest.mark.parametrize("body", [b"[],", b"0,", b'"aaaaaaaa",', b" "], ids=repr)
+def test_an_episode_that_unpacks_to_more_than_the_limit(tmp_path, monkeypatch, body):
+    monkeypatch.setenv("RPSR_READ_LIMIT", "30MB")
+    path = tmp_path / "log.jsonl.gz"
+    line = b'{"actions": [' + body * (12 * MEGABYTE // len(body)) + b"0], "
+    path.write_bytes(gzip.compress(b'{"actions": [0], "observations": [0]}\n' + line + b"\n"))
+    said, peak = refused(path, passed_through)
+    assert ":2: an episode of " in said
+    assert "RPSR_READ_LIMIT" in said
+    assert peak < 30 * MEGABYTE
+
+
+def test_what_is_allowed_is_enough_for_the_worst_line(tmp_path, monkeypatch):
+    monkeypatch.setenv("RPSR_READ_LIMIT", "30MB")
+    path = tmp_path / "log.jsonl.gz"
+    path.write_bytes(gzip.compress(b'{"actions": [' + b"[]," * 400_000 + b"0]}\n"))
+    said, peak = refused(path, passed_through)
+    assert "observations: read nothing" in said
+    assert peak < 36 * MEGABYTE
+
+
+def test_a_long_log_of_short_episodes_is_passed_through_whatever_its_size(tmp_path, monkeypatch):
+    monkeypatch.setenv("RPSR_READ_LIMIT", "5MB")
+    path = tmp_path / "log.jsonl.gz"
+    line = b'{"actions": [0, 1], "observations": [1, 0], "rewards": [0, 1]}\n'
+    path.write_bytes(gzip.compress(line * 100_000))
+    assert path.stat().st_size < 20_000
+    assert passed_through(path) == 200_000
+    said, _ = refused(path, read_logs)  # all at once is another matter
+    assert "steps or more: reading that takes" in said
+    plain = tmp_path / "log.jsonl"
+    plain.write_bytes(line * 10_000)  # a file that is as large as what it holds
+    assert read_logs(plain).steps == 20_000
+
+
+# ---- Parquet
+
+
+@pytest.fixture
+def write(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+
+    def made(rows=2, **columns):
+        given = {
+            "episode": pa.array(np.zeros(rows, dtype=np.int64)),
+            "step": pa.array(np.arange(rows)),
+            "action": pa.array(["a"] * rows),
+            "observation": pa.array(["x"] * rows),
+        } | columns
+        names = [name.removesuffix("_again") for name in given]
+        table = pa.table(list(given.values()), names=names)
+        pq.write_table(table, tmp_path / "log.parquet")
+        return tmp_path / "log.parquet"
+
+    return made
+
+
+@pytest.mark.parametrize("name", ["episode", "step", "action", "observation"])
+def test_a_column_that_is_there_twice(write, name):
+    pa = pytest.importorskip("pyarrow")
+    path = write(**{f"{name}_again": pa.array([0, 1])})
+    said, _ = refused(path, read_logs)
+    assert said == f"{path}: has 2 columns {name!r}, expected one"
+
+
+@pytest.mark.parametrize("name", ["episode", "step", "action", "observation", "reward"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_column_that_is_not_text(write, name, packed):
+    pa = pytest.importorskip("pyarrow")
+    ends = pa.py_buffer(np.array([0, 1, 2], dtype=np.int32).tobytes())
+    bad = pa.Array.from_buffers(pa.string(), 2, [None, ends, pa.py_buffer(b"\xff\xfe")])
+    path = write(**{name: bad.dictionary_encode() if packed else bad})
+    said, _ = refused(path, read_logs)
+    assert said == f"{path}: not UTF-8: a text in it has the bytes b'\\xff'"
+
+
+def test_an_episode_of_more_rows_than_the_limit(write, monkeypatch):
+    path = write(rows=300_000)
+    monkeypatch.setenv("RPSR_READ_LIMIT", "10MB")
+    monkeypatch.setattr("rpsr.io.allowance.FACTOR", 4)  # steps are written out in the file
+    said, _ = refused(path, passed_through)
+    assert "rows or more: reading that takes" in said
+    monkeypatch.setenv("RPSR_READ_LIMIT", "100MB")
+    assert passed_through(path) == 300_000
