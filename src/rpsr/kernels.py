@@ -17,15 +17,20 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property, update_wrapper
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from rpsr.compile_clock import Stopwatch
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 PATIENCE = 1.5  # seconds of interpreting in a process, before compiling is worth the wait
 _allowed: ContextVar[bool] = ContextVar("_allowed", default=False)
 _spent = [0.0]  # seconds of interpreting so far, in all threads
+_stopwatch: list[Stopwatch] = []  # of the compiler, once there is one
+_listener: list[Callable[[], None]] = []  # who is told that kernels are being compiled
 _plain: dict[str, dict[str, Any]] = {}  # globals of modules, kernels replaced by plain functions
 
 
@@ -52,6 +57,10 @@ class Kernel:
         """Numba's object, made when it is first needed: importing numba takes a while, too."""
         from rpsr.kernel_cache import njit as compiled
 
+        if not _stopwatch:
+            from rpsr.compile_clock import started
+
+            _stopwatch.append(started(_announce))
         return compiled(**self._options)(self.py_func)
 
     @property
@@ -95,3 +104,23 @@ def interpreted_first(small: bool) -> Generator[None]:
         yield
     finally:
         _allowed.reset(token)
+
+
+def compiled_seconds() -> float:
+    """Seconds that this process has spent compiling kernels."""
+    return _stopwatch[0].seconds if _stopwatch else 0.0
+
+
+@contextmanager
+def announced(tell: Callable[[], None]) -> Generator[None]:
+    """Within it, tell is called once if kernels must be compiled, before they are."""
+    _listener.append(tell)
+    try:
+        yield
+    finally:
+        _listener.clear()
+
+
+def _announce() -> None:
+    if _listener:
+        _listener.pop()()

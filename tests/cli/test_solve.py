@@ -5,13 +5,13 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import numba
 import pytest
 from tests.cli.documents import PARR
 
 from rpsr import save
 from rpsr.cli.app import main
 from rpsr.domains import build
+from rpsr.kernels import njit
 from rpsr.models.domain import Unknown
 from rpsr.planning import (
     PLANNER_NAMES,
@@ -302,11 +302,11 @@ def test_compiling_is_announced_once_where_it_happens(say, monkeypatch):
 
     def compiling(self, model, progress):
         for _ in range(kernels.pop()):
-            numba.njit(lambda x: x + 1)(1)
+            njit()(lambda x: x + 1)(1)
         return plain(self, model, lambda row: None)
 
     monkeypatch.setattr(Reachable, "solve", compiling)
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr("rpsr.kernels.PATIENCE", 0.0)
     words = ("solve", "parr", "--planner", "reachable")
     assert say(*words)[2].count("rpsr: compiling kernels, which a first run waits for\n") == 1
     assert "compiling" not in say(*words)[2]

@@ -1,17 +1,15 @@
 import time
 
-import numba
-
-from rpsr.planning.compiling import compiled_seconds
+from rpsr.kernels import compiled_seconds, njit
 from rpsr.planning.limits import Clock
 
 
 def test_compiling_is_timed_once_however_deep_it_nests_and_no_planning():
-    @numba.njit
+    @njit()
     def inner(x: float) -> float:
         return x + 1
 
-    @numba.njit
+    @njit()
     def outer(x: float) -> float:
         return inner(x) * 2
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -40,6 +37,10 @@ if TYPE_CHECKING:
 Kind = Literal["pomdp", "psr", "rpsr", "ra-psr"]
 LIMIT_REACHED, INTERRUPTED = 3, 130
 EPISODES, MOST_STEPS, FORGOTTEN = 1000, 1000, 1e-3  # of simulations; the discount that ends them
+
+
+def _compiling() -> None:
+    note("compiling kernels, which a first run waits for")
 
 
 def _existing(_type: Any, name: str | None) -> None:
@@ -136,6 +137,7 @@ def solve(
     shown and written in every case.
     """
     from rpsr.errors import InputError
+    from rpsr.kernels import announced
     from rpsr.planning.checkpoint import Resumable, load_checkpoint, resume, save_checkpoint
     from rpsr.planning.solution import Status
     from rpsr.planning.solve import default_planner, planner_by_name, planner_options
@@ -176,7 +178,7 @@ def solve(
     if checkpoint is not None and (horizon is not None or not isinstance(chosen, Resumable)):
         what = f"planner {planner}" if horizon is None else "planning a horizon"
         raise InputError(f"{what} cannot go on from a checkpoint, so it keeps none")
-    with _compiling(), planning_progress() as progress:
+    with announced(_compiling), planning_progress() as progress:
         if checkpoint is not None and checkpoint.is_file():
             solution = resume(linear, chosen, load_checkpoint(checkpoint, linear), progress)
         else:
@@ -214,29 +216,6 @@ def solve(
     if solution.status is Status.INTERRUPTED:
         return INTERRUPTED
     return 0 if solution.status.reached_goal else LIMIT_REACHED
-
-
-@contextmanager
-def _compiling() -> Generator[None]:
-    """Say so, on a terminal, if kernels are compiled meanwhile: a first run waits for that."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    from numba.core import event
-
-    class Listener(event.Listener):
-        told = False
-
-        def on_start(self, event: Any) -> None:
-            if not self.told:
-                note("compiling kernels, which a first run waits for")
-                self.told = True
-
-        def on_end(self, event: Any) -> None:
-            """Compiling one kernel is over."""
-
-    with event.install_listener("numba:compile", Listener()):
-        yield
 
 
 def _model(source: str, kind: Kind | None, normalize: bool, discount: str | None) -> LinearModel:

@@ -35,6 +35,7 @@ from typing import ClassVar
 import numpy as np
 
 from rpsr.io.records import Ints
+from rpsr.kernels import interpreting
 from rpsr.models.linear import LinearModel
 from rpsr.planning.anytime_kernels import (
     DONE,
@@ -48,7 +49,7 @@ from rpsr.planning.anytime_state import SearchState
 from rpsr.planning.belief_graph import COLUMNS, LIVE, OPS, POINTS, ROUND, VECTOR, VECTORS, Knobs
 from rpsr.planning.bounds import blind_values, fast_informed_values, upper_at_start
 from rpsr.planning.finite import infinite_discount
-from rpsr.planning.limits import Clock, LimitReached
+from rpsr.planning.limits import SLOWER, Clock, LimitReached
 from rpsr.planning.lower_vectors import collect, family_of, prune
 from rpsr.planning.point_policies import improve_policy
 from rpsr.planning.precision import CLOSED, Epsilon, Goal, goal_of
@@ -275,6 +276,7 @@ class _Search:
         state = self.state
         before = state.graph.counts[OPS]
         done = False
+        chunk = CHUNK // SLOWER if interpreting() else CHUNK
         while not done and state.graph.counts[OPS] - before < due:
             code = kernel(
                 state.graph,
@@ -283,7 +285,7 @@ class _Search:
                 state.vectors,
                 state.knobs,
                 *arguments,
-                CHUNK,
+                chunk,
             )
             if code == FULL:
                 state.make_room()

@@ -18,12 +18,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from rpsr.errors import InputError
-from rpsr.planning.compiling import compiled_seconds
+from rpsr.kernels import compiled_seconds, interpreting
 from rpsr.planning.solution import Progress, ProgressRow, Status
 
 PART_SECONDS = 0.1  # how long a part of compiled work should take
 FIRST_OPERATIONS = 2e7  # of a first part, before anything is measured: some hundredths of a second
 OPERATIONS_A_SECOND = 1e9  # a guess, for pieces of work that are begun or not, as a whole
+SLOWER = 200  # times: a kernel that is interpreted
 GROWTH = 4  # the next part is at most this many times as large
 
 
@@ -101,7 +102,8 @@ class Clock:
 
         operations: a guess of how many floating-point operations one piece takes.
         """
-        size, begin = max(1, int(FIRST_OPERATIONS / (1 + operations))), 0
+        first = FIRST_OPERATIONS / (SLOWER if interpreting() else 1)
+        size, begin = max(1, int(first / (1 + operations))), 0
         while begin < total:
             self.check()
             end, began = min(total, begin + size), time.perf_counter()

@@ -6,6 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 from rpsr.errors import InputError
+from rpsr.kernels import interpreted_first
 from rpsr.models.domain import Unknown
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
@@ -29,6 +30,7 @@ PLANNERS = Registry(
         "q-learning": "rpsr.planning.q_learning:QLearning",
     },
 )
+SMALL = 5000  # numbers in all operators, if they were dense: planning may be over in a second
 PLANNER_NAMES = tuple(PLANNERS.own)  # those of this library
 
 
@@ -58,7 +60,9 @@ def solve(
             f"{next(iter(options))}: options belong to planners given by name; "
             f"this {type(planner).__name__} has its own"
         )
-    return chosen.solve(linear, progress or _silent)
+    n_actions, n_observations, n = linear.operators.shape
+    with interpreted_first(n_actions * n_observations * n * n <= SMALL):
+        return chosen.solve(linear, progress or _silent)
 
 
 def default_planner(model: POMDP | LinearModel, *, horizon: int | None = None) -> str:

@@ -2,27 +2,31 @@
 
 The compiler announces when it begins and ends; kernels found on disk are not compiled. A kernel
 that calls another compiles it meanwhile, so only the outermost of nested announcements is timed.
+Importing this module imports numba: `rpsr.kernels` does so with the first kernel to be compiled.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 from numba.core import event
 
 
-class _Stopwatch(event.Listener):
-    """Seconds between outermost starts and ends."""
+class Stopwatch(event.Listener):
+    """Seconds between outermost starts and ends; tell is called when compiling begins."""
 
-    def __init__(self) -> None:
+    def __init__(self, tell: Callable[[], None]) -> None:
         self.seconds = 0.0
+        self._tell = tell
         self._depth = 0
         self._began = 0.0
 
     def on_start(self, event: Any) -> None:
         """Compiling begins."""
         if self._depth == 0:
+            self._tell()
             self._began = time.perf_counter()
         self._depth += 1
 
@@ -33,10 +37,8 @@ class _Stopwatch(event.Listener):
             self.seconds += time.perf_counter() - self._began
 
 
-_stopwatch = _Stopwatch()
-event.register("numba:compile", _stopwatch)
-
-
-def compiled_seconds() -> float:
-    """Seconds spent compiling kernels since this module was imported."""
-    return _stopwatch.seconds
+def started(tell: Callable[[], None]) -> Stopwatch:
+    """A stopwatch that runs from now on."""
+    stopwatch = Stopwatch(tell)
+    event.register("numba:compile", stopwatch)
+    return stopwatch

@@ -1,0 +1,99 @@
+"""Kernels are interpreted while problems are small and patience lasts, and compiled after that."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import rpsr
+from rpsr import kernels
+from rpsr.kernels import Kernel, announced, interpreted_first, interpreting, njit
+
+
+@njit()
+def half(x):
+    return x / 2
+
+
+@njit()
+def halves(numbers):
+    total = np.int64(2**62)
+    for i in range(len(numbers)):
+        numbers[i] = half(numbers[i])
+        total = total * 3 + i  # wraps around
+    return total
+
+
+@pytest.fixture
+def patient(monkeypatch):
+    monkeypatch.setattr(kernels, "_spent", [0.0])
+    monkeypatch.setattr(kernels, "PATIENCE", 1000.0)
+
+
+def test_both_ways_agree(patient):
+    first, second = np.arange(5.0), np.arange(5.0)
+    with interpreted_first(True):
+        interpreted = halves(first)
+    assert interpreted == halves(second)
+    assert (first == second).all()
+    assert (first == np.arange(5) / 2).all()
+
+
+def test_nothing_is_interpreted_unless_the_problem_is_small(patient):
+    assert not interpreting()
+    with interpreted_first(False):
+        assert not interpreting()
+    with interpreted_first(True):
+        assert interpreting()
+    assert not interpreting()
+
+
+def test_patience_ends(monkeypatch, patient):
+    monkeypatch.setattr(kernels, "PATIENCE", 0.0)
+    with interpreted_first(True):
+        assert not interpreting()
+    monkeypatch.setattr(kernels, "PATIENCE", 1e-9)
+    with interpreted_first(True):
+        halves(np.arange(3.0))
+        assert not interpreting()
+
+
+def test_compiling_is_announced_once():
+    told: list[str] = []
+    with announced(lambda: told.append("now")):
+        for _ in range(2):
+            njit()(lambda x: x + 1)(1)
+    njit()(lambda x: x + 2)(1)
+    assert told == ["now"]
+
+
+@pytest.mark.parametrize("planner", ["vi", "sarsop", "policy-iteration", "enumeration"])
+def test_planners_compute_the_same_either_way(planner, patient, monkeypatch):
+    options = {"epsilon": 1.0} if planner == "enumeration" else {}
+    first = rpsr.solve(rpsr.load("tiger"), planner, **options)
+    monkeypatch.setattr(kernels, "PATIENCE", 0.0)
+    second = rpsr.solve(rpsr.load("tiger"), planner, **options)
+    assert (first.value, first.lower, first.upper) == (second.value, second.lower, second.upper)
+    assert (first.vectors == second.vectors).all()
+    assert first.iterations == second.iterations
+
+
+def test_a_first_plan_for_a_small_problem_needs_no_compiler():
+    code = (
+        "import sys, rpsr\n"
+        "for planner in ('vi', 'sarsop'):\n"
+        "    print(rpsr.solve(rpsr.load('tiger'), planner).value)\n"
+        "print('numba' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    *values, compiler = done.stdout.split()
+    assert [float(value) for value in values] == pytest.approx([19.3714] * 2, abs=1e-3)
+    assert compiler == "False"
+
+
+def test_a_kernel_is_known_by_its_name():
+    assert isinstance(halves, Kernel)
+    assert halves.__name__ == "halves"
