@@ -1,8 +1,9 @@
 """Finite-state controllers: a node says what to do, an observation says where to go on.
 
 The value of node i is linear in the state, alpha_i = R[:, a_i] + discount * sum_o M[a_i, o]
-alpha_succ(i, o): K n linear equations in K n unknowns, solved directly where that is cheap and by
-GMRES where it is not, with refinement either way, on the belief model, a PSR or an R-PSR alike.
+alpha_succ(i, o): K n linear equations in K n unknowns. Nodes that lead to each other are solved
+together, after those that they lead to: directly where that is cheap and by GMRES where it is not,
+with refinement either way, on the belief model, a PSR or an R-PSR alike.
 
 Reference: E. A. Hansen, "Solving POMDPs by searching in policy space", UAI 1998.
 """
@@ -15,10 +16,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, gmres, splu
 
 from rpsr.errors import InputError, ModelError
-from rpsr.io.records import Floats, Ints
+from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.domain import Corners, Unknown
 from rpsr.models.labels import Label, index_of
 from rpsr.models.linear import LinearModel
@@ -27,9 +29,10 @@ from rpsr.planning.coordinates import to_beliefs
 from rpsr.planning.finite import infinite_discount
 from rpsr.planning.solution import Solution
 
-_DIRECT = 2**21  # numbers in the linear system: beyond, it is never formed
-_BASIS = 2**25  # numbers in the directions that GMRES remembers, 8 to 60 of them
-_REFINEMENTS = 3
+_DIRECT = 2**17  # numbers in the linear system: beyond, factors fill in and GMRES is quicker
+_BASIS = 2**25  # numbers in the directions that GMRES remembers, 8 to 20 of them
+_REFINEMENTS = 5  # at most
+_DIGITS = 1e-5  # what one round of GMRES leaves of an error
 _ULP = float(np.finfo(float).eps)
 
 
@@ -77,8 +80,7 @@ class FiniteStateController:
         self.check(model)
         discount = infinite_discount(model)
         successors = np.where(self.successors < 0, self.first, self.successors)
-        equations = _Equations(model, self.actions, successors, discount)
-        return equations.solve()
+        return _values(model, self.actions, successors, discount)
 
     def excess(self, model: LinearModel, vectors: Floats) -> float | None:
         """The largest by which a node's vector (K, n) exceeds its own backup, at any corner.
@@ -188,8 +190,57 @@ def extract_controller(solution: Solution) -> FiniteStateController:
     return FiniteStateController(*names, np.array(actions), np.array(successors), 0)
 
 
+def _possible(model: LinearModel) -> Bools:
+    """Which observations can follow which actions anywhere, (A, O); all where that is unknown."""
+    never = np.logical_not(model.emissions).all(axis=1)
+    return ~np.asarray(never) | isinstance(model.domain, Unknown)
+
+
+def _levels(model: LinearModel, actions: Ints, successors: Ints) -> list[Ints]:
+    """The nodes in groups, each of which goes on only within itself and with groups before it.
+
+    Nodes that lead to each other are in one group; those of a group that do not lead to each other
+    are there together because they can be solved together.
+    """
+    size = len(actions)
+    possible = _possible(model)[actions]  # (K, O)
+    edges = np.unique(np.column_stack([np.nonzero(possible)[0], successors[possible]]), axis=0)
+    graph = sp.csr_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(size, size))
+    count, part = connected_components(graph, directed=True, connection="strong")
+    between = np.unique(part[edges], axis=0)
+    between = between[between[:, 0] != between[:, 1]]
+    waits = np.bincount(between[:, 0], minlength=count)
+    order = np.argsort(between[:, 1], kind="stable")
+    begins = np.searchsorted(between[order, 1], np.arange(count + 1))
+    ready, levels = np.flatnonzero(waits == 0), list[Ints]()
+    while len(ready):
+        levels.append(np.flatnonzero(np.isin(part, ready)))
+        led_by = np.concatenate([order[begins[p] : begins[p + 1]] for p in ready.tolist()])
+        fewer = np.bincount(between[led_by, 0], minlength=count)
+        waits -= fewer
+        ready = np.flatnonzero((waits == 0) & (fewer > 0))
+    return levels
+
+
+def _values(model: LinearModel, actions: Ints, successors: Ints, discount: float) -> Floats:
+    """V = R + discount * (what follows), for all nodes, (K, n), level by level."""
+    vectors = np.zeros((len(actions), model.dimension))
+    place = np.full(len(actions), -1)
+    for nodes in _levels(model, actions, successors):
+        place[nodes] = np.arange(len(nodes))
+        after = successors[nodes]
+        known = _Equations(model, actions[nodes], np.where(place[after] < 0, after, -1), discount)
+        inner = _Equations(model, actions[nodes], place[after], discount)
+        vectors[nodes] = inner.solve(known.rewards + known.following(vectors))
+        place[nodes] = -1
+    return vectors
+
+
 class _Equations:
-    """V = R + discount * (what follows), for all nodes at once; V is (K, n)."""
+    """V = R + discount * (what follows), for some nodes at once; V is (K, n).
+
+    A successor of -1 stands for nothing that follows.
+    """
 
     def __init__(
         self, model: LinearModel, actions: Ints, successors: Ints, discount: float
@@ -197,48 +248,56 @@ class _Equations:
         self.model = model
         self.discount = discount
         self.rewards = np.ascontiguousarray(model.rewards[:, actions].T)
-        self._groups = [
-            (a, o, nodes, successors[nodes, o])
-            for a in range(len(model.actions))
-            if len(nodes := np.flatnonzero(actions == a))
-            for o in range(len(model.observations))
-        ]
+        self._groups: list[tuple[int, int, Ints, Ints, Ints]] = []
+        possible = _possible(model)
+        for a in np.unique(actions).tolist():
+            mine = np.flatnonzero(actions == a)
+            for o in np.flatnonzero(possible[a]).tolist():
+                nodes = mine[successors[mine, o] >= 0]
+                if len(nodes):
+                    # Many nodes go on with the same ones, each of which is looked at once.
+                    after, which = np.unique(successors[nodes, o], return_inverse=True)
+                    self._groups.append((a, o, nodes, after, which))
 
     def following(self, vectors: Floats) -> Floats:
-        """discount * sum_o M[a_i, o] vectors[succ(i, o)], (K, n) -> (K, n)."""
-        total = np.zeros_like(vectors)
-        for a, o, nodes, after in self._groups:
-            total[nodes] += self.model.operators.right(vectors[after], a, o)
+        """discount * sum_o M[a_i, o] vectors[succ(i, o)], (K, n)."""
+        total = np.zeros_like(self.rewards)
+        for a, o, nodes, after, which in self._groups:
+            total[nodes] += self.model.operators.right(vectors[after], a, o)[which]
         return self.discount * total
 
-    def solve(self) -> Floats:
-        """The vectors, (K, n)."""
-        shape = self.rewards.shape
+    def solve(self, earned: Floats) -> Floats:
+        """The vectors, (K, n), where nodes earn (K, n) beside what follows."""
+        if not self._groups:
+            return earned
         inverse = self._direct() or self._iterative()
-        vectors = np.zeros(shape)
+        vectors = np.zeros(earned.shape)
         for _ in range(_REFINEMENTS):
-            remainder = self.rewards + self.following(vectors) - vectors
-            vectors = vectors + inverse(remainder.ravel()).reshape(shape)
+            remainder = earned + self.following(vectors) - vectors
+            if np.abs(remainder).max() <= _ULP * np.abs(vectors).max():
+                break
+            vectors = vectors + inverse(remainder.ravel()).reshape(earned.shape)
         return vectors
 
     def _direct(self) -> Callable[[Floats], Floats] | None:
         n_nodes, n = self.rewards.shape
         operators = self.model.operators
         if isinstance(operators, SparseOperators):
-            blocks = [operators.process[a][o] for a, o, _, _ in self._groups]
+            blocks = [operators.process[a][o] for a, o, *_ in self._groups]
         elif n_nodes * n * n * len(self.model.observations) > _DIRECT:
             return None
         else:
-            blocks = [sp.csr_array(operators.matrix(a, o)) for a, o, _, _ in self._groups]
+            blocks = [sp.csr_array(operators.matrix(a, o)) for a, o, *_ in self._groups]
         sizes = [
             block.nnz * len(nodes)
-            for block, (_, _, nodes, _) in zip(blocks, self._groups, strict=True)
+            for block, (_, _, nodes, *_) in zip(blocks, self._groups, strict=True)
         ]
         if sum(sizes) > _DIRECT:
             return None
         moves = sp.csr_array((n_nodes * n, n_nodes * n))
-        for block, (_, _, nodes, after) in zip(blocks, self._groups, strict=True):
-            chosen = sp.csr_array((np.ones(len(nodes)), (nodes, after)), shape=(n_nodes, n_nodes))
+        for block, (_, _, nodes, after, which) in zip(blocks, self._groups, strict=True):
+            parts = (np.ones(len(nodes)), (nodes, after[which]))
+            chosen = sp.csr_array(parts, shape=(n_nodes, n_nodes))
             moves = moves + sp.kron(chosen, block, format="csr")
         system = sp.csc_array(sp.eye_array(n_nodes * n) - self.discount * moves)
         return splu(system).solve
@@ -255,7 +314,7 @@ class _Equations:
         system = operator((size, size), matvec=apply, dtype=np.float64)
 
         def inverse(right: Floats) -> Floats:
-            kept = int(np.clip(_BASIS // size, 8, 60))
-            return gmres(system, right, rtol=1e-10, restart=kept, maxiter=200)[0]
+            kept = int(np.clip(_BASIS // size, 8, 20))
+            return gmres(system, right, rtol=_DIGITS, restart=kept, maxiter=200)[0]
 
         return inverse
