@@ -13,6 +13,7 @@ from rpsr import load_pomdp
 from rpsr.cli.solve import write_policy
 from rpsr.domains import build
 from rpsr.planning import (
+    FiniteStateController,
     PolicyTree,
     StoredVectors,
     extract_controller,
@@ -222,3 +223,22 @@ R: less : there : * : * 2
 """
     found = solve(read(text, tmp_path), planner_by_name("vi", horizon=1))
     assert PolicyTree.of(found).policy().act() == 1
+
+
+# ---- controllers are valued part by part
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_controller_of_any_shape_is_valued_as_one_linear_system(seed):
+    rng = np.random.default_rng(seed)
+    pomdp = random_exact(seed, Sizes(3, 4, 3), by_edge=seed % 2 == 1)
+    nodes = int(rng.integers(1, 25))
+    # Mostly forward, sometimes back: chains, loops of many sizes, and nodes nothing leads to.
+    after = np.minimum(np.arange(nodes)[:, None] + rng.integers(0, 4, (nodes, 3)), nodes - 1)
+    after = np.where(rng.random(after.shape) < 0.1, rng.integers(nodes, size=after.shape), after)
+    after[rng.random(after.shape) < 0.05] = -1
+    controller = FiniteStateController(
+        pomdp.actions, pomdp.observations, rng.integers(3, size=nodes), after
+    )
+    for model in (pomdp.belief_model(), rotated(pomdp), rpsr(pomdp)):
+        assert controller.value(model) == pytest.approx(worth(pomdp, controller), abs=1e-10)
