@@ -2,7 +2,7 @@ import time
 
 import numba
 
-from rpsr.planning.compiling import compiled_seconds
+from rpsr.compiling import compiled_seconds
 from rpsr.planning.limits import Clock
 
 

@@ -17,8 +17,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from rpsr.compiling import compiled_seconds
 from rpsr.errors import InputError
-from rpsr.planning.compiling import compiled_seconds
 from rpsr.planning.solution import Progress, ProgressRow, Status
 
 PART_SECONDS = 0.1  # how long a part of compiled work should take

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rpsr import deadline
 from rpsr.errors import ModelError
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.pomdp import POMDP
@@ -100,20 +101,31 @@ class Accuracy:
         return f"<a PSR of rank {self.psr.rank} for one of {self.rpsr.rank}: {answer}>"
 
 
-def accuracy(pomdp: POMDP, *, exact: bool | None = None, seed: int = 0) -> Accuracy:
+def accuracy(
+    pomdp: POMDP, *, exact: bool | None = None, seed: int = 0, time_limit: float | None = None
+) -> Accuracy:
     """Compare a POMDP's rewards with those its PSR and its R-PSR can carry.
 
     exact: decide in exact arithmetic (the default where the model is known exactly) or in floats.
+    time_limit: seconds, after which a `TimeLimitReached` says what was being done.
     """
+    with deadline.time_limit(time_limit):
+        return _compare(pomdp, exact, seed)
+
+
+def _compare(pomdp: POMDP, exact: bool | None, seed: int) -> Accuracy:
     began = time.perf_counter()
     tests = find_core(pomdp, "psr", exact=exact, named=False, seed=seed)
     intents = find_core(pomdp, "rpsr", exact=exact, named=False, seed=seed)
+    deadline.begin("measuring the errors of rewards")
     errors = reward_errors(pomdp, tests)
+    deadline.begin("asking what can be reached from the start")
     reachable = reachable_states(pomdp)
     answer = accurate_on_reachable(pomdp, tests, intents, seed=seed)
     lost = float(np.abs(pomdp.R - reconstruct(intents, pomdp.R)).max())
     if (tests.rank == intents.rank) != tests.accurate:  # the theorem says they go together
         raise ModelError(f"{pomdp.name}: floats contradict themselves; exact arithmetic can tell")
+    deadline.begin("measuring the errors of rewards")
     size = float(np.abs(pomdp.R).max())
     d_inf = float(errors.max())
     odds = [tests.error_probability, intents.error_probability, answer.error_probability]
@@ -168,8 +180,10 @@ def costly_merges(pomdp: POMDP, labels: Ints) -> tuple[Merge, ...]:
     exact = pomdp.exact_rewards() if pomdp.exact else None
     sizes = reward_magnitudes(pomdp)
     merges: list[Merge] = []
-    for group in np.flatnonzero(np.bincount(labels) > 1).tolist():
-        members = np.flatnonzero(labels == group)
+    for members in _groups(labels):
+        if len(members) == 1:
+            continue
+        deadline.check()
         costly: dict[tuple[float, ...], list[str]] = {}
         for action, name in enumerate(pomdp.actions):
             earned = pomdp.R[members, action]
@@ -187,8 +201,10 @@ def costly_merges(pomdp: POMDP, labels: Ints) -> tuple[Merge, ...]:
 def _block_errors(pomdp: POMDP, labels: Ints, chosen: Bools) -> Floats:
     exact = pomdp.exact_rewards()
     errors = np.zeros(pomdp.R.shape)
-    for block in np.unique(labels[chosen]).tolist():
-        members = np.flatnonzero((labels == block) & chosen).tolist()
+    states = np.flatnonzero(chosen)
+    for block in _groups(labels[chosen]):
+        deadline.check()
+        members = states[block].tolist()
         for action in range(len(pomdp.actions)):
             mean = sum(exact[s][action] for s in members) / len(members)
             for s in members:
@@ -196,7 +212,14 @@ def _block_errors(pomdp: POMDP, labels: Ints, chosen: Bools) -> Floats:
     return errors
 
 
+def _groups(labels: Ints) -> list[Ints]:
+    """The positions of each label, ascending; groups by label."""
+    order = np.argsort(labels, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1) if len(order) else []
+
+
 def _float_errors(rewards: Floats, basis: Floats) -> Floats:
+    deadline.check(10 * basis.size * min(basis.shape))
     fitted = basis @ np.linalg.lstsq(basis, rewards, rcond=NO_DIRECTION)[0]
     return np.abs(rewards - fitted)
 
@@ -211,6 +234,7 @@ def _history_error(
     belief, gap = pomdp.belief_model(), pomdp.R - core.basis @ (core.basis.T @ pomdp.R)
     seen: list[Floats] = []
     for _ in range(histories):
+        deadline.check()
         b = belief.start
         for _ in range(steps):
             seen.append(np.abs(b @ gap))

@@ -25,6 +25,7 @@ from math import isqrt
 
 import numpy as np
 
+from rpsr import deadline
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive.closure import TOLERANCE, close
@@ -34,7 +35,9 @@ from rpsr.predictive.orthonormal import reward_magnitudes, weighted_operators
 from rpsr.predictive.quotient import coarsest
 from rpsr.predictive.search import breadth_first
 
+FINDING_BASIS = "finding a basis of what tests and intents span"
 _PROBES = 4
+_LARGE_BLOCK = 2**19  # numbers in a block of work
 
 
 def block_basis(labels: Ints) -> Floats:
@@ -55,6 +58,7 @@ def rational_basis(pomdp: POMDP, *, rewards: bool, seed: int = 0) -> tuple[Float
     reduced: list[tuple[Ints, Ints, Ints, int]] = []
     for model in (next(models), next(models), next(models)):
         quotient = coarsest(model, rng, rewards=rewards)
+        deadline.begin(FINDING_BASIS)
         arithmetic = outcome_arithmetic(model, quotient, rng, rewards=rewards)
         breadth_first(arithmetic, rewards)
         rows, pivots = arithmetic.reduced_basis()
@@ -63,12 +67,15 @@ def rational_basis(pomdp: POMDP, *, rewards: bool, seed: int = 0) -> tuple[Float
     for _, other_pivots, other_labels, _ in reduced[1:]:
         if not (np.array_equal(pivots, other_pivots) and np.array_equal(labels, other_labels)):
             return None
+    deadline.check()
     entries = np.stack([rows.ravel() for rows, *_ in reduced], axis=1)
     distinct, where = np.unique(entries, axis=0, return_inverse=True)
     p, q, check = (prime for *_, prime in reduced)
     inverse = pow(p, -1, q)
     values: list[float] = []
-    for x, y, z in distinct.tolist():
+    for i, (x, y, z) in enumerate(distinct.tolist()):
+        if i % 1024 == 0:
+            deadline.check()
         found = _rational(x + p * ((y - x) * inverse % q), p * q)
         if found is None or (found[0] - found[1] * z) % check != 0:
             return None
@@ -77,6 +84,7 @@ def rational_basis(pomdp: POMDP, *, rewards: bool, seed: int = 0) -> tuple[Float
     alike = np.unique(rows, axis=1, return_inverse=True)[1].ravel()
     # Scaling by the root of the block sizes keeps angles between vectors over states.
     sizes = np.sqrt(np.bincount(labels))
+    deadline.check(2 * rows.shape[1] * rows.shape[0] ** 2)
     basis, _ = np.linalg.qr((rows * sizes).T)
     return (basis / sizes[:, None])[labels], _renumbered(alike[labels])
 
@@ -105,6 +113,7 @@ def closure_basis(
     """Q, (S, n), in floats; labels (S,) of states with the same row of Q; and the margin."""
     rng = np.random.default_rng(seed)
     quotient = coarsest(next(reductions(pomdp, rng)), rng, rewards=rewards)
+    deadline.begin(FINDING_BASIS)
     operators, weights = weighted_operators(pomdp, quotient)
     size = quotient.size
     columns, scales = [weights], [weights]
@@ -123,6 +132,7 @@ def closure_basis(
         mixed = np.zeros((size, size))
         for block, norm in zip(blocks, norms, strict=True):
             if norm > 0:
+                deadline.check(2 * size * size * count)
                 mixed += block @ (fresh @ rng.normal(size=(count, size))) / norm
         return mixed / np.sqrt(count)
 
@@ -146,12 +156,13 @@ def leak(pomdp: POMDP, basis: Floats, seed: int = 0) -> float:
     """
     probes = np.random.default_rng(seed).normal(size=(basis.shape[1], _PROBES))
     inside = basis @ (probes / np.linalg.norm(probes, axis=0))
+    processes = [process for row in pomdp.D for process in row if process.nnz > 0]
+    together = max(1, _LARGE_BLOCK // inside.size)  # one product with Q for many operators
     worst = 0.0
-    for row in pomdp.D:
-        for process in row:
-            if process.nnz == 0:
-                continue
-            moved = np.asarray(process @ inside) / float(np.linalg.norm(process.data))
-            outside = moved - basis @ (basis.T @ moved)
-            worst = max(worst, float(np.linalg.norm(outside, axis=0).max()))
+    for first in range(0, len(processes), together):
+        deadline.check()
+        part = processes[first : first + together]
+        moved = np.hstack([(d @ inside) / float(np.linalg.norm(d.data)) for d in part])
+        outside = moved - basis @ (basis.T @ moved)
+        worst = max(worst, float(np.linalg.norm(outside, axis=0).max()))
     return worst
