@@ -29,7 +29,7 @@ LAYERS = [
     "cli",
 ]
 HEIGHT = {layer: height for height, layer in enumerate(LAYERS)}
-for module in ("_version", "compile_clock", "kernel_cache", "kernels"):
+for module in ("_version", "compile_clock", "deadline", "kernel_cache", "kernels"):
     HEIGHT[module] = HEIGHT["errors"]
 HEIGHT["testing"] = HEIGHT["evaluation"]  # checks what stands below, and nothing rests on it
 HEIGHT["__init__"] = HEIGHT["__main__"] = len(LAYERS)  # the front doors see the whole house

@@ -1,4 +1,4 @@
-"""How long kernels were compiled for: a first run waits for that once, and it is not planning.
+"""How long kernels were compiled for: a first run waits once, and limits on time leave that out.
 
 The compiler announces when it begins and ends; kernels found on disk are not compiled. A kernel
 that calls another compiles it meanwhile, so only the outermost of nested announcements is timed.

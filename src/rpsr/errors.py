@@ -42,3 +42,7 @@ class ModelError(RpsrError):
 
 class ImpossibleObservation(ModelError):
     """A filter was told of an observation that its model gives probability zero."""
+
+
+class TimeLimitReached(RpsrError):
+    """A limit on time ended a computation; the message names the limit and the phase."""

@@ -1,11 +1,12 @@
 """`rpsr accuracy`: one row a source, in JSON and for people, and its exit codes."""
 
 import json
+from itertools import count
 from pathlib import Path
 
 import pytest
 
-from rpsr import save
+from rpsr import deadline, save
 from rpsr.domains import build
 from rpsr.predictive import survey
 
@@ -162,3 +163,29 @@ def test_an_interrupt_shows_the_rows_so_far(say, monkeypatch):
     code, out, err = say("accuracy", "tiger", "paint", "1d", "--json")
     assert (code, err) == (130, "rpsr: interrupted\n")
     assert [row["domain"] for row in json.loads(out)["rows"]] == ["tiger"]
+
+
+@pytest.fixture
+def slow_clock(monkeypatch):
+    """A clock that goes on by a second whenever somebody looks at it."""
+    ticks = count()
+    monkeypatch.setattr(deadline, "now", lambda: float(next(ticks)))
+
+
+def test_a_limit_on_time_is_a_row_and_exit_code_3(say, slow_clock):
+    code, out, _ = say("accuracy", "paint", "--time-limit", "2.5")
+    assert code == 3
+    assert out.startswith("paint: the time limit of 2.5 seconds was reached while ")
+
+
+def test_a_source_at_fault_outweighs_a_limit(say, slow_clock):
+    code, out, _ = say("accuracy", "paint", "nowhere.pomdp", "--time-limit", "2.5", "--json")
+    assert code == 1
+    limits = [row["limit"] for row in json.loads(out)["rows"]]
+    assert limits == ["time", None]
+
+
+def test_a_limit_that_is_no_time_is_usage(say):
+    code, _, err = say("accuracy", "tiger", "--time-limit", "0")
+    assert code == 2
+    assert "expected a finite number above 0" in err

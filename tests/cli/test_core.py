@@ -1,11 +1,13 @@
 """`rpsr core`: tables for people, the JSON contract, and what it refuses."""
 
+from itertools import count
+
 import numpy as np
 import pytest
 from tests.cli.documents import document
 from tests.models.builders import Sizes, random_arrays
 
-from rpsr import POMDP, save
+from rpsr import POMDP, deadline, save
 from rpsr.cli.app import main
 from rpsr.domains import build
 from rpsr.predictive import find_core, outcomes_of, parse_future
@@ -130,3 +132,13 @@ def test_an_error_is_one_line(capsys, words, code, message):
     assert err.startswith("rpsr: ")
     assert err.count("\n") == 1
     assert message in err
+
+
+def test_a_limit_on_time_is_one_line_and_exit_code_3(capsys, monkeypatch):
+    ticks = count()
+    monkeypatch.setattr(deadline, "now", lambda: float(next(ticks)))
+    assert main(["core", "paint", "--time-limit", "3.5"]) == 3
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "the time limit of 3.5 seconds was reached while searching for core tests" in err
+    assert err.count("\n") == 1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter, validators
 
-from rpsr.cli.options import Discount, Json, Normalize, Source, named_path
+from rpsr.cli.options import Discount, Json, Normalize, Source, TimeLimit, named_path
 from rpsr.cli.output import note, print_json, print_lines, print_table, wrote
 from rpsr.cli.progress import counted_progress
 from rpsr.errors import RpsrError
@@ -50,6 +50,7 @@ def accuracy(
             help="Keep rows here as they come, as JSON lines; rows already there are not redone.",
         ),
     ] = None,
+    time_limit: TimeLimit = None,
     normalize: Normalize = False,
     discount: Discount = None,
     json: Json = False,
@@ -57,13 +58,14 @@ def accuracy(
     """Say whether a PSR can carry each source's rewards, and how wrong it is where it cannot.
 
     A folder stands for the model files in it. A source that cannot be read is a row with its error;
-    the exit code is then 1, after all rows. Interrupted, or where the -o file can no longer be
-    written to, it shows the rows it has.
+    the exit code is then 1, after all rows. A source that reaches --time-limit, which each has to
+    itself, is a row that says so; the exit code is 3, unless another row makes it 1. Interrupted,
+    or where the -o file can no longer be written to, it shows the rows it has.
     """
     from rpsr.predictive.survey import Options, expand_sources, survey
 
     names = list(dict.fromkeys(expand_sources([source, *sources])))
-    options = Options(normalize, discount, exact=False if float_ else None)
+    options = Options(normalize, discount, exact=False if float_ else None, time_limit=time_limit)
     rows: dict[str, Row] = {}
     stopped: KeyboardInterrupt | RpsrError | None = None
     try:
@@ -86,7 +88,9 @@ def accuracy(
         raise stopped
     if not json:
         wrote(output)
-    return 1 if any(row["error"] is not None for row in ordered) else 0
+    if any(row["error"] is not None and row["limit"] is None for row in ordered):
+        return 1
+    return 3 if any(row["limit"] is not None for row in ordered) else 0
 
 
 def _show(rows: list[Row]) -> None:

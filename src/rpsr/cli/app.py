@@ -30,7 +30,7 @@ from rpsr.cli.report import report
 from rpsr.cli.reproduce import reproduce
 from rpsr.cli.simulate import simulate
 from rpsr.cli.solve import solve
-from rpsr.errors import RpsrError
+from rpsr.errors import RpsrError, TimeLimitReached
 
 app = App(
     name="rpsr",
@@ -76,7 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
         if debug:
             raise
         note(_one_line(error))
-        return 1
+        return 3 if isinstance(error, TimeLimitReached) else 1
     except KeyboardInterrupt:
         if debug:
             raise

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter, validators
 
-from rpsr.cli.options import Discount, Json, Normalize, Source
+from rpsr.cli.options import Discount, Json, Normalize, Source, TimeLimit
 from rpsr.cli.output import note, print_json, print_lines, print_table, show
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def core(
     matrix: Annotated[
         bool, Parameter(negative="", help="Show every outcome vector, however many states.")
     ] = False,
+    time_limit: TimeLimit = None,
     normalize: Normalize = False,
     discount: Discount = None,
     json: Json = False,
@@ -66,7 +67,11 @@ def core(
         pomdp = reward_aware(pomdp)
     kind = "rpsr" if model == "rpsr" else "psr"
     found = find_core(
-        pomdp, kind, search=search, exact=True if exact else False if float_ else None
+        pomdp,
+        kind,
+        search=search,
+        exact=True if exact else False if float_ else None,
+        time_limit=time_limit,
     )
     if json:
         print_json("core", source, core_document(pomdp, found, model, matrix))

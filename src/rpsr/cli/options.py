@@ -72,6 +72,11 @@ def precision(_type: Any, tokens: Sequence[Token]) -> float | Relative:
     return Relative(number / 100)
 
 
+def _positive(_type: Any, value: float | None) -> None:
+    if value is not None and not 0 < value < float("inf"):
+        raise ValueError(f"read {value}, expected a finite number above 0")
+
+
 Source = Annotated[
     str,
     Parameter(
@@ -85,6 +90,13 @@ Normalize = Annotated[
     Parameter(negative="", help="Accept rows of probabilities of any sum and rescale them."),
 ]
 Discount = Annotated[str | None, Parameter(help="Use this discount instead of the source's own.")]
+TimeLimit = Annotated[
+    float | None,
+    Parameter(
+        validator=_positive,
+        help="Seconds after which to stop working on a source; reading it is not counted.",
+    ),
+]
 Json = Annotated[
     bool, Parameter(name="--json", negative="", help="Print one JSON document on standard output.")
 ]

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rpsr import deadline
 from rpsr.errors import ModelError
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.pomdp import POMDP
@@ -105,22 +106,33 @@ class Accuracy:
         return f"<a PSR of rank {self.psr.rank} for one of {self.rpsr.rank}: {answer}>"
 
 
-def accuracy(pomdp: POMDP, *, exact: bool | None = None, seed: int = 0) -> Accuracy:
+def accuracy(
+    pomdp: POMDP, *, exact: bool | None = None, seed: int = 0, time_limit: float | None = None
+) -> Accuracy:
     """Compare a POMDP's rewards with those its PSR and its R-PSR can carry.
 
     exact: decide in exact arithmetic (the default where the model is known exactly) or in floats.
+    time_limit: seconds, after which a `TimeLimitReached` says what was being done.
     """
+    with deadline.time_limit(time_limit):
+        return _compare(pomdp, exact, seed)
+
+
+def _compare(pomdp: POMDP, exact: bool | None, seed: int) -> Accuracy:
     began = time.perf_counter()
     tests = find_core(pomdp, "psr", exact=exact, named=False, seed=seed)
     intents = find_core(pomdp, "rpsr", exact=exact, named=False, seed=seed)
+    deadline.begin("measuring the errors of rewards")
     errors = reward_errors(pomdp, tests, seed=seed)
     if errors is None:
         raise ModelError(f"{pomdp.name}: floats cannot tell what tests span")
+    deadline.begin("asking what can be reached from the start")
     at_reachable = reward_errors(pomdp, tests, reachable_states(pomdp), seed=seed)
     answer = accurate_on_reachable(pomdp, tests, intents, seed=seed)
     lost = float(np.abs(pomdp.R - reconstruct(intents, pomdp.R)).max())
     if (tests.rank == intents.rank) != tests.accurate:  # the theorem says they go together
         raise ModelError(f"{pomdp.name}: floats contradict themselves; exact arithmetic can tell")
+    deadline.begin("measuring the errors of rewards")
     size = float(np.abs(pomdp.R).max())
     d_inf = float(errors.max())
     odds = [tests.error_probability, intents.error_probability, answer.error_probability]
@@ -184,8 +196,10 @@ def costly_merges(pomdp: POMDP, labels: Ints) -> tuple[Merge, ...]:
     exact = pomdp.exact_rewards() if pomdp.exact else None
     sizes = reward_magnitudes(pomdp)
     merges: list[Merge] = []
-    for group in np.flatnonzero(np.bincount(labels) > 1).tolist():
-        members = np.flatnonzero(labels == group)
+    for members in _groups(labels):
+        if len(members) == 1:
+            continue
+        deadline.check()
         costly: dict[tuple[float, ...], list[str]] = {}
         for action, name in enumerate(pomdp.actions):
             earned = pomdp.R[members, action]
@@ -204,9 +218,16 @@ def _block_errors(pomdp: POMDP, labels: Ints, chosen: Bools) -> Floats:
     exact = pomdp.exact_rewards()
     errors = np.zeros(pomdp.R.shape)
     for states, means in block_means(pomdp, labels, chosen):
+        deadline.check()
         for s in states:
             errors[s] = [float(abs(r - mean)) for r, mean in zip(exact[s], means, strict=True)]
     return errors
+
+
+def _groups(labels: Ints) -> list[Ints]:
+    """The positions of each label, ascending; groups by label."""
+    order = np.argsort(labels, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1) if len(order) else []
 
 
 def _rational_errors(pomdp: POMDP, core: Core, chosen: Bools, seed: int) -> Floats | None:
@@ -228,6 +249,7 @@ def _rational_errors(pomdp: POMDP, core: Core, chosen: Bools, seed: int) -> Floa
 
 def _float_errors(rewards: Floats, basis: Floats, noise: float) -> Floats | None:
     """The errors on some states, (C, A); None where it is not clear what the basis spans there."""
+    deadline.check(10 * basis.size * min(basis.shape))
     sizes = np.linalg.svd(basis, compute_uv=False)
     unclear = (sizes > noise) & (sizes < NO_DIRECTION)
     if unclear.any():
@@ -246,6 +268,7 @@ def _history_error(
     belief, gap = pomdp.belief_model(), pomdp.R - core.basis @ (core.basis.T @ pomdp.R)
     seen: list[Floats] = []
     for _ in range(histories):
+        deadline.check()
         b = belief.start
         for _ in range(steps):
             seen.append(np.abs(b @ gap))

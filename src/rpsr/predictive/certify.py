@@ -34,6 +34,7 @@ from itertools import count
 
 import numpy as np
 
+from rpsr import deadline
 from rpsr.errors import ModelError
 from rpsr.io.records import Bools, Ints
 from rpsr.models.pomdp import POMDP
@@ -175,6 +176,7 @@ def _attempt(
     model: ModularPOMDP, rng: np.random.Generator, search: Search, *, rewards: bool
 ) -> _Attempt:
     quotient = coarsest(model, rng, rewards=rewards)
+    deadline.begin(f"searching for core {'intents' if rewards else 'tests'}")
     arithmetic = outcome_arithmetic(model, quotient, rng, rewards=rewards)
     members = search(arithmetic, rewards)
     outside = arithmetic.outside(block_rewards(model, quotient))
@@ -194,6 +196,7 @@ def _prove_by_merging(
     inside, quotient = found.rewards_inside, found.quotient
     if quotient.trivial:  # every vector is constant on single states
         return _Proof(0.0, inside, (found.model.prime,))
+    deadline.begin("certifying the rank")
     bits = comparison_bits(found.model.pomdp)
     out_of_reach = bits >= PRIME_BITS * _MOST_PRIMES
     primes = [found.model.prime]
@@ -202,6 +205,7 @@ def _prove_by_merging(
         left = 0.0 if exhausted else chance_of_dividing(bits) ** (len(primes) - 1)
         if exhausted or (out_of_reach and left <= error) or len(primes) == _MOST_PRIMES:
             return _Proof(left, inside, tuple(primes))
+        deadline.check()
         model = next(models)
         if model.prime in primes:  # the product is of different primes
             continue
@@ -226,6 +230,7 @@ def _prove_by_agreement(
         if len(primes) == _MOST_PRIMES:
             name = found.model.pomdp.name
             raise ModelError(f"{name}: its denominators are too large to certify the rank")
+        deadline.begin("certifying the rank")
         other = _attempt(next(models), rng, search, rewards=rewards)
         if not found.agrees_with(other):
             return None

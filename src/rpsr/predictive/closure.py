@@ -19,6 +19,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from rpsr import deadline
 from rpsr.io.records import Floats
 
 TOLERANCE = 1e-9  # of a unit vector; rounding is near 1e-14
@@ -39,6 +40,7 @@ def close(
     kept = np.inf
     block = vectors
     while True:
+        deadline.check(10 * size * block.shape[1] * min(block.shape))
         for _ in range(2):  # twice is enough
             block = block - basis @ (basis.T @ block)
         directions, sizes, _ = np.linalg.svd(block, full_matrices=False)
@@ -46,6 +48,7 @@ def close(
             return basis, (kept, float(sizes[0]))
         count = int((sizes > max(tolerance, STRONG * float(sizes[0]))).sum())
         kept = min(kept, float(sizes[count - 1]))
+        deadline.check(2 * size * (basis.shape[1] + count) ** 2)
         basis = np.linalg.qr(np.concatenate([basis, directions[:, :count]], axis=1))[0]
         if basis.shape[1] == size:
             return basis, (kept, 0.0)

@@ -18,6 +18,7 @@ from typing import Literal
 
 import numpy as np
 
+from rpsr import deadline
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.labels import index_of
@@ -36,6 +37,7 @@ from rpsr.predictive.futures import (
 )
 from rpsr.predictive.search import Member, breadth_first, depth_first
 from rpsr.predictive.span import (
+    FINDING_BASIS,
     block_basis,
     closure_basis,
     leak,
@@ -46,6 +48,7 @@ from rpsr.predictive.span import (
 Kind = Literal["psr", "rpsr"]
 Order = Literal["bfs", "dfs"]
 GROWTH = 100  # what an estimated error of the basis may grow to along a history
+_PANEL = 512  # columns that are factorised at once
 _SEARCHES = {"bfs": breadth_first, "dfs": depth_first}
 
 
@@ -113,18 +116,27 @@ def find_core(
     exact: bool | None = None,
     named: bool = True,
     seed: int = 0,
+    time_limit: float | None = None,
 ) -> Core:
     """Search for a core set of tests or intents.
 
     exact: decide in exact arithmetic (the default where the model is known exactly) or in floats.
     In floats, a rank that is not clear is refused with a `ModelError`, and so is a core set whose
     members are not; without `named`, floats look for the span only, and there are no members.
+    time_limit: seconds, after which a `TimeLimitReached` says what was being done.
     """
-    began = time.perf_counter()
     if kind not in ("psr", "rpsr"):
         raise InputError(f"kind: read {kind!r}, expected 'psr' or 'rpsr'")
     if search not in _SEARCHES:
         raise InputError(f"search: read {search!r}, expected 'bfs' or 'dfs'")
+    with deadline.time_limit(time_limit):
+        return _find(pomdp, kind, search, exact, named, seed)
+
+
+def _find(
+    pomdp: POMDP, kind: Kind, search: Order, exact: bool | None, named: bool, seed: int
+) -> Core:
+    began = time.perf_counter()
     rewards = kind == "rpsr"
     if pomdp.exact if exact is None else exact:
         found = certified_core(pomdp, rewards=rewards, search=_SEARCHES[search], seed=seed)
@@ -231,8 +243,8 @@ def _certified(
 ) -> Core:
     basis, alike, error = _certified_basis(pomdp, kind, len(members), proof.labels, seed)
     outcomes = _outcome_matrix(pomdp, members)
-    sizes = np.linalg.norm(outcomes, axis=0)
-    sines = np.abs(np.diag(np.linalg.qr(basis.T @ (outcomes / np.where(sizes > 0, sizes, 1)))[1]))
+    deadline.begin("measuring the margin")
+    sines = _sines(basis, outcomes)
     escaped = leak(pomdp, basis)
     return Core(
         kind=kind,
@@ -252,10 +264,31 @@ def _certified(
     )
 
 
+def _sines(basis: Floats, outcomes: Floats) -> Floats:
+    """(n,): of the angle between each column of U and the span of those before it, in span Q.
+
+    Panel by panel, each made orthogonal to those before it twice, which is enough.
+    """
+    sizes = np.linalg.norm(outcomes, axis=0)
+    done = np.zeros((basis.shape[1], 0))
+    sines: list[Floats] = []
+    for first in range(0, outcomes.shape[1], _PANEL):
+        deadline.check()
+        columns = slice(first, first + _PANEL)
+        panel = basis.T @ (outcomes[:, columns] / np.where(sizes > 0, sizes, 1)[columns])
+        for _ in range(2):
+            panel = panel - done @ (done.T @ panel)
+        directions, triangle = np.linalg.qr(panel)
+        sines.append(np.abs(np.diag(triangle)))
+        done = np.concatenate([done, directions], axis=1)
+    return np.concatenate(sines)
+
+
 def _certified_basis(
     pomdp: POMDP, kind: Kind, rank: int, blocks: Ints, seed: int
 ) -> tuple[Floats, Ints, float]:
     """Q, labels of states that it does not tell apart, and how far it sticks out of the span."""
+    deadline.begin(FINDING_BASIS)
     if rank == int(blocks.max()) + 1:
         return block_basis(blocks), blocks, 0.0  # its columns are constant on blocks to the bit
     rewards = kind == "rpsr"
@@ -274,6 +307,7 @@ def _outcome_matrix(pomdp: POMDP, members: tuple[Member, ...]) -> Floats:
     known: dict[Member, Floats] = {}
     columns: list[Floats] = []
     for member in members:
+        deadline.check()
         steps, action = member.interactions, member.action
         done = next(
             k

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rpsr import deadline
 from rpsr.io.records import Bools, Ints
 from rpsr.models.pomdp import Sparse
 from rpsr.predictive import kernels
@@ -62,9 +63,16 @@ class ModularArithmetic:
     def absorb(self, block: Ints) -> Bools:
         """(B,): which vectors were independent of all before them; they are in the span now."""
         self.tried += len(block)
-        basis = self._rows, self._pivots, self.rank
-        taken = kernels.absorb(block, *basis, self._tests, self._prime)
-        self.rank += int(taken.sum())
+        taken = np.zeros(len(block), dtype=np.bool_)
+        n = self.shape[2]
+        work = 2 * n * min(n, self.rank + len(block))  # at most, for a vector that is accepted
+        size = max(1, deadline.PIECE // max(1, work))
+        for first in range(0, len(block), size):
+            deadline.check()
+            part = slice(first, first + size)
+            basis = self._rows, self._pivots, self.rank
+            taken[part] = kernels.absorb(block[part], *basis, self._tests, self._prime)
+            self.rank += int(taken[part].sum())
         return taken
 
     def reduced_basis(self) -> tuple[Ints, Ints]:
@@ -74,6 +82,7 @@ class ModularArithmetic:
         """
         rows, pivots = self._rows[: self.rank].copy(), self._pivots[: self.rank]
         for j in range(self.rank - 1, -1, -1):
+            deadline.check()
             for i in np.flatnonzero(rows[:j, pivots[j]]).tolist():
                 kernels.subtract_multiple(rows[i], rows[i, pivots[j]], rows[j], self._prime)
         order = np.argsort(pivots)

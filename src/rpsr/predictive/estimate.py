@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rpsr import deadline
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive.modular import reductions
@@ -64,6 +65,7 @@ def float_core(
     """
     rng = np.random.default_rng(seed)
     quotient = coarsest(next(reductions(pomdp, rng)), rng, rewards=rewards)
+    deadline.begin(f"searching for core {'intents' if rewards else 'tests'}")
     arithmetic = FloatArithmetic(pomdp, quotient, rng, rewards=rewards, tolerance=tolerance)
     members = search(arithmetic, rewards)
     basis = arithmetic.basis

@@ -29,6 +29,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from rpsr import deadline
 from rpsr.io.records import Bools, Ints
 from rpsr.models.pomdp import POMDP, Sparse
 from rpsr.predictive.modular import ModularPOMDP
@@ -74,6 +75,7 @@ def coarsest(model: ModularPOMDP, rng: np.random.Generator, *, rewards: bool) ->
 
     With `rewards`, states of a block also earn the same for every action.
     """
+    deadline.begin("merging states that look alike")
     outcomes, prime = model.pomdp.outcomes, model.prime
     operator = outcomes.action * len(model.pomdp.observations) + outcomes.observation
     order = np.argsort(outcomes.state, kind="stable")
@@ -83,6 +85,7 @@ def coarsest(model: ModularPOMDP, rng: np.random.Generator, *, rewards: bool) ->
 
     quotient = _partition([*model.rewards.T] if rewards else [np.zeros_like(starts)])
     while True:
+        deadline.check()
         weights = rng.integers(prime, size=(operator.max() + 1, quotient.size))
         terms = probability * weights[operator, quotient.labels[next_state]] % prime
         fingerprint = np.add.reduceat(terms, starts) % prime

@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
+from rpsr import deadline
 from rpsr.errors import ModelError
 from rpsr.io.records import Bools, Ints
 from rpsr.models.pomdp import POMDP
@@ -58,6 +59,7 @@ def reachable_states(pomdp: POMDP) -> Bools:
     graph = sp.coo_array((ones, (outcomes.state, outcomes.next_state)), shape=(n, n)).tocsr()
     visited = pomdp.start > 0
     while True:
+        deadline.check()
         following = visited | (np.asarray(visited.astype(np.float64) @ graph) > 0)
         if np.array_equal(following, visited):
             return visited
@@ -114,6 +116,7 @@ def _agreed(
     answers: list[Answer] = []
     error, starts = 1.0, 1
     for model in reductions(asked.pomdp, rng):
+        deadline.check()
         if _start(asked.pomdp, asked.quotient, model.prime) is None:
             continue
         if not asked.sound(model):
@@ -218,8 +221,13 @@ def _transposed(operators: Any, n: int) -> Any:
 
 def _product(left: Ints, right: Ints, prime: int) -> Ints:
     """A matrix product of residues, in halves of 16 bits so that sums fit."""
-    high, low = left >> 16, left & 0xFFFF
-    return ((high @ right % prime << 16) + low @ right % prime) % prime
+    rows = max(1, deadline.PIECE // max(1, right.size))
+    parts = [np.zeros((0, right.shape[1]), dtype=np.int64)]
+    for first in range(0, len(left), rows):
+        deadline.check()
+        high, low = left[first : first + rows] >> 16, left[first : first + rows] & 0xFFFF
+        parts.append(((high @ right % prime << 16) + low @ right % prime) % prime)
+    return np.concatenate(parts)
 
 
 def _float_answer(pomdp: POMDP, tests: Core, intents: Core) -> bool:
@@ -227,5 +235,6 @@ def _float_answer(pomdp: POMDP, tests: Core, intents: Core) -> bool:
     reachable, _ = reachable_basis(predictive_model(pomdp, intents))
     beliefs = reachable.T @ intents.basis.T
     predicted, earned = beliefs @ tests.basis, beliefs @ pomdp.R
+    deadline.check(10 * predicted.size * min(predicted.shape))
     fitted = predicted @ np.linalg.lstsq(predicted, earned, rcond=FLOAT_TOLERANCE)[0]
     return bool(np.linalg.norm(earned - fitted) <= FLOAT_TOLERANCE * np.linalg.norm(earned))

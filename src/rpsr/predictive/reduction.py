@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rpsr import deadline
 from rpsr.errors import ModelError
 from rpsr.io.records import Floats
 from rpsr.models.domain import Corners, Unknown
@@ -94,6 +95,7 @@ def reachable_basis(
     def images(fresh: Floats) -> Floats:
         block = np.zeros((0, n))
         for (a, o), norm in zip(steps, norms, strict=True):
+            deadline.check()
             if norm > 0:
                 moved = model.operators.left(np.ascontiguousarray(fresh.T), a, o) / norm
                 block = np.concatenate([block, moved])

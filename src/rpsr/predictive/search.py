@@ -34,11 +34,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rpsr import deadline
 from rpsr.io.records import Bools
 
 Block = NDArray[Any]  # (B, ...): B vectors of an arithmetic, one per entry of the first axis
@@ -121,13 +123,17 @@ def _level_by_level(
         step = max(1, _BLOCK_ENTRIES // (len(names) * size))
         blocks: list[Block] = []
         grown: list[Member] = []
-        for first in range(0, n_operators, step):
-            block = arithmetic.extend(frontier, first, min(first + step, n_operators))
+        width = len(names) if step > 1 else max(1, _BLOCK_ENTRIES // size)  # of a wide level
+        for first, begin in product(range(0, n_operators, step), range(0, len(names), width)):
+            deadline.check()
+            parents = names[begin : begin + width]
+            last = min(first + step, n_operators)
+            block = arithmetic.extend(frontier[begin : begin + width], first, last)
             accepted = np.flatnonzero(arithmetic.absorb(block))
             blocks.append(block[accepted])
             for i in accepted.tolist():
-                operator, parent = divmod(i, len(names))
-                grown.append(_extended(names[parent], divmod(first + operator, n_observations)))
+                operator, parent = divmod(i, len(parents))
+                grown.append(_extended(parents[parent], divmod(first + operator, n_observations)))
         frontier, names = np.concatenate(blocks), grown
         members += grown
     return tuple(members)
@@ -153,6 +159,7 @@ def depth_first(arithmetic: Arithmetic, from_empty: bool) -> tuple[Member, ...]:
     if not from_empty:
         pending = _children(arithmetic, root, n_z)
     while pending and not arithmetic.full:
+        deadline.check()
         node, z = pending.pop()
         outcomes = _outcomes(arithmetic, node)
         if arithmetic.absorb(outcomes[z : z + 1])[0]:
@@ -165,15 +172,18 @@ def depth_first(arithmetic: Arithmetic, from_empty: bool) -> tuple[Member, ...]:
 def _children(arithmetic: Arithmetic, node: _Node, n_z: int) -> list[tuple[_Node, int]]:
     """The node's extensions, last first. Those in the span already will never leave it."""
     node.expanded = True
-    n_actions, n_observations, _ = arithmetic.shape
-    block = arithmetic.extend(_outcomes(arithmetic, node), 0, n_actions * n_observations)
+    n_actions, n_observations, size = arithmetic.shape
+    n_operators, step = n_actions * n_observations, max(1, _BLOCK_ENTRIES // (n_z * size))
     nodes: dict[int, _Node] = {}
     found: list[tuple[_Node, int]] = []
-    for i in np.flatnonzero(arithmetic.outside(block)).tolist():
-        operator, z = divmod(i, n_z)
-        step = divmod(operator, n_observations)
-        child = nodes.setdefault(operator, _Node((step, *node.path), node, operator))
-        found.append((child, z))
+    for first in range(0, n_operators, step):
+        deadline.check()
+        last = min(first + step, n_operators)
+        block = arithmetic.extend(_outcomes(arithmetic, node), first, last)
+        for i in np.flatnonzero(arithmetic.outside(block)).tolist():
+            operator, z = first + i // n_z, i % n_z
+            path = (divmod(operator, n_observations), *node.path)
+            found.append((nodes.setdefault(operator, _Node(path, node, operator)), z))
     return found[::-1]
 
 

@@ -27,8 +27,10 @@ from math import isqrt
 
 import numpy as np
 
+from rpsr import deadline
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.numbers import UNIT
+from rpsr.models.operators import Sparse
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive.closure import TOLERANCE, close
 from rpsr.predictive.echelon import outcome_arithmetic
@@ -37,7 +39,9 @@ from rpsr.predictive.orthonormal import reward_magnitudes, weighted_operators
 from rpsr.predictive.quotient import coarsest
 from rpsr.predictive.search import breadth_first
 
+FINDING_BASIS = "finding a basis of what tests and intents span"
 _PROBES = 4
+_LARGE_BLOCK = 2**19  # numbers in a block of work
 
 
 def block_basis(labels: Ints) -> Floats:
@@ -66,6 +70,7 @@ def rational_basis(
     alike = np.unique(rows, axis=1, return_inverse=True)[1].ravel()
     # Scaling by the root of the block sizes keeps angles between vectors over states.
     scaled = (rows * sizes).T
+    deadline.check(2 * scaled.shape[0] * scaled.shape[1] ** 2)
     basis, triangle = np.linalg.qr(scaled)
     mixed = np.linalg.inv(triangle)
     left = np.abs(basis - scaled @ mixed)
@@ -90,6 +95,7 @@ def rational_rows(
     reduced: list[tuple[Ints, Ints, Ints, int]] = []
     for model in islice(models, primes + 1):
         quotient = coarsest(model, rng, rewards=rewards)
+        deadline.begin(FINDING_BASIS)
         arithmetic = outcome_arithmetic(model, quotient, rng, rewards=rewards)
         breadth_first(arithmetic, rewards)
         rows, pivots = arithmetic.reduced_basis()
@@ -98,11 +104,14 @@ def rational_rows(
     for _, other_pivots, other_labels, _ in reduced[1:]:
         if not (np.array_equal(pivots, other_pivots) and np.array_equal(labels, other_labels)):
             return None
+    deadline.check()
     entries = np.stack([rows.ravel() for rows, *_ in reduced], axis=1)
     distinct, where = np.unique(entries, axis=0, return_inverse=True)
     *moduli, check = (prime for *_, prime in reduced)
     values: list[Fraction] = []
-    for *residues, z in distinct.tolist():
+    for i, (*residues, z) in enumerate(distinct.tolist()):
+        if i % 1024 == 0:
+            deadline.check()
         together, modulus = 0, 1
         for residue, prime in zip(residues, moduli, strict=True):
             together += modulus * ((residue - together) * pow(modulus, -1, prime) % prime)
@@ -139,6 +148,7 @@ def closure_basis(
     """Q, (S, n), in floats; labels (S,) of states with the same row of Q; and the margin."""
     rng = np.random.default_rng(seed)
     quotient = coarsest(next(reductions(pomdp, rng)), rng, rewards=rewards)
+    deadline.begin(FINDING_BASIS)
     operators, weights = weighted_operators(pomdp, quotient)
     size = quotient.size
     columns, scales = [weights], [weights]
@@ -157,6 +167,7 @@ def closure_basis(
         mixed = np.zeros((size, size))
         for block, norm in zip(blocks, norms, strict=True):
             if norm > 0:
+                deadline.check(2 * size * size * count)
                 mixed += block @ (fresh @ rng.normal(size=(count, size))) / norm
         return mixed / np.sqrt(count)
 
@@ -180,14 +191,19 @@ def leak(pomdp: POMDP, basis: Floats, seed: int = 0) -> float:
     """
     probes = np.random.default_rng(seed).normal(size=(basis.shape[1], _PROBES))
     inside = basis @ (probes / np.linalg.norm(probes, axis=0))
+    processes = [process for row in pomdp.D for process in row if process.nnz > 0]
+    together = max(1, _LARGE_BLOCK // inside.size)  # one product with Q for many operators
     worst = 0.0
-    for row in pomdp.D:
-        for process in row:
-            if process.nnz == 0:
-                continue
-            size = float(process.data.max())  # squares of rare probabilities may underflow
-            norm = size * float(np.linalg.norm(process.data / size))
-            moved = np.asarray((process / norm) @ inside)
-            outside = moved - basis @ (basis.T @ moved)
-            worst = max(worst, float(np.linalg.norm(outside, axis=0).max()))
+    for first in range(0, len(processes), together):
+        deadline.check()
+        part = processes[first : first + together]
+        moved = np.hstack([(d / _norm(d)) @ inside for d in part])
+        outside = moved - basis @ (basis.T @ moved)
+        worst = max(worst, float(np.linalg.norm(outside, axis=0).max()))
     return worst
+
+
+def _norm(process: Sparse) -> float:
+    """The Frobenius norm, also where squares of rare probabilities underflow."""
+    size = float(process.data.max())
+    return size * float(np.linalg.norm(process.data / size))

@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypedDict, cast
 
 from rpsr._version import __version__
-from rpsr.errors import InputError, RpsrError
+from rpsr.errors import InputError, RpsrError, TimeLimitReached
 from rpsr.io.processes import spread
 from rpsr.predictive.accuracy import accuracy
 from rpsr.sources import load_pomdp
@@ -25,7 +25,10 @@ _ROW_START = '{"domain": "'
 
 
 class Row(TypedDict):
-    """One source's answers; None where a number does not exist, `error` saying why."""
+    """One source's answers; None where a number does not exist, `error` saying why.
+
+    limit: "time" where the limit on time was reached, else None.
+    """
 
     domain: str
     source: str
@@ -50,16 +53,21 @@ class Row(TypedDict):
     seconds: float
     stamp: str | None
     warnings: list[str] | None
+    limit: str | None
     error: str | None
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to read the sources, and how to decide: see `load_pomdp` and `accuracy`."""
+    """How to read the sources, and how to decide: see `load_pomdp` and `accuracy`.
+
+    time_limit: seconds for each source once it is read.
+    """
 
     normalize: bool = False
     discount: str | None = None
     exact: bool | None = None
+    time_limit: float | None = field(default=None, repr=False)  # no answer depends on it: no stamp
 
 
 DEFAULT = Options()
@@ -75,7 +83,7 @@ def survey_row(source: str, options: Options = DEFAULT) -> Row:
         row["states"], row["actions"] = len(pomdp.states), len(pomdp.actions)
         row["observations"] = len(pomdp.observations)
         row["warnings"] = list(pomdp.warnings)
-        found = accuracy(pomdp, exact=options.exact)
+        found = accuracy(pomdp, exact=options.exact, time_limit=options.time_limit)
         row["psr_rank"], row["rpsr_rank"] = found.psr.rank, found.rpsr.rank
         row["accurate"], row["accurate_reachable"] = found.accurate, found.accurate_reachable
         row["d_inf"], row["rel_d_inf"] = found.d_inf, found.rel_d_inf
@@ -90,6 +98,7 @@ def survey_row(source: str, options: Options = DEFAULT) -> Row:
         row["margin"] = margin_document(found.margin)
     except RpsrError as error:
         row["error"] = str(error)
+        row["limit"] = "time" if isinstance(error, TimeLimitReached) else None
     except Exception as error:  # one source's trouble is not the others'
         row["error"] = f"unexpected {type(error).__name__}: {error}"
     row["seconds"] = time.perf_counter() - began
