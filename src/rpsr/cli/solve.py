@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -31,14 +31,15 @@ from rpsr.cli.output import (
     write_each,
 )
 from rpsr.cli.progress import planning_progress
+from rpsr.cli.signals import INTERRUPTED
 
 if TYPE_CHECKING:
     from rpsr.models import LinearModel
     from rpsr.planning.compress import Compressed
-    from rpsr.planning.solution import Solution
+    from rpsr.planning.solution import Progress, Solution
 
 Kind = Literal["pomdp", "psr", "rpsr", "ra-psr"]
-LIMIT_REACHED, INTERRUPTED = 3, 130
+LIMIT_REACHED = 3
 EPISODES, MOST_STEPS, FORGOTTEN = 1000, 1000, 1e-3  # of simulations; the discount that ends them
 
 
@@ -115,7 +116,8 @@ def solve(
         Path | None,
         Parameter(
             converter=named_path,
-            help="Keep what was found here when planning stops; go on from it if it exists.",
+            help="Keep what was found here, every minute and when planning stops; go on from it "
+            "if it exists.",
         ),
     ] = None,
     compress: Annotated[
@@ -132,8 +134,8 @@ def solve(
 ) -> int:
     """Plan on a model; show the value at the start, bounds that hold, and why planning stopped.
 
-    Exit 0: the goal was reached; 3: a limit came first; 130: Ctrl-C. What was found by then is
-    shown and written in every case.
+    Exit 0: the goal was reached; 3: a limit came first; 130: Ctrl-C; 143: SIGTERM. What was found
+    by then is shown and written in every case. Files are also written every minute meanwhile.
     """
     from rpsr.errors import InputError
     from rpsr.planning.checkpoint import Resumable, load_checkpoint, resume, save_checkpoint
@@ -176,14 +178,18 @@ def solve(
     if checkpoint is not None and (horizon is not None or not isinstance(chosen, Resumable)):
         what = f"planner {planner}" if horizon is None else "planning a horizon"
         raise InputError(f"{what} cannot go on from a checkpoint, so it keeps none")
-    with _compiling(), planning_progress() as progress:
+
+    def lift(found: Solution) -> Solution:
+        return found if smaller is None else smaller.lift(found)
+
+    with _compiling(), planning_progress() as rows:
+        progress = _keeping(rows, output, checkpoint, lift)
         if checkpoint is not None and checkpoint.is_file():
             solution = resume(linear, chosen, load_checkpoint(checkpoint, linear), progress)
         else:
             solution = plan(linear, chosen, progress=progress)
     planned = solution
-    if smaller is not None:
-        solution = smaller.lift(planned)
+    solution = lift(planned)
     document = solution_document(solution, model, seed)
     try:  # what was found is shown whatever becomes of the files, and the other way round
         if json:
@@ -214,6 +220,41 @@ def solve(
     if solution.status is Status.INTERRUPTED:
         return INTERRUPTED
     return 0 if solution.status.reached_goal else LIMIT_REACHED
+
+
+def _keeping(
+    rows: Progress,
+    output: str | None,
+    checkpoint: Path | None,
+    lift: Callable[[Solution], Solution],
+) -> Progress:
+    """Progress that also writes the policy and the checkpoint so far, where these are files.
+
+    A device or a pipe is written to once, when all is done. What fails is told once and tried again
+    later: planning goes on. lift: makes of the solution planned that of the model asked for.
+    """
+    from rpsr.errors import RpsrError
+    from rpsr.io.files import check_writable
+    from rpsr.planning import keeping
+    from rpsr.planning.checkpoint import save_checkpoint
+
+    jobs: list[Callable[[Solution], None]] = []
+    if output is not None and output != "-" and check_writable(output):
+        jobs.append(lambda found: write_policy(lift(found), output))
+    if checkpoint is not None and check_writable(checkpoint):
+        jobs.append(lambda found: save_checkpoint(found, checkpoint))
+    told: set[str] = set()
+
+    def keep(found: Solution) -> None:
+        for write in jobs:
+            try:
+                write(found)
+            except RpsrError as error:
+                if str(error) not in told:
+                    told.add(str(error))
+                    note(f"{error}; planning goes on")
+
+    return keeping.Keeping(keep, rows, keeping.EVERY) if jobs else rows
 
 
 @contextmanager
