@@ -37,42 +37,47 @@ class RowFile:
         self._regular = not _is_special(path)
         self._read = 0  # bytes of whole rows that were looked at
         self._lines = 0
+        self._there: dict[tuple[str, str | None], Row] = {}  # by source and stamp
 
     def rows(self) -> dict[str, Row]:
         """Rows by source, without those that have an error; a row cut off at the end is removed."""
         with self._locked() as stream:
-            found = self._new(stream) if self._regular else []
-        return {row["source"]: row for row in found if row["error"] is None}
+            self._look(stream)
+        return {row["source"]: row for row in self._there.values() if row["error"] is None}
 
     def append(self, row: Row) -> None:
-        """Add a row, unless another survey has answered the same question meanwhile."""
+        """Add a row, unless it is there: another survey may have answered the same meanwhile."""
         with self._locked() as stream:
-            if self._regular:
-                for other in self._new(stream):
-                    same = (other["source"], other["stamp"]) == (row["source"], row["stamp"])
-                    if same and row["source"] != "-" and (other["error"] is None or row["error"]):
-                        return
+            self._look(stream)
+            other = self._there.get((row["source"], row["stamp"]))
+            answered = other is not None and (other["error"] is None or row["error"] is not None)
+            if answered and row["source"] != "-":  # standard input may say something else now
+                return
             line = (json.dumps(row) + "\n").encode()
             stream.write(line)
             stream.flush()
             self._read, self._lines = self._read + len(line), self._lines + 1
 
-    def _new(self, stream: BinaryIO) -> list[Row]:
-        """The rows that were not looked at yet, in order."""
+    def _look(self, stream: BinaryIO) -> None:
+        """Take note of the rows that were not looked at yet."""
+        if not self._regular:
+            return
         stream.seek(0, io.SEEK_END)
         if stream.tell() < self._read:  # somebody emptied it
             self._read = self._lines = 0
+            self._there.clear()
         stream.seek(self._read)
         raw = stream.read()
         *lines, cut = raw.split(b"\n")
-        rows: list[Row] = []
         for number, line in enumerate(lines, self._lines + 1):
             row = self._parsed(line)
             if row is None:
                 raise InputError(
                     "not a row of an earlier survey", place=str(self.path), line=number
                 )
-            rows.append(row)
+            question = row["source"], row["stamp"]
+            self._there.pop(question, None)  # the newest answers of a source come last
+            self._there[question] = row
         self._read, self._lines = self._read + len(raw) - len(cut), self._lines + len(lines)
         if cut:
             start = _ROW_START.encode()
@@ -80,7 +85,6 @@ class RowFile:
                 message = "not a row of an earlier survey, not even a part of one"
                 raise InputError(message, place=str(self.path), line=self._lines + 1)
             stream.truncate(self._read)  # its writer was killed: we hold the lock
-        return rows
 
     def _parsed(self, line: bytes) -> Row | None:
         try:
