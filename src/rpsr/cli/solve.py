@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from rpsr.cli.convert import as_kind
+from rpsr.cli.keeping import kept_meanwhile
 from rpsr.cli.options import (
     Discount,
     Json,
@@ -36,7 +37,7 @@ from rpsr.cli.signals import INTERRUPTED
 if TYPE_CHECKING:
     from rpsr.models import LinearModel
     from rpsr.planning.compress import Compressed
-    from rpsr.planning.solution import Progress, Solution
+    from rpsr.planning.solution import Solution
 
 Kind = Literal["pomdp", "psr", "rpsr", "ra-psr"]
 LIMIT_REACHED = 3
@@ -183,7 +184,13 @@ def solve(
         return found if smaller is None else smaller.lift(found)
 
     with _compiling(), planning_progress() as rows:
-        progress = _keeping(rows, output, checkpoint, lift)
+        progress = kept_meanwhile(
+            rows,
+            {
+                output: lambda found: write_policy(lift(found), output or ""),
+                checkpoint: lambda found: save_checkpoint(found, checkpoint or ""),
+            },
+        )
         if checkpoint is not None and checkpoint.is_file():
             solution = resume(linear, chosen, load_checkpoint(checkpoint, linear), progress)
         else:
@@ -220,41 +227,6 @@ def solve(
     if solution.status is Status.INTERRUPTED:
         return INTERRUPTED
     return 0 if solution.status.reached_goal else LIMIT_REACHED
-
-
-def _keeping(
-    rows: Progress,
-    output: str | None,
-    checkpoint: Path | None,
-    lift: Callable[[Solution], Solution],
-) -> Progress:
-    """Progress that also writes the policy and the checkpoint so far, where these are files.
-
-    A device or a pipe is written to once, when all is done. What fails is told once and tried again
-    later: planning goes on. lift: makes of the solution planned that of the model asked for.
-    """
-    from rpsr.errors import RpsrError
-    from rpsr.io.files import check_writable
-    from rpsr.planning import keeping
-    from rpsr.planning.checkpoint import save_checkpoint
-
-    jobs: list[Callable[[Solution], None]] = []
-    if output is not None and output != "-" and check_writable(output):
-        jobs.append(lambda found: write_policy(lift(found), output))
-    if checkpoint is not None and check_writable(checkpoint):
-        jobs.append(lambda found: save_checkpoint(found, checkpoint))
-    told: set[str] = set()
-
-    def keep(found: Solution) -> None:
-        for write in jobs:
-            try:
-                write(found)
-            except RpsrError as error:
-                if str(error) not in told:
-                    told.add(str(error))
-                    note(f"{error}; planning goes on")
-
-    return keeping.Keeping(keep, rows, keeping.EVERY) if jobs else rows
 
 
 @contextmanager
