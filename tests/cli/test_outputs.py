@@ -125,13 +125,12 @@ def test_a_full_disk_does_not_lose_the_bounds_of_a_report(say, full):
 @pytest.mark.parametrize("form", [(), ("--json",)])
 def test_a_full_disk_does_not_lose_rows_of_a_survey(say, monkeypatch, form):
     from rpsr.errors import InputError
-    from rpsr.predictive import survey
+    from rpsr.predictive.row_file import RowFile
 
-    def append(path, text):
-        if text:
-            raise InputError("cannot be written: No space left on device", place=str(path))
+    def append(self, row):
+        raise InputError("cannot be written: No space left on device", place=str(self.path))
 
-    monkeypatch.setattr(survey, "_append", append)
+    monkeypatch.setattr(RowFile, "append", append)
     code, out, err = say("accuracy", "tiger", "parr", "-o", "rows.jsonl", *form)
     assert (code, err) == (1, f"rpsr: rows.jsonl: {NO_SPACE}")
     assert "tiger" in out

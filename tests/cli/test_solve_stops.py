@@ -9,10 +9,14 @@ import sys
 import pytest
 from tests.cli.documents import PARR
 
+import rpsr.cli.solve  # noqa: F401 - the module, which a verb of that name hides
 from rpsr.domains import build
-from rpsr.planning import (
-    load_policy,
-)
+from rpsr.errors import InputError
+from rpsr.planning import checkpoint, load_policy
+from rpsr.planning.checkpoint import load_checkpoint
+from rpsr.planning.solution import Status
+
+solve_verb = sys.modules["rpsr.cli.solve"]
 
 
 @pytest.mark.parametrize("planner", ["vi", "reachable"])
@@ -90,3 +94,96 @@ sys.exit(main({words!r}))
     assert found["lower"] <= found["upper"]
     stored = load_policy("p.json", build("4x3").belief_model())
     assert len(stored.vectors) == found["vectors"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of another kind")
+@pytest.mark.parametrize("planner", ["sarsop", "vi"])
+def test_sigterm_is_heard_as_ctrl_c_is_and_exits_143(planner):
+    words = ["solve", "4x3", "--planner", planner, "--epsilon", "1e-8", "--json"]
+    words += ["-o", "p.json", "--checkpoint", "c.ckpt"]
+    program = f"""
+import os, signal, sys
+from contextlib import contextmanager
+import rpsr.cli.solve
+from rpsr.cli.app import main
+
+@contextmanager
+def terminating():
+    seen = []
+
+    def terminate(row):  # at the first row, and no more: the last is told when all is over
+        seen.append(row)
+        if len(seen) == 1:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    yield terminate
+
+rpsr.cli.solve.planning_progress = terminating
+sys.exit(main({words!r}))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert (done.returncode, done.stderr) == (143, "")
+    found, model = json.loads(done.stdout), build("4x3").belief_model()
+    assert found["status"] == "interrupted"
+    assert found["lower"] <= 1.88988 <= found["upper"]
+    assert len(load_policy("p.json", model).vectors) == found["vectors"]
+    assert load_checkpoint("c.ckpt", model).lower == found["lower"]
+
+
+def test_sigterm_is_left_alone_after_a_command(say):
+    before = signal.getsignal(signal.SIGTERM)
+    assert say("info", "tiger")[0] == 0
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.parametrize("words", [(), ("--compress",)])
+def test_files_are_written_while_planning(say, monkeypatch, words):
+    """The last of the writes is at the end: those before it are counted."""
+    monkeypatch.setattr("rpsr.planning.keeping.EVERY", 0.0)
+    policies, checkpoints = [], []
+    write, save = solve_verb.write_policy, checkpoint.save_checkpoint
+
+    def write_policy(solution, target):
+        write(solution, target)
+        policies.append(solution.status.name)
+
+    def save_checkpoint(solution, target):
+        save(solution, target)
+        checkpoints.append(load_checkpoint(target, solution.model).lower)
+
+    monkeypatch.setattr(solve_verb, "write_policy", write_policy)
+    monkeypatch.setattr(checkpoint, "save_checkpoint", save_checkpoint)
+    files = ("-o", "p.json", "--checkpoint", "c.ckpt")
+    code, _, err = say("solve", "tiger", "--planner", "sarsop", "--max-trials", "5", *files, *words)
+    assert (code, err) == (3, "rpsr: wrote p.json\nrpsr: wrote c.ckpt\n")
+    assert len(policies) == len(checkpoints) > 2
+    assert policies == ["INTERRUPTED"] * (len(policies) - 1) + ["ITERATIONS"]
+
+
+def test_a_full_disk_while_planning_is_told_once_and_planning_goes_on(say, monkeypatch):
+    monkeypatch.setattr("rpsr.planning.keeping.EVERY", 0.0)
+    save, tries = checkpoint.save_checkpoint, []
+
+    def full(solution, target):
+        tries.append(target)
+        if solution.status is Status.INTERRUPTED:
+            raise InputError("cannot be written: No space left on device", place=str(target))
+        save(solution, target)
+
+    monkeypatch.setattr(checkpoint, "save_checkpoint", full)
+    words = ("--planner", "sarsop", "--max-trials", "5", "--checkpoint", "c.ckpt")
+    code, out, err = say("solve", "tiger", *words)
+    assert (code, "lower" in out, len(tries) > 3) == (3, True, True)
+    said = "c.ckpt: cannot be written: No space left on device; planning goes on"
+    assert err == f"rpsr: {said}\nrpsr: wrote c.ckpt\n"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/null"), reason="no such device")
+def test_a_device_is_not_written_to_while_planning(say, monkeypatch):
+    monkeypatch.setattr("rpsr.planning.keeping.EVERY", 0.0)
+    written = []
+    monkeypatch.setattr(solve_verb, "write_policy", lambda *given: written.append(given))
+    assert say("solve", "tiger", "-o", "/dev/null")[0] == 0
+    assert len(written) == 1

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -208,6 +210,27 @@ def test_a_record_that_cannot_be_written_is_told_before_any_work(done):
     with pytest.raises(InputError, match=r"^nowhere/rows\.jsonl: cannot be written"):
         list(survey(["tiger"], record=Path("nowhere/rows.jsonl")))
     assert done == []
+
+
+def test_two_surveys_that_take_turns_write_each_row_once():
+    record, missing = Path("rows.jsonl"), "none.pomdp"
+    sources = [*SOURCES, missing]
+    first, second = survey(sources, record=record), survey(sources[::-1], record=record)
+    for _ in sources:
+        next(first)
+        next(second)
+    written = [json.loads(line)["source"] for line in record.read_text().splitlines()]
+    assert sorted(written) == sorted(sources)
+
+
+def test_two_processes_write_each_row_once():
+    words = [sys.executable, "-m", "rpsr", "accuracy", *SOURCES, "-o", "rows.jsonl", "--json"]
+    running = [subprocess.Popen(words, stdout=subprocess.PIPE) for _ in range(2)]
+    for process in running:
+        out, _ = process.communicate(timeout=120)
+        assert [row["source"] for row in json.loads(out)["rows"]] == SOURCES
+    written = [json.loads(line)["source"] for line in Path("rows.jsonl").read_text().splitlines()]
+    assert sorted(written) == sorted(SOURCES)
 
 
 # ---- names

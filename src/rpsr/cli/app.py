@@ -1,7 +1,8 @@
 """The `rpsr` command: verbs, exit codes, and errors in one line.
 
 Exit codes: 0 done; 1 an input is at fault; 2 usage; 3 a limit was reached before the goal;
-130 interrupted. Numerical libraries are imported inside the verbs, so that help is quick.
+130 interrupted by Ctrl-C; 143 ended by SIGTERM, which is heard as Ctrl-C is: what was found by then
+is shown and written. Numerical libraries are imported inside the verbs, so that help is quick.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from rpsr.cli.options import STANDARD_STREAM
 from rpsr.cli.output import note
 from rpsr.cli.report import report
 from rpsr.cli.reproduce import reproduce
+from rpsr.cli.signals import INTERRUPTED, TERMINATED, heard_as_ctrl_c
 from rpsr.cli.simulate import simulate
 from rpsr.cli.solve import solve
 from rpsr.errors import RpsrError, TimeLimitReached
@@ -36,7 +38,9 @@ app = App(
     name="rpsr",
     help="Predictive state representations that get rewards right.",
     version=__version__,
-    help_epilogue="Every verb takes --debug, which shows the traceback of an error.",
+    help_epilogue="Every verb takes --debug, which shows the traceback of an error.\n\n"
+    "Exit codes: 0 done; 1 an input is at fault; 2 usage; 3 a limit was reached before the goal; "
+    "130 interrupted by Ctrl-C; 143 ended by SIGTERM.",
     help_format="plaintext",
     suppress_keyboard_interrupt=False,
 )
@@ -56,6 +60,12 @@ app.register_install_completion_command()
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; the exit code."""
+    with heard_as_ctrl_c() as signalled:
+        code = _main(arguments)
+    return TERMINATED if signalled and code == INTERRUPTED else code
+
+
+def _main(arguments: list[str] | None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a terminal without ζ is shown its number
             stream.reconfigure(errors="backslashreplace")
@@ -81,7 +91,7 @@ def main(arguments: list[str] | None = None) -> int:
         if debug:
             raise
         note("interrupted")
-        return 130
+        return INTERRUPTED
     except (BrokenPipeError, SystemExit) as error:
         if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
             raise

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from rpsr.cli.convert import as_kind
+from rpsr.cli.keeping import kept_meanwhile
 from rpsr.cli.options import (
     Discount,
     Json,
@@ -28,6 +29,7 @@ from rpsr.cli.output import (
     write_each,
 )
 from rpsr.cli.progress import planning_progress
+from rpsr.cli.signals import INTERRUPTED
 
 if TYPE_CHECKING:
     from rpsr.models import LinearModel
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from rpsr.planning.solution import Solution
 
 Kind = Literal["pomdp", "psr", "rpsr", "ra-psr"]
-LIMIT_REACHED, INTERRUPTED = 3, 130
+LIMIT_REACHED = 3
 EPISODES, MOST_STEPS, FORGOTTEN = 1000, 1000, 1e-3  # of simulations; the discount that ends them
 
 
@@ -116,7 +118,8 @@ def solve(
         Path | None,
         Parameter(
             converter=named_path,
-            help="Keep what was found here when planning stops; go on from it if it exists.",
+            help="Keep what was found here, every minute and when planning stops; go on from it "
+            "if it exists.",
         ),
     ] = None,
     compress: Annotated[
@@ -133,8 +136,8 @@ def solve(
 ) -> int:
     """Plan on a model; show the value at the start, bounds that hold, and why planning stopped.
 
-    Exit 0: the goal was reached; 3: a limit came first; 130: Ctrl-C. What was found by then is
-    shown and written in every case.
+    Exit 0: the goal was reached; 3: a limit came first; 130: Ctrl-C; 143: SIGTERM. What was found
+    by then is shown and written in every case. Files are also written every minute meanwhile.
     """
     from rpsr.errors import InputError
     from rpsr.kernels import announced
@@ -178,14 +181,24 @@ def solve(
     if checkpoint is not None and (horizon is not None or not isinstance(chosen, Resumable)):
         what = f"planner {planner}" if horizon is None else "planning a horizon"
         raise InputError(f"{what} cannot go on from a checkpoint, so it keeps none")
-    with announced(_compiling), planning_progress() as progress:
+
+    def lift(found: Solution) -> Solution:
+        return found if smaller is None else smaller.lift(found)
+
+    with announced(_compiling), planning_progress() as rows:
+        progress = kept_meanwhile(
+            rows,
+            {
+                output: lambda found: write_policy(lift(found), output or ""),
+                checkpoint: lambda found: save_checkpoint(found, checkpoint or ""),
+            },
+        )
         if checkpoint is not None and checkpoint.is_file():
             solution = resume(linear, chosen, load_checkpoint(checkpoint, linear), progress)
         else:
             solution = plan(linear, chosen, progress=progress)
     planned = solution
-    if smaller is not None:
-        solution = smaller.lift(planned)
+    solution = lift(planned)
     document = solution_document(solution, model, seed)
     try:  # what was found is shown whatever becomes of the files, and the other way round
         if json:

@@ -19,6 +19,7 @@ from typing import BinaryIO
 
 from rpsr.errors import InputError
 from rpsr.io.allowance import TEXT_COST, VARIABLE, allowance
+from rpsr.io.temporary import remove_abandoned, temporary_beside
 
 GZIP_MAGIC = b"\x1f\x8b"
 
@@ -127,7 +128,8 @@ def _replace(
     """A temporary file beside the target, then a rename. before: the file that it replaces."""
     if before is not None and not os.access(target, os.W_OK):  # a rename would not ask
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    remove_abandoned(target)
+    handle, temporary = temporary_beside(target)
     try:
         with os.fdopen(handle, "wb") as stream:
             write(stream)

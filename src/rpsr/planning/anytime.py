@@ -34,7 +34,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from rpsr.io.records import Ints
+from rpsr.io.records import Floats, Ints
 from rpsr.kernels import interpreting
 from rpsr.models.linear import LinearModel
 from rpsr.planning.anytime_kernels import (
@@ -48,7 +48,9 @@ from rpsr.planning.anytime_kernels import (
 from rpsr.planning.anytime_state import SearchState
 from rpsr.planning.belief_graph import COLUMNS, LIVE, OPS, POINTS, ROUND, VECTOR, VECTORS, Knobs
 from rpsr.planning.bounds import blind_values, fast_informed_values, upper_at_start
+from rpsr.planning.checkpoint import Checkpoint
 from rpsr.planning.finite import infinite_discount
+from rpsr.planning.going_on import adopt, fit
 from rpsr.planning.limits import SLOWER, Clock, LimitReached
 from rpsr.planning.lower_vectors import collect, family_of, prune
 from rpsr.planning.point_policies import improve_policy
@@ -95,13 +97,28 @@ class AnytimePlanner(ABC):
 
     def solve(self, model: LinearModel, progress: Progress) -> Solution:
         """Plan; a `ModelError` where the domain is unknown or the discount is 1."""
+        return self._plan(model, progress, None)
+
+    def resume(self, model: LinearModel, progress: Progress, checkpoint: Checkpoint) -> Solution:
+        """Plan, beginning with a checkpoint's vectors as lower bound; the upper one is made anew.
+
+        The lower bound is at least the checkpoint's, up to rounding (see `going_on`).
+        """
+        return self._plan(model, progress, (checkpoint.vectors, checkpoint.choices))
+
+    def _plan(
+        self, model: LinearModel, progress: Progress, earlier: tuple[Floats, Ints] | None
+    ) -> Solution:
         infinite_discount(model)
         clock = Clock(progress, self.time_limit, self.memory_limit)
         process = corner_process(model)
         goal = goal_of(self.epsilon, CLOSED, model, process.ahead)
         search = _Search(process, clock, goal, self._selective, self.seed)
         status, shown = Status.SOLVED, np.inf
+        clock.offer(lambda: _solution(self, model, search, Status.INTERRUPTED))
         try:
+            if earlier is not None:
+                search.go_on(*earlier)
             while True:
                 lower, upper = search.bounds
                 due = not clock.rows or clock.seconds - clock.rows[-1].seconds >= ROW_SECONDS
@@ -120,6 +137,7 @@ class AnytimePlanner(ABC):
             status = limit.status
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
+        clock.report(_row(search))
         return _solution(self, model, search, status)
 
 
@@ -188,6 +206,14 @@ class _Search:
         self._order = np.empty(0, dtype=np.int64)
         self._spent = np.zeros(3)  # operations of trials, lower and upper sweeps
         self._kept = self._rows = len(process.rewards)
+
+    def go_on(self, vectors: Floats, choices: Ints) -> None:
+        """Add vectors (K, n) of an earlier search with choices (K, 1 + O), lowered where need be.
+
+        All stay until there are twice as many: at first no point is there for which they are best.
+        """
+        adopt(self.state, fit(self.process, vectors, choices, self.scale), choices)
+        self._kept = self._rows = self._kept + len(vectors)
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -323,8 +349,6 @@ def _solution(
     lower, upper = search.bounds
     value, off = process.value_at_start(values)
     lower = max(min(lower, value - off - search.low_margin), search.least)
-    last = _row(search)
-    search.clock.report(last)
     return Solution(
         planner=planner.name,
         model=model,
@@ -341,5 +365,5 @@ def _solution(
         seconds=search.clock.seconds,
         seed=planner.seed,
         trace=tuple(search.clock.rows),
-        extras={"points": last.points},
+        extras={"points": int(state.graph.counts[POINTS])},
     )

@@ -48,6 +48,15 @@ class Checkpoint:
     iterations: int
     seconds: float
 
+    @property
+    def choices(self) -> Ints:
+        """Actions and successors, (K, 1 + O); a `ModelError` where a successor is not known."""
+        if int(self.successors.min(initial=0)) < 0:
+            raise ModelError(
+                f"a checkpoint of planner {self.planner} does not say how its policies go on"
+            )
+        return np.hstack([self.actions[:, None], self.successors])
+
 
 @runtime_checkable
 class Resumable(Protocol):

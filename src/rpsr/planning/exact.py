@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from rpsr.errors import ModelError
 from rpsr.models.linear import LinearModel
 from rpsr.planning.backup import incremental, loss_of
@@ -66,11 +64,6 @@ class ValueIteration:
         check_epsilon(self.epsilon)
         if self.horizon is not None:
             raise ModelError("a finite horizon is planned anew: its stages are not in a checkpoint")
-        if len(checkpoint.successors) == 0 or int(checkpoint.successors.min()) < 0:
-            raise ModelError(
-                f"a checkpoint of planner {checkpoint.planner} does not say how its policies go on"
-            )
-        choices = np.hstack([checkpoint.actions[:, None], checkpoint.successors])
         return plan_infinite(
             self.name,
             model,
@@ -78,5 +71,5 @@ class ValueIteration:
             Clock(progress, self.time_limit, self.memory_limit),
             self.max_iterations,
             self.faces,
-            (checkpoint.vectors, choices),
+            (checkpoint.vectors, checkpoint.choices),
         )

@@ -19,6 +19,8 @@ on the way.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from rpsr.io.records import Floats, Ints
@@ -58,6 +60,14 @@ def plan_infinite(
     search = begin(process, clock)
     status, proven, passes = Status.SOLVED, np.inf, 0
     cutoff = 1e-2 * search.scale * (1 - process.discount)
+
+    def finished(status: Status) -> Solution:
+        ends = replace(search)  # which the backup at the start, added to it, leaves as it is
+        if not status.certified and not search.whole:
+            ends.look_ahead()
+        return ends.solution(name, status, proven, upper, passes)
+
+    clock.offer(lambda: finished(Status.INTERRUPTED))
     try:
         if earlier is not None:
             go_on(search, process.lower(earlier[0]), earlier[1])
@@ -106,6 +116,4 @@ def plan_infinite(
         status = limit.status
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
-    if not status.certified and not search.whole:
-        search.look_ahead()
-    return search.solution(name, status, proven, upper, passes)
+    return finished(status)

@@ -14,12 +14,13 @@ factorisation fills in are not counted.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from rpsr.errors import InputError
 from rpsr.kernels import compiled_seconds, interpreting
-from rpsr.planning.solution import Progress, ProgressRow, Status
+from rpsr.planning.keeping import Keeping
+from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
 
 PART_SECONDS = 0.1  # how long a part of compiled work should take
 FIRST_OPERATIONS = 2e7  # of a first part, before anything is measured: some hundredths of a second
@@ -79,9 +80,16 @@ class Clock:
         return self.time_limit is not None and self.seconds > self.time_limit
 
     def check(self) -> None:
-        """Raise `LimitReached` past the deadline."""
+        """Raise `LimitReached` past the deadline; keep what there is where that is due."""
         if self.over:
             raise LimitReached(Status.TIME)
+        if isinstance(self.progress, Keeping):
+            self.progress.look()
+
+    def offer(self, make: Callable[[], Solution]) -> None:
+        """Say how to make a solution of what there is, at any look at the clock (see `keeping`)."""
+        if isinstance(self.progress, Keeping):
+            self.progress.offer(make)
 
     def foresee(self, operations: float) -> None:
         """Raise `LimitReached` where a piece of work that cannot be divided would be too long."""

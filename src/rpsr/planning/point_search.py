@@ -20,6 +20,7 @@ from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.domain import Unknown
 from rpsr.models.linear import LinearModel
 from rpsr.planning.bounds import fast_informed_values, upper_at_start
+from rpsr.planning.checkpoint import Checkpoint
 from rpsr.planning.finite import infinite_discount
 from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.points import (
@@ -73,7 +74,7 @@ class PointSearch:
         if self.process is not None:
             informed = fast_informed_values(self.process, clock=clock.share(INFORMED_SHARE))
             self.upper = upper_at_start(self.process, informed)
-        met = visited(model, self.rng)
+        self.met = met = visited(model, self.rng)
         self.best = self.plans = first_plans(model, met, self.process, clock.share(BLIND_SHARE))
         self.lower = lower_at_start(model, self.process, self.plans, met)
         self.goal = goal_of(epsilon, CLOSED, model, 1 / (1 - self.discount), met)
@@ -132,6 +133,24 @@ class PointSearch:
         return states[kept]
 
     # ---- plans
+
+    def go_on(self, earlier: Plans) -> None:
+        """Add a controller of an earlier search, evaluated anew, if it is proven to be better.
+
+        It is not believed: the lower bound pays for what its vectors exceed their own backups by.
+        """
+        old = len(self.plans.vectors)
+        choices = np.hstack([earlier.choices[:, :1], earlier.choices[:, 1:] + old])
+        both = Plans(
+            np.vstack([self.plans.vectors, earlier.vectors]),
+            np.vstack([self.plans.choices, choices]),
+        )
+        both = swept(self.model, both, SWEEPS, 0.1 * self.settled)
+        if not Promises.at(self.model, self.met).kept(both.vectors, self.met).all():
+            return
+        lower = lower_at_start(self.model, self.process, both, self.met)
+        if lower > self.lower:
+            self.best, self.plans, self.lower = both, both, lower
 
     def renew(self, wanted: Callable[[Floats, Floats, Ints], Bools]) -> float:
         """One round: back up at all points and keep what is wanted. The largest gain at a point.
@@ -227,6 +246,7 @@ class PointSearch:
 
     def run(self, name: str, rounds: Callable[[PointSearch], None], seed: int) -> Solution:
         """Search by `rounds` until they end or a limit is reached; the best plans by then."""
+        self.clock.offer(lambda: self.solution(name, Status.INTERRUPTED, seed))
         try:
             rounds(self)
             status = Status.NO_UPPER_BOUND
@@ -237,6 +257,10 @@ class PointSearch:
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         self.report()
+        return self.solution(name, status, seed)
+
+    def solution(self, name: str, status: Status, seed: int) -> Solution:
+        """The best plans so far."""
         return Solution(
             planner=name,
             model=self.model,
@@ -282,17 +306,25 @@ class PointPlanner(ABC):
 
     def solve(self, model: LinearModel, progress: Progress) -> Solution:
         """Plan; without a discount below 1, a `ModelError`."""
+        return self._search(model, progress).run(self.name, self.rounds, self.seed)
+
+    def resume(self, model: LinearModel, progress: Progress, checkpoint: Checkpoint) -> Solution:
+        """Plan, beginning with a checkpoint's controller; points are chosen anew."""
+        search = self._search(model, progress)
+        search.go_on(Plans(checkpoint.vectors, checkpoint.choices))
+        return search.run(self.name, self.rounds, self.seed)
+
+    def _search(self, model: LinearModel, progress: Progress) -> PointSearch:
         if self.points < 1:
             raise InputError(f"points: read {self.points}, expected at least 1")
         check_epsilon(self.epsilon)
-        search = PointSearch(
+        return PointSearch(
             model,
             Clock(progress, self.time_limit, self.memory_limit),
             seed=self.seed,
             epsilon=self.epsilon,
             max_rounds=self.max_iterations,
         )
-        return search.run(self.name, self.rounds, self.seed)
 
     @abstractmethod
     def rounds(self, search: PointSearch) -> None:

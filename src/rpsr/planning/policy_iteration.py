@@ -19,7 +19,7 @@ D. Precup, "A planning algorithm for predictive state representations", IJCAI 20
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,13 +27,14 @@ from rpsr.io.records import Floats, Ints
 from rpsr.models.linear import LinearModel
 from rpsr.planning import warm
 from rpsr.planning.bounds import fast_informed_values, upper_at_start
+from rpsr.planning.checkpoint import Checkpoint
 from rpsr.planning.controllers import FiniteStateController
 from rpsr.planning.finite import infinite_discount
 from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.precision import PROVEN, Epsilon, goal_of
 from rpsr.planning.process import CornerProcess, corner_process
 from rpsr.planning.pruning import filtered
-from rpsr.planning.search import THIN, Search, begin
+from rpsr.planning.search import THIN, Search, begin, go_on
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
 
 SLACK = 1e-2  # of the cutoff: what replacing a node may cost
@@ -60,6 +61,15 @@ class PolicyIteration:
 
     def solve(self, model: LinearModel, progress: Progress) -> Solution:
         """Plan; a `ModelError` where the domain is unknown or the discount is 1."""
+        return self._plan(model, progress, None)
+
+    def resume(self, model: LinearModel, progress: Progress, checkpoint: Checkpoint) -> Solution:
+        """Plan, beginning with a checkpoint's controller, which is evaluated anew."""
+        return self._plan(model, progress, (checkpoint.vectors, checkpoint.choices))
+
+    def _plan(
+        self, model: LinearModel, progress: Progress, earlier: tuple[Floats, Ints] | None
+    ) -> Solution:
         infinite_discount(model)
         clock = Clock(progress, self.time_limit, self.memory_limit)
         process = corner_process(model)
@@ -71,7 +81,16 @@ class PolicyIteration:
         status, proven, rounds = Status.SOLVED, np.inf, 0
         cutoff = 1e-2 * search.scale / ahead
         best = search.controller
+
+        def finished(status: Status) -> Solution:
+            ends = replace(search, controller=best)
+            return ends.solution(self.name, status, proven, upper, rounds)
+
+        clock.offer(lambda: finished(Status.INTERRUPTED))
         try:
+            if earlier is not None:
+                go_on(search, process.lower(earlier[0]), earlier[1])
+                search.controller = best = _evaluated(process, search.choices)
             while True:
                 rounding = process.rounding(search.scale)
                 wanted = goal.at(search.from_below()[0], upper)
@@ -112,8 +131,7 @@ class PolicyIteration:
             status = limit.status
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
-        search.controller = best
-        return search.solution(self.name, status, proven, upper, rounds)
+        return finished(status)
 
 
 def _replaced(search: Search, slack: float) -> Ints:

@@ -6,22 +6,20 @@ a file of JSON lines while they come in; a later survey takes from there what it
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypedDict, cast
+from typing import TypedDict
 
 from rpsr._version import __version__
 from rpsr.errors import InputError, RpsrError, TimeLimitReached
 from rpsr.io.processes import spread
 from rpsr.predictive.accuracy import accuracy
+from rpsr.predictive.row_file import RowFile
 from rpsr.sources import load_pomdp
-
-_ROW_START = '{"domain": "'
 
 
 class Row(TypedDict):
@@ -135,10 +133,11 @@ def survey(
 
     record: a file of JSON lines. Rows it already has without an error are taken from it, if the
     source's content, the options and the version are still the same; new rows are appended as they
-    come. Where that fails, an `InputError` says so after all rows.
+    come, each once, also where several surveys share the file. Where that fails, an `InputError`
+    says so after all rows.
     """
-    known = _recorded(record) if record is not None else {}
-    _append(record, "")  # if it cannot be written, then say so now
+    kept = None if record is None else RowFile(record, set(Row.__annotations__))
+    known = {} if kept is None else kept.rows()  # if it cannot be written, this says so now
     waiting: list[str] = []
     for source in dict.fromkeys(sources):
         row = known.get(source)
@@ -149,9 +148,9 @@ def survey(
             waiting.append(source)
     failure: InputError | None = None
     for row in _rows(waiting, options, jobs):
-        if failure is None:
+        if failure is None and kept is not None:
             try:
-                _append(record, json.dumps(row) + "\n")
+                kept.append(row)
             except InputError as error:
                 failure = error  # a full disk, say: what was found is worth having all the same
         yield row
@@ -209,47 +208,3 @@ def _is(what: Callable[[Path], bool], path: Path) -> bool:
         return what(path)
     except OSError:
         return False
-
-
-def _recorded(path: Path) -> dict[str, Row]:
-    """Rows by source, without those that have an error; a row cut off at the end is removed."""
-    if not _is(Path.is_file, path):  # a pipe or a device has no earlier rows
-        return {}
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read: {error}", place=str(path)) from None
-    *lines, cut = text.split("\n")
-    rows: dict[str, Row] = {}
-    for number, line in enumerate(lines, 1):
-        row = _parsed_row(line)
-        if row is None:
-            raise InputError("not a row of an earlier survey", place=str(path), line=number)
-        if row["error"] is None:
-            rows[row["source"]] = row
-    if cut:
-        if not cut.startswith(_ROW_START) and not _ROW_START.startswith(cut):
-            message = "not a row of an earlier survey, not even a part of one"
-            raise InputError(message, place=str(path), line=len(lines) + 1)
-        with path.open("r+b") as stream:
-            stream.truncate(len(text.removesuffix(cut).encode()))
-    return rows
-
-
-def _append(path: Path | None, text: str) -> None:
-    if path is None:
-        return
-    try:
-        with path.open("a", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", place=str(path)) from None
-
-
-def _parsed_row(line: str) -> Row | None:
-    try:
-        row: Any = json.loads(line)
-    except json.JSONDecodeError:
-        return None
-    whole = isinstance(row, dict) and row.keys() == Row.__annotations__.keys()
-    return cast(Row, row) if whole else None

@@ -1,0 +1,50 @@
+"""Vectors of a checkpoint made fit to begin with: none exceeds its own backup.
+
+A planner that proves its lower bound by vectors that are at most their own backups must not believe
+a file. What a policy is worth lies between -scale and scale, scale being the largest reward earned
+for ever; values beyond that are cut. Where a vector then exceeds its own backup it is lowered by as
+much as that can add up to (see `point_policies.shortfalls`), and nothing need go below -scale: cut
+off there, a vector is still at most its backup. A vector that was honest is lowered by no more than
+`CornerProcess.rounding`, times 1 / (1 - discount).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rpsr.io.records import Floats, Ints
+from rpsr.planning.anytime_state import SearchState
+from rpsr.planning.belief_graph import COLUMNS, VECTORS, Moves
+from rpsr.planning.lower_vectors import scan
+from rpsr.planning.point_policies import shortfalls
+from rpsr.planning.process import CornerProcess
+
+
+def fit(process: CornerProcess, vectors: Floats, choices: Ints, scale: float) -> Floats:
+    """Values (K, k) at the corners, each at most its backup, of vectors (K, n).
+
+    choices (K, 1 + O): the action of each and the vectors that it goes on with.
+    """
+    values = np.clip(process.lower(vectors), -scale, scale)
+    moves = Moves(
+        process.indptr, process.observation, process.target, process.chance, process.rewards
+    )
+    less = shortfalls(moves, choices, values, process.discount)
+    return np.maximum(values - less[:, None], -scale)
+
+
+def adopt(state: SearchState, values: Floats, choices: Ints) -> None:
+    """Add vectors (K, k) with choices (K, 1 + O) among themselves to those in use."""
+    count = len(values)
+    state.make_room(count)
+    counts = state.graph.counts
+    first, column = int(counts[VECTORS]), int(counts[COLUMNS])
+    rows, columns = slice(first, first + count), slice(column, column + count)
+    state.vectors.table[rows] = values
+    state.vectors.choice[rows, 0] = choices[:, 0]
+    state.vectors.choice[rows, 1:] = choices[:, 1:] + first
+    state.vectors.column[:, columns] = values.T
+    state.vectors.origin[columns] = np.arange(first, first + count)
+    counts[VECTORS] += count
+    counts[COLUMNS] += count
+    scan(state.graph, state.vectors, state.knobs.root)
