@@ -90,7 +90,7 @@ class PolicyIteration:
         try:
             if earlier is not None:
                 go_on(search, process.lower(earlier[0]), earlier[1])
-                search.controller = best = _evaluated(process, search.choices)
+                search.controller = best = _evaluated(process, search.choices, clock)
             while True:
                 rounding = process.rounding(search.scale)
                 wanted = goal.at(search.from_below()[0], upper)
