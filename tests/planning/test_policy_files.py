@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -221,7 +222,7 @@ DAMAGE = {
     ),
     "not finite": (
         {"vectors": [[float("inf")] * 7] * 8},
-        "damaged, or made for another model: vectors of shape",
+        "damaged, or made for another model: a coefficient beyond 1e+130, or that is not a number",
     ),
     "an action too many": (
         {"vector_actions": ["a"] * 9},
@@ -387,3 +388,46 @@ def test_graphs_with_numbers_of_thousands_of_digits(tmp_path, line):
     path.write_text(line)
     with pytest.raises(InputError, match="expected the number of an existing"):
         read_pg(path, build("tiger").belief_model())
+
+
+# ---- mutations, by a seed
+
+
+def changed(chance, value):
+    """A JSON value with one thing in it changed, anywhere, to one that means trouble."""
+    if isinstance(value, list | dict) and value and chance.random() < 0.9:
+        key = chance.choice(list(value) if isinstance(value, dict) else range(len(value)))
+        copy = dict(value) if isinstance(value, dict) else list(value)
+        if chance.random() < 0.1:
+            del copy[key]
+        else:
+            copy[key] = changed(chance, value[key])
+        return copy
+    troubles = [None, True, -1, 0, 10**6, 2**63, 10**400, 1e308, float("nan"), "x", [], {}, [[]]]
+    return chance.choice(troubles)
+
+
+@pytest.mark.parametrize("form", ["vectors", "tree", "controller"])
+def test_a_mutated_policy_is_refused_or_can_be_followed(tmp_path, form):
+    model, path, chance, read = build("tiger").belief_model(), tmp_path / "p.json", Random(14), 0
+    solution = solve(model, ValueIteration(horizon=3 if form == "tree" else None))
+    if form == "controller":
+        save_policy(extract_controller(solution), model, path)
+    else:
+        save_solution(solution, path)
+    document = json.loads(path.read_text())
+    for _ in range(400):
+        path.write_text(json.dumps(changed(chance, document)))
+        try:
+            stored = load_policy(path, model)
+        except InputError as error:
+            said = str(error)
+        else:
+            said, read = "", read + 1
+            if isinstance(stored, FiniteStateController):
+                stored.check(model)
+            if isinstance(stored, StoredVectors):
+                assert np.isfinite(stored.vectors).all()
+                assert stored.policy() is not None
+        assert "\n" not in said
+    assert 0 < read < 400

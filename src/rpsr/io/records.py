@@ -28,6 +28,7 @@ Integers = NDArray[Any]  # int64, or object holding Python integers where 63 bit
 # of this size. Variances and linear programs multiply two values, and sums of 1e70 such products
 # are still below the largest float, 1.8e308.
 LARGEST_REWARD = 1e100
+LARGEST_VALUE = 1e130  # of any policy at any state, in whatever basis
 IN_RANGE = f"a number from -{LARGEST_REWARD:.0e} to {LARGEST_REWARD:.0e}"
 FLOAT_EXACT = 2**53  # below this a float holds an integer, and one division rounds correctly
 

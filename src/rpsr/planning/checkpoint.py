@@ -22,7 +22,7 @@ import numpy as np
 from rpsr._version import __version__
 from rpsr.errors import InputError, ModelError
 from rpsr.io.archive import read_archive, write_archive
-from rpsr.io.records import Floats, Ints
+from rpsr.io.records import LARGEST_VALUE, Floats, Ints
 from rpsr.models.domain import Unknown
 from rpsr.models.linear import LinearModel
 from rpsr.planning.coordinates import from_beliefs, to_beliefs
@@ -107,8 +107,8 @@ def load_checkpoint(path: str | Path, model: LinearModel) -> Checkpoint:
         vectors, actions, successors = (arrays[k] for k in ("vectors", "actions", "successors"))
         if vectors.ndim != 2 or len(vectors) == 0 or actions.shape != (len(vectors),):
             raise ValueError(f"{vectors.shape} vectors and {actions.shape} actions")
-        if vectors.dtype != np.float64 or not np.isfinite(vectors).all():
-            raise ValueError("a coefficient is not a finite number")
+        if vectors.dtype != np.float64 or not (np.abs(vectors) <= LARGEST_VALUE).all():
+            raise ValueError(f"a coefficient beyond {LARGEST_VALUE:.0e}, or that is not a number")
         if actions.dtype != np.int64 or actions.min() < 0 or actions.max() >= len(model.actions):
             raise ValueError("an action that does not exist")
         if successors.shape != (len(vectors), len(model.observations)):

@@ -20,7 +20,7 @@ import numpy as np
 
 from rpsr.errors import InputError
 from rpsr.io.files import place_of, read_bytes, write_bytes
-from rpsr.io.records import Floats, Ints
+from rpsr.io.records import LARGEST_VALUE, Floats, Ints
 from rpsr.models.linear import LinearModel
 from rpsr.planning.controllers import FiniteStateController
 from rpsr.planning.coordinates import corners_of, from_beliefs, to_beliefs
@@ -144,7 +144,7 @@ class _Line:
             value = float(text)
         except ValueError:
             value = float("nan")
-        if not np.isfinite(value):
+        if not abs(value) <= LARGEST_VALUE:
             raise self.error(f"read {text!r}, expected a number", word)
         return value
 

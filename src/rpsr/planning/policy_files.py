@@ -27,7 +27,7 @@ import numpy as np
 from rpsr._version import __version__
 from rpsr.errors import InputError
 from rpsr.io.files import place_of, read_bytes, write_bytes
-from rpsr.io.records import Floats, Ints
+from rpsr.io.records import LARGEST_VALUE, Floats, Ints
 from rpsr.models.domain import Unknown
 from rpsr.models.linear import LinearModel
 from rpsr.models.renaming import renamed
@@ -201,15 +201,17 @@ def _carried(document: dict[str, Any], system: LinearModel, place: str) -> Store
     """A value function on the model that the file carries, made to run on a system."""
     try:
         content = b64decode(document["carries"], validate=True)
-        vectors = np.array(document["vectors"], dtype=np.float64)
+        vectors = _coefficients(document)
         model = from_native_bytes(content, place)
         if not isinstance(model, LinearModel) or vectors.shape[1:] != (model.dimension,):
             raise ValueError(f"vectors of shape {vectors.shape} for {model}")
         actions = _actions(document["vector_actions"], model)
+        if len(actions) != len(vectors):
+            raise ValueError(f"vectors of shape {vectors.shape} for {len(actions)} actions")
         made_for, ahead = document["model"], _look_ahead(document)
     except KeyError as error:
         raise InputError(f"damaged policy file: it has no {error}", place=place) from None
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"damaged policy file: {error}", place=place) from None
     try:
         running = renamed(model, system.actions, system.observations)
@@ -258,9 +260,9 @@ def _index(value: Any) -> int:
 
 
 def _vectors(document: dict[str, Any], model: LinearModel) -> StoredVectors:
-    vectors = np.array(document["vectors"], dtype=np.float64)
+    vectors = _coefficients(document)
     actions = _actions(document["vector_actions"], model)
-    if vectors.ndim != 2 or len(vectors) != len(actions) or not np.isfinite(vectors).all():
+    if len(vectors) != len(actions):
         raise ValueError(f"vectors of shape {vectors.shape} for {len(actions)} actions")
     if document["coordinates"] == "belief":
         vectors = from_beliefs(model, vectors)
@@ -279,6 +281,16 @@ def _look_ahead(document: dict[str, Any]) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"look_ahead: read {value!r}, expected true or false")
     return value
+
+
+def _coefficients(document: dict[str, Any]) -> Floats:
+    """The vectors of a document, (K, n), one or more, as large as values can be."""
+    vectors = np.array(document["vectors"], dtype=np.float64)
+    if vectors.ndim != 2 or vectors.size == 0:
+        raise ValueError(f"vectors of shape {vectors.shape}")
+    if not (np.abs(vectors) <= LARGEST_VALUE).all():
+        raise ValueError(f"a coefficient beyond {LARGEST_VALUE:.0e}, or that is not a number")
+    return vectors
 
 
 def _actions(names: list[str], model: LinearModel) -> Ints:
