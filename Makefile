@@ -25,6 +25,8 @@ $(VENV)/.docs: $(VENV)/.core
 reproduce: $(VENV)/.core
 	$(BIN)/rpsr reproduce
 
+# One thread of linear algebra per worker: more of them only wait for each other.
+test: export OPENBLAS_NUM_THREADS ?= 1
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto --cov --cov-report=term
 

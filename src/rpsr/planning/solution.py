@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from rpsr.io.records import Floats, Ints
 from rpsr.models.linear import LinearModel
+
+if TYPE_CHECKING:
+    from rpsr.planning.policies import Policy
 
 
 class Status(Enum):
@@ -105,6 +108,17 @@ class Solution:
     def gap(self) -> float | None:
         """Upper minus lower at the start."""
         return None if self.upper is None else self.upper - self.lower
+
+    def policy(self) -> Policy:
+        """The policy of the plan, to run: `act` says what to do, `update` takes what followed.
+
+        Over the infinite horizon it looks one step ahead to the value function; over a finite one
+        it follows the tree that was planned.
+        """
+        from rpsr.planning.policies import AlphaPolicy
+        from rpsr.planning.trees import PolicyTree
+
+        return AlphaPolicy.of(self) if self.horizon is None else PolicyTree.of(self).policy()
 
     def value_at(self, states: Floats) -> Floats:
         """The value function at a batch of states, (B, n) -> (B,).
