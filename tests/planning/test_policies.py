@@ -234,3 +234,13 @@ def test_what_a_representation_cannot_carry_is_refused():
         translate(reference.vectors, reference.model, small)
     with pytest.raises(InputError, match=r"expected \(K, 10\)"):
         from_beliefs(small, np.zeros((1, 9)))
+
+
+def test_a_plan_has_its_policy():
+    tiger = build("tiger")
+    plan = solve(tiger, "vi")
+    check_policy(plan.policy(), plan.model)
+    assert plan.policy().act() == AlphaPolicy.of(plan).act()
+    tree = solve(tiger, "vi", horizon=3).policy()
+    for _ in range(3):
+        tree.update(tree.act(), 0)
