@@ -110,7 +110,6 @@ BROKEN = {
         "start: the state is 0.5 outside the domain",
     ),
     "start outside the hull": (start_beyond_a_corner, "outside the domain"),
-    "start not finite": (lambda: broken(start=np.array([np.nan, 1.0])), "start: state"),
     "kernel of another order": (wrong_kernel, "corners do not move as the kernel says at 'listen'"),
     "kernel negative": (negative_kernel, "the kernel has a negative entry at 'listen'"),
     "kernel too small": (
@@ -136,7 +135,6 @@ BROKEN = {
         lambda: broken(coordinates=np.eye(3)),
         "coordinates of shape (3, 3), expected (2, 2)",
     ),
-    "rewards not finite": (lambda: broken(rewards=TIGER.rewards * np.inf), "a reward is not fin"),
     "another simplex": (lambda: broken(domain=Simplex(3)), "a simplex of 3, expected dimension 2"),
     "other corners": (
         lambda: broken(domain=Corners(np.eye(3), ((sp.eye_array(3),),))),

@@ -12,7 +12,7 @@ from tests.learning.worlds import simulate
 import rpsr
 from rpsr.errors import InputError
 from rpsr.evaluation import simulate as run
-from rpsr.learning import LastKTable, SpectralRPSR, diagnose, off_policy_value, psr_enough
+from rpsr.learning import SpectralRPSR, diagnose, psr_enough
 from rpsr.learning.base import LONG, Part, beginning, pieces
 from rpsr.learning.learn import ESTIMATOR_NAMES, learn, streams
 from rpsr.learning.moments_plan import POLICIES, Survey
@@ -164,40 +164,22 @@ def test_the_unit_of_rewards_changes_nothing_else(name):
 @pytest.mark.parametrize(
     ("unit", "said"),
     [
-        (1e200, r"rewards: read 1e\+200, expected a number from -1e100 to 1e100 \(multiply"),
-        (-1.7e308, r"rewards: read -1.7e\+308, expected a number from -1e100"),
+        (1e200, r"rewards: read 1e\+200, expected a number from -1e\+100 to 1e\+100"),
+        (-1.7e308, r"rewards: read -1.7e\+308, expected a number from -1e\+100"),
         (1e-300, r"the range of rewards: read 1e-300, expected a number from 1e-100, or 0"),
         (5e-324, r"the range of rewards: read 5e-324"),
     ],
 )
 def test_rewards_out_of_a_floats_reach_are_refused(name, unit, said):
-    log = replace(LOG, rewards=LOG.rewards * unit)
     with pytest.raises(InputError, match=said):
-        learn(name, log, discount=0.9)
+        learn(name, replace(LOG, rewards=LOG.rewards * unit), discount=0.9)
 
 
-def test_a_reward_out_of_reach_is_named_by_its_place_whatever_the_chunks():
+def test_a_reward_out_of_reach_is_named_by_its_place():
     rewards = LOG.rewards.copy()
     rewards[47 * 15 + 3] = -1e200
-    log = replace(LOG, rewards=rewards)
-    model = rpsr.load_pomdp("loadunload").belief_model()
-    for logs in (log, chunks(log, 4)):
-        for judge in (SpectralRPSR().fit, lambda logs: diagnose(model, logs)):
-            with pytest.raises(InputError, match=r"^episode 47, step 3: rewards: read -1e\+200"):
-                judge(logs)
-
-
-def test_so_are_they_by_all_that_judges_with_them():
-    huge = replace(LOG, rewards=LOG.rewards * 1e200)
-    model = rpsr.load_pomdp("loadunload").belief_model()
-    for judge in (
-        lambda: diagnose(model, huge),
-        lambda: psr_enough(huge),
-        lambda: off_policy_value(model, model.rewards.T, huge),
-        lambda: LastKTable().fit(huge),
-    ):
-        with pytest.raises(InputError, match="rewards: read"):
-            judge()
+    with pytest.raises(InputError, match=r"^episode 47, step 3: rewards: read -1e\+200"):
+        replace(LOG, rewards=rewards)
 
 
 @pytest.mark.parametrize("discount", [None, 1, 1 - 1e-15])

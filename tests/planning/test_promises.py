@@ -37,6 +37,7 @@ from rpsr.planning import (
     Solution,
     ValueIteration,
 )
+from rpsr.planning.precision import CLOSED, MERGED, goal_of
 
 PLANNERS = {
     "vi": ValueIteration(epsilon=1e-3),
@@ -109,7 +110,9 @@ def assert_between(planner, model, mdp: ExactMDP, epsilon: Fraction = Fraction(0
 def test_no_bound_is_outside_of_blind_and_seen(name, record):
     pomdp, planner = POMDP(replace(record, discount=Fraction(19, 20))), PLANNERS[name]
     # What a planner leaves undone on purpose, at most its epsilon.
-    epsilon = Fraction(planner.epsilon)
+    share = MERGED if isinstance(planner, Reachable) else CLOSED
+    goal = goal_of(planner.epsilon, share, pomdp.belief_model(), 20.0)
+    epsilon = Fraction(goal.least)
     assert_between(planner, pomdp.belief_model(), ExactMDP(pomdp), epsilon)
     assert_between(planner, rpsr(pomdp), ExactMDP(pomdp), epsilon)
     assert_between(planner, psr(pomdp), ExactMDP(pomdp, projected(pomdp)), epsilon)

@@ -83,7 +83,7 @@ def test_a_source_that_cannot_be_read_is_a_row_with_its_error():
     sources = ["tigre", "bad.pomdp", "missing.pomdp", "belief.rpsr", "x" * 300, "tiger"]
     rows = {row["source"]: row for row in survey(sources)}
     errors = [rows[source]["error"] for source in sources]
-    assert errors[0].startswith("tigre: no such file, and no built-in domain")
+    assert errors[0].startswith("tigre: no such file, and no domain")
     assert errors[1].startswith("bad.pomdp:4:")
     assert errors[2] == "missing.pomdp: no such file"
     assert errors[3] == "belief.rpsr: holds a belief model, expected a POMDP"

@@ -17,7 +17,6 @@ from rpsr.errors import InputError
 from rpsr.io.records import Floats
 from rpsr.learning.ends import as_seen_by
 from rpsr.learning.learned import Filtered, Logs, chunks_of, filtered, log_chances
-from rpsr.learning.parameters import check_rewards
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.linear import LinearModel
 
@@ -65,7 +64,6 @@ def judged(said: Iterable[tuple[Filtered, Trajectories]]) -> Diagnosis:
         if log.rewards is None:
             rewarded = False
         else:
-            check_rewards(log, episodes)
             squares += float(((log.rewards - told.rewards) ** 2).sum())
             spread.add(log.rewards)
         episodes += log.episodes

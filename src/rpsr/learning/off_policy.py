@@ -25,7 +25,6 @@ from rpsr.io.records import Floats
 from rpsr.learning.ends import as_seen_by
 from rpsr.learning.learned import filtered
 from rpsr.learning.moments_plan import behaviour
-from rpsr.learning.parameters import check_rewards
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.linear import LinearModel
 from rpsr.planning.policies import action_values
@@ -72,7 +71,6 @@ def off_policy_value(
     """
     if log.rewards is None:
         raise InputError("these episodes have no rewards, expected them for an estimate")
-    check_rewards(log)
     rewarded = log.rewards
     log = as_seen_by(log, model)
     said = filtered(model, log, states=True)

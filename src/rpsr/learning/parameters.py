@@ -8,12 +8,9 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
-import numpy as np
-
 from rpsr.errors import InputError
-from rpsr.logs.trajectories import Trajectories
 
-HUGE, TINY = 1e100, 1e-100  # squares of rewards, added up and discounted, must be numbers
+TINY = 1e-100  # squares of rewards, added up and discounted, must not vanish
 
 
 @dataclass(frozen=True)
@@ -74,19 +71,7 @@ SHARE = number("between 0 and 1", lambda x: 0 < x < 1)
 DISCOUNT = one_of(None) | number("from 0 to 1", lambda x: 0 <= x <= 1)
 AUTO = one_of("auto")
 _RESCALE = "(multiply all rewards by a positive constant: that changes no plan)"
-_REWARD = number(f"from -1e100 to 1e100 {_RESCALE}", lambda x: abs(x) <= HUGE)
 _RANGE = number(f"from 1e-100, or 0 {_RESCALE}", lambda x: not 0 < x < TINY)
-
-
-def check_rewards(log: Trajectories, first: int = 0) -> None:
-    """Refuse rewards so large that sums of their squares are no numbers any more.
-
-    first: the number of the log's first episode, where it is a chunk.
-    """
-    if log.rewards is not None and log.steps:
-        at = int(np.abs(log.rewards).argmax())
-        episode, step = log.place(at)
-        _REWARD.check(f"episode {first + episode}, step {step}: rewards", float(log.rewards[at]))
 
 
 def check_range(low: float, high: float) -> None:

@@ -184,7 +184,7 @@ def trial(
             return PAUSED
         depth = counts[DEPTH] - 1
         i = int(path[depth])
-        wanted = target / knobs.discount**depth if knobs.discount > 0 else np.inf
+        wanted = target / knobs.discount ** float(depth) if knobs.discount > 0 else np.inf
         if depth > 0 and (
             depth + 1 >= len(path) or finished(graph, vectors, i, knobs, wanted, aim[depth])
         ):

@@ -67,7 +67,7 @@ def project(
             for i in range(count):
                 totals[i] -= full[o, r, i]
         begin = size
-        for i in np.argsort(totals):
+        for i in np.argsort(totals, kind="mergesort"):  # stable: the same when interpreted
             needed = True
             for j in range(size - 1, begin - 1, -1):
                 above = True
@@ -230,7 +230,7 @@ def plant(g: Floats, first: Ints) -> tuple[Floats, Ints, Ints, int]:
                 child[node, 0], child[node, 1] = -1, order[begin]
                 continue
             members = order[begin:end].copy()
-            ranked = np.argsort(g[corner][members])
+            ranked = np.argsort(g[corner][members], kind="mergesort")
             for j in range(len(members)):
                 order[begin + j] = members[ranked[j]]
             middle = (begin + end) // 2
