@@ -19,7 +19,7 @@ from rpsr.errors import InputError
 from rpsr.io.records import Floats, Ints
 from rpsr.learning.censoring import Censoring
 from rpsr.learning.moments_kernels import count_contexts
-from rpsr.learning.parameters import check_range, check_rewards
+from rpsr.learning.parameters import check_range
 from rpsr.learning.propensities import (
     NO_PROPENSITIES,
     Overlap,
@@ -79,7 +79,6 @@ class Survey:
         if log.rewards is None:
             self.has_rewards = False
         else:
-            check_rewards(log, self.episodes)
             low, high = self.rewards
             if len(log.ends):  # after the end of a task nothing is earned
                 low, high = min(low, 0.0), max(high, 0.0)
