@@ -14,7 +14,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 
 from tests.differential.checks import check_model
@@ -45,7 +45,10 @@ def tallies(seed: int, indices: list[int], jobs: int) -> Iterator[Tally]:
         return
     pool = ProcessPoolExecutor(jobs, initializer=signal.signal, initargs=IGNORED)
     try:
-        yield from pool.map(check_chunk, [seed] * len(chunks), chunks)
+        yield from (
+            done.result()
+            for done in as_completed([pool.submit(check_chunk, seed, chunk) for chunk in chunks])
+        )
     finally:  # on Ctrl-C, wait for the chunks under way only
         pool.shutdown(cancel_futures=True)
 

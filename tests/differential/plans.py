@@ -15,6 +15,7 @@ from rpsr.planning import PLANNER_NAMES, planner_options
 
 KINDS = ("belief", "psr", "rpsr")
 HORIZONS = ("vi", "enumeration", "reachable")  # planners that take one
+MEMORY = 2**20  # bytes: thousands of vectors, where exact planning takes too long for a test
 MOST_HISTORIES = 300  # of a horizon: the oracle lists them
 
 
@@ -71,7 +72,8 @@ def _effort(rng: np.random.Generator, planner: str) -> dict[str, int | None]:
     early = bool(rng.random() < 0.5)
     match planner:
         case "vi" | "policy-iteration":
-            return {"max_iterations": int(rng.integers(1, 4)) if early else 12}
+            most = int(rng.integers(1, 4)) if early else 12
+            return {"max_iterations": most, "memory_limit": MEMORY}
         case "enumeration":
             return {"max_iterations": int(rng.integers(1, 3)) if early else 6}
         case "hsvi" | "sarsop":
