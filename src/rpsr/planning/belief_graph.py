@@ -228,11 +228,13 @@ def expand(graph: Graph, moves: Moves, scratch: Scratch, p: int, tau: float) -> 
         for t in range(begin, end):
             row, weight = a * k + corner[0, t], share[0, t]
             for m in range(moves.indptr[row], moves.indptr[row + 1]):
-                where = moves.observation[m] * k + moves.target[m]
+                where, mass = moves.observation[m] * k + moves.target[m], weight * moves.chance[m]
+                if mass == 0.0:  # it underflowed; counted, a cell would be touched twice
+                    continue
                 if joint[where] == 0.0:
                     touched[count] = where
                     count += 1
-                joint[where] += weight * moves.chance[m]
+                joint[where] += mass
             counts[OPS] += moves.indptr[row + 1] - moves.indptr[row]
         if count * 8 > len(joint):  # reading them all in order is quicker than sorting
             count = 0
