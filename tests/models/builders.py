@@ -132,3 +132,16 @@ def rotated(pomdp: POMDP, seed: int = 0) -> LinearModel:
         coordinates=Q.T,
         provenance={"pomdp": pomdp.digest, "seed": seed},
     )
+
+
+# Two rewards, R(x) and R(y), whose mean is far smaller than either.
+CANCELLING = """discount: .95
+values: reward
+states: 1
+actions: 1
+observations: x y
+T: * identity
+O: * : * .3 .7
+R: * : * : * : x {}
+R: * : * : * : y {}
+"""

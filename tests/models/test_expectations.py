@@ -7,6 +7,7 @@ from itertools import chain
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.models.builders import CANCELLING
 from tests.strategies import exact_rows, records
 
 from rpsr import POMDP
@@ -81,17 +82,24 @@ def test_totals_that_differ_are_added_up_as_fractions():
     assert POMDP(record).R.tolist() == [[float(v) for v in row] for row in table]
 
 
+def test_large_weights_where_rewards_do_not_vary_are_no_hindrance():
+    moves = exact_rows([((0,), (1,), -1), ((0, 1), (1, 1), -1), ((2,), (1,), -1)], 3)
+    seen = exact_rows([((0,), (weight,), -1) for weight in (1, 1, 2**63)], 1)
+    paid = (Fraction(0), Fraction(1))
+    record = Record(
+        *("large", ("x", "y", "z"), ("a",), ("o",), None),
+        start=exact_rows([((0,), (1,), -1)], 3),
+        transition=moves,
+        emission=seen,
+        emission_by_edge=False,
+        rewards=Rewards(np.array([0.0, 1.0]), np.array([0, 0, 1, 0]), paid),
+        resets=np.zeros((1, 3), dtype=np.bool_),
+    )
+    assert POMDP(record).R.tolist() == [[0.0], [0.5], [0.0]]
+
+
 def test_rewards_that_cancel_keep_their_digits():
-    text = """discount: .95
-values: reward
-states: 1
-actions: 1
-observations: x y
-T: * identity
-O: * : * .3 .7
-R: * : * : * : x {}
-R: * : * : * : y {}
-"""
-    for up, down, expected in (("7000001", "-3000000", 0.3), ("7000000000000001", "-3e15", 0.3)):
-        record = parse_pomdp(text.format(up, down).encode(), place="text", name="cancelling")
-        assert POMDP(record).R.tolist() == [[expected]]
+    for up, down in (("7000001", "-3000000"), ("7000000000000001", "-3e15")):
+        text = CANCELLING.format(up, down)
+        record = parse_pomdp(text.encode(), place="text", name="cancelling")
+        assert POMDP(record).R.tolist() == [[0.3]]

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.models.builders import CANCELLING
 from tests.planning.exact_values import ExactMDP
 from tests.planning.plans import ignore
 from tests.predictive.exact_accuracy import residual, reward_columns
@@ -116,18 +117,6 @@ def test_no_bound_is_outside_of_blind_and_seen(name, record):
     assert_between(planner, pomdp.belief_model(), ExactMDP(pomdp), epsilon)
     assert_between(planner, rpsr(pomdp), ExactMDP(pomdp), epsilon)
     assert_between(planner, psr(pomdp), ExactMDP(pomdp, projected(pomdp)), epsilon)
-
-
-CANCELLING = """discount: .95
-values: reward
-states: 1
-actions: 1
-observations: x y
-T: * identity
-O: * : * .3 .7
-R: * : * : * : x {}
-R: * : * : * : y {}
-"""
 
 
 @pytest.mark.parametrize("name", PLANNERS)

@@ -63,7 +63,8 @@ def _sums(
     edges = np.flatnonzero(varied[moves.row_of_entry()])
     wholes, halves = moves.totals(), emission.totals()
     largest = max(abs(int(n)) for n in table)
-    most = max(int(t) for t in wholes[varied]) * max(int(t) for t in halves[seen_by[edges]])
+    # Every entry is cast below, those that no sum needs too.
+    most = int(wholes.max()) * int(halves.max())
     kind = np.int64 if most * largest < FITS else object
     table, weights, seen = (x.astype(kind) for x in (table, moves.weights, emission.weights))
     split = low != high
