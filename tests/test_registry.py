@@ -96,7 +96,8 @@ def guest(tmp_path, monkeypatch):
 
 def test_a_planner_of_another_package(guest):
     plan = rpsr.solve(rpsr.load("tiger"), "careful", epsilon=1e-3)
-    assert plan.value == pytest.approx(19.3714, abs=1e-3)
+    assert plan.upper - plan.lower <= 1e-3
+    assert plan.lower <= 19.371368374 <= plan.upper
     assert "careful" in PLANNERS.names()
     assert planner_options("careful") == ("epsilon", "time_limit")
     check_planner(PLANNERS.get("careful")())

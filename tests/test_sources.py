@@ -132,7 +132,10 @@ def test_a_folder_is_no_model():
         load("tiger.d")
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read all")
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0,
+    reason="root may read any file",
+)
 def test_a_file_that_may_not_be_read():
     Path("secret.pomdp").write_text(COIN)
     Path("secret.pomdp").chmod(0)

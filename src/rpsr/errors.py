@@ -41,7 +41,7 @@ class ModelError(RpsrError):
 
 
 class ImpossibleObservation(ModelError):
-    """A filter was told of an observation that its model gives probability zero."""
+    """A filter met an observation that its model gives probability zero."""
 
 
 class TimeLimitReached(RpsrError):

@@ -31,7 +31,7 @@ def test_a_terminal_without_unicode_is_no_error(verb):
     assert done.stderr == ""
 
 
-@pytest.mark.skipif(os.name == "nt", reason="signals of another kind")
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no POSIX signals")
 def test_an_interrupt_of_several_processes_leaves_no_traceback(tmp_path):
     sources = [f"loadunload:cells={n}" for n in range(200, 260)]
     record = str(tmp_path / "rows.jsonl")

@@ -24,7 +24,7 @@ def full(tmp_path):
         return link.name
 
     if not Path("/dev/full").exists():
-        pytest.skip("needs Linux's device of a full disk")
+        pytest.skip("no /dev/full: only Linux has a device that is always full")
     return name
 
 
@@ -137,7 +137,7 @@ def test_a_full_disk_does_not_lose_rows_of_a_survey(say, monkeypatch, form):
     assert "parr" in out
 
 
-@pytest.mark.skipif(os.name == "nt", reason="pipes of POSIX")
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no named pipes in the file system")
 def test_rows_of_a_survey_go_through_a_pipe(succeed):
     os.mkfifo("rows.jsonl")
     reader = os.open("rows.jsonl", os.O_RDONLY | os.O_NONBLOCK)
@@ -155,6 +155,6 @@ def test_the_device_of_standard_output_is_standard_output(succeed, verb):
 
 def test_two_results_may_go_to_nowhere(succeed):
     if not Path("/dev/null").exists():
-        pytest.skip("needs /dev/null")
+        pytest.skip("this system has no /dev/null")
     succeed("solve", "1d", "-o", "/dev/null", "--checkpoint", "/dev/null")
     assert not Path("/dev/null").is_file()

@@ -69,7 +69,7 @@ def test_debug_shows_the_traceback():
     assert "InputError" in done.stderr
 
 
-@pytest.mark.skipif(os.name == "nt", reason="pipes of another kind")
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no POSIX pipes")
 @pytest.mark.parametrize(
     "words",
     [["convert", "hallway2", "-"], ["info", "tiger", "--json"], ["info", "tiger"], ["--help"]],
@@ -84,7 +84,7 @@ def test_a_reader_that_goes_away_is_no_error(words):
     assert (process.returncode, err) == (0, b"")
 
 
-@pytest.mark.skipif(os.name == "nt", reason="signals of another kind")
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no POSIX signals")
 def test_an_interrupt_ends_quietly():
     program = (
         "import os, signal, sys, rpsr.sources; from rpsr.cli.app import main\n"

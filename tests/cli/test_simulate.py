@@ -109,7 +109,7 @@ def test_a_policy_for_other_names(say, succeed):
         assert "p.json: was made for other actions" in err
 
 
-@pytest.mark.skipif(os.name == "nt", reason="signals of another kind")
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no POSIX signals")
 def test_ctrl_c_writes_nothing():
     words = ["simulate", "tiger", "-o", "log.jsonl", "--episodes", "100000"]
     program = f"""

@@ -181,8 +181,8 @@ def test_usage(say, words, message):
         (["-o", "p.html"], "p.html: expected another name for a policy: this one is a page's"),
         (["-o", "P.RPSR"], "P.RPSR: expected another name for a policy: this one is a model's"),
         (["-o", "p.jsonl.gz"], "expected another name for a policy: this one is a log's"),
-        (["--horizon", "3", "--checkpoint", "c"], "planning a horizon cannot go on"),
-        (["--planner", "enumeration", "--checkpoint", "c"], "planner enumeration cannot go on"),
+        (["--horizon", "3", "--checkpoint", "c"], "planning a horizon cannot continue"),
+        (["--planner", "enumeration", "--checkpoint", "c"], "planner enumeration cannot continue"),
     ],
 )
 def test_what_cannot_be_written_is_refused_before_planning(say, monkeypatch, words, message):

@@ -39,7 +39,7 @@ def test_a_time_limit_of_the_exact_planner_is_exit_3(say):
     assert found["lower"] <= found["upper"]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="signals of another kind")
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no POSIX signals")
 def test_a_signal_from_outside_is_heeded_in_the_middle_of_work():
     words = ["solve", "4x3", "--epsilon", "1e-9", "--json", "-o", "p.json"]
     program = f"""
@@ -69,7 +69,7 @@ sys.exit(main({words!r}))
     assert len(load_policy("p.json", build("4x3").belief_model()).vectors) == found["vectors"]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="signals of another kind")
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no POSIX signals")
 def test_ctrl_c_leaves_the_best_result_and_exits_130():
     words = ["solve", "4x3", "--epsilon", "1e-8", "--json", "-o", "p.json"]
     program = f"""
@@ -96,7 +96,7 @@ sys.exit(main({words!r}))
     assert len(stored.vectors) == found["vectors"]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="signals of another kind")
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no POSIX signals")
 @pytest.mark.parametrize("planner", ["sarsop", "vi"])
 def test_sigterm_is_heard_as_ctrl_c_is_and_exits_143(planner):
     words = ["solve", "4x3", "--planner", planner, "--epsilon", "1e-8", "--json"]
@@ -176,11 +176,14 @@ def test_a_full_disk_while_planning_is_told_once_and_planning_goes_on(say, monke
     words = ("--planner", "sarsop", "--max-trials", "5", "--checkpoint", "c.ckpt")
     code, out, err = say("solve", "tiger", *words)
     assert (code, "lower" in out, len(tries) > 3) == (3, True, True)
-    said = "c.ckpt: cannot be written: No space left on device; planning goes on"
+    said = "c.ckpt: cannot be written: No space left on device; planning continues"
     assert err == f"rpsr: {said}\nrpsr: wrote c.ckpt\n"
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/null"), reason="no such device")
+@pytest.mark.skipif(
+    not os.path.exists("/dev/null"),
+    reason="this system has no /dev/null",
+)
 def test_a_device_is_not_written_to_while_planning(say, monkeypatch):
     monkeypatch.setattr("rpsr.planning.keeping.EVERY", 0.0)
     written = []

@@ -125,7 +125,7 @@ def test_a_folder_that_does_not_exist_or_is_in_the_way(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["m.pomdp"]
 
 
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="needs a user whom folders refuse")
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write anywhere")
 def test_a_folder_that_may_not_be_written_to(tmp_path):
     tmp_path.chmod(0o500)
     try:
@@ -135,7 +135,7 @@ def test_a_folder_that_may_not_be_written_to(tmp_path):
         tmp_path.chmod(0o700)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="permissions of a result follow the umask")
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no umask")
 def test_a_result_is_readable_by_whom_the_umask_lets(tmp_path):
     umask = os.umask(0o027)
     try:
@@ -147,7 +147,7 @@ def test_a_result_is_readable_by_whom_the_umask_lets(tmp_path):
 
 # ---- what is at the path already
 
-posix = pytest.mark.skipif(os.name == "nt", reason="devices, pipes and links of POSIX")
+posix = pytest.mark.skipif(os.name == "nt", reason="Windows has no devices or pipes as files")
 
 
 @posix

@@ -72,6 +72,14 @@ def unweighted(change):
     return both
 
 
+def assert_damaged(path, message):
+    """Reading ends in one line that names the file, says that it is damaged, and how."""
+    with pytest.raises(InputError, match=message) as caught:
+        store.load_native(path)
+    assert str(caught.value).startswith(f"{path}: damaged model file: ")
+    assert "\n" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -115,10 +123,7 @@ def unweighted(change):
 )
 def test_a_pomdp_with_a_valid_fingerprint_and_nonsense_in_it(path, change, message):
     forged(build("tiger"), path, change)
-    with pytest.raises(InputError, match=message) as caught:
-        store.load_native(path)
-    assert str(caught.value).startswith(f"{path}: damaged model file: ")
-    assert "\n" not in str(caught.value)
+    assert_damaged(path, message)
 
 
 @pytest.mark.parametrize(
@@ -148,10 +153,7 @@ def test_a_pomdp_with_a_valid_fingerprint_and_nonsense_in_it(path, change, messa
 )
 def test_a_linear_model_with_nonsense_in_it(path, change, message):
     forged(rpsr(build("tiger")), path, change)
-    with pytest.raises(InputError, match=message) as caught:
-        store.load_native(path)
-    assert str(caught.value).startswith(f"{path}: damaged model file: ")
-    assert "\n" not in str(caught.value)
+    assert_damaged(path, message)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,14 @@
 """What tests of planners share: progress that nobody watches, and planning in one line."""
 
+from functools import cache
+
+from rpsr.domains import build
 from rpsr.planning.exact import ValueIteration
+from rpsr.planning.reachable import Reachable
+from rpsr.planning.solve import solve
+from rpsr.predictive import psr, rpsr
+
+PARR = build("parr").belief_model()
 
 
 def ignore(row):
@@ -10,3 +18,11 @@ def ignore(row):
 def vi(model, **options):
     """Exact value iteration."""
     return ValueIteration(**options).solve(model, ignore)
+
+
+@cache
+def solved(name, kind="belief"):
+    """A built-in domain's plan by planner `reachable`, made once."""
+    pomdp = build(name)
+    make = {"belief": pomdp.belief_model, "rpsr": lambda: rpsr(pomdp), "psr": lambda: psr(pomdp)}
+    return solve(make[kind](), Reachable())

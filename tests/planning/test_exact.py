@@ -11,7 +11,7 @@ from tests.planning.plans import ignore, vi
 
 from rpsr import POMDP, ModelError
 from rpsr.domains import build
-from rpsr.planning import lp_kernels, pruning, residual, warm
+from rpsr.planning import corner_points, covering, lp_kernels, moves, pruning, residual
 from rpsr.planning.enumeration import Enumeration
 from rpsr.planning.exact import ValueIteration
 from rpsr.planning.faces import maximal_faces
@@ -250,7 +250,7 @@ def test_many_vectors_make_it_look_at_faces():
 def test_kernels_uncompiled_equal_compiled(monkeypatch):
     model = build("tiger").belief_model()
     compiled = vi(model, epsilon=1e-3)
-    for module in (lp_kernels, pruning, residual, warm):
+    for module in (corner_points, covering, lp_kernels, moves, pruning, residual):
         for name, value in list(vars(module).items()):
             if hasattr(value, "py_func"):
                 monkeypatch.setattr(module, name, value.py_func)

@@ -91,11 +91,11 @@ def test_a_checkpoint_without_successors_is_refused():
     saved = load_checkpoint("c.ckpt", model)
     open_ended = replace(saved, successors=np.full_like(saved.successors, -1))
     for name in SHORT:
-        with pytest.raises(ModelError, match="does not say how its policies go on"):
+        with pytest.raises(ModelError, match="does not say how its policies continue"):
             planner_by_name(name).resume(model, ignore, open_ended)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="signals of another kind")
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no POSIX signals")
 @pytest.mark.parametrize("name", ["sarsop", "vi"])
 def test_a_kill_leaves_a_readable_checkpoint(name):
     program = f"""

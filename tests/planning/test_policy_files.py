@@ -1,22 +1,19 @@
-"""Policy files: classic and native, there and back, damaged, and for the wrong model."""
+"""Native policy files, and one reader for all forms: there and back, damaged, mutated."""
 
 import json
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.models.builders import rotated
+from tests.planning.plans import PARR, solved
 
-from rpsr import InputError, ModelError
+from rpsr import InputError
 from rpsr.domains import build
 from rpsr.models import Unknown
-from rpsr.planning.checkpoint import Checkpoint, load_checkpoint, resume, save_checkpoint
-from rpsr.planning.classic_files import read_alpha, read_pg, write_alpha, write_pg
+from rpsr.planning.classic_files import write_alpha, write_pg
 from rpsr.planning.controllers import FiniteStateController, extract_controller
 from rpsr.planning.exact import ValueIteration
 from rpsr.planning.policies import AlphaPolicy
@@ -24,128 +21,11 @@ from rpsr.planning.policy_files import StoredVectors, load_policy, save_policy, 
 from rpsr.planning.reachable import Reachable
 from rpsr.planning.solve import solve
 from rpsr.planning.trees import PolicyTree
-from rpsr.predictive import psr, rpsr
 
 
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-
-
-@cache
-def solved(name, kind="belief"):
-    pomdp = build(name)
-    make = {"belief": pomdp.belief_model, "rpsr": lambda: rpsr(pomdp), "psr": lambda: psr(pomdp)}
-    return solve(make[kind](), Reachable())
-
-
-PARR = build("parr").belief_model()
-
-# ---- .alpha
-
-
-def test_an_alpha_file_is_what_the_classic_solver_writes():
-    vectors, actions = np.array([[1.5, -2.0], [0.1, 1e-17]]), np.array([0, 2])
-    write_alpha(build("tiger").belief_model(), vectors, actions, "t.alpha")
-    assert Path("t.alpha").read_text() == "0\n1.5 -2.0\n\n2\n0.1 1e-17\n\n"
-
-
-@given(st.lists(st.lists(st.floats(-1e9, 1e9), min_size=2, max_size=2), min_size=1, max_size=5))
-def test_an_alpha_file_reads_back_to_the_same_numbers(rows):
-    model = build("tiger").belief_model()
-    vectors, actions = np.array(rows), np.arange(len(rows)) % 3
-    write_alpha(model, vectors, actions, "t.alpha")
-    read = read_alpha("t.alpha", model)
-    assert np.array_equal(read[0], vectors)
-    assert np.array_equal(read[1], actions)
-
-
-@pytest.mark.parametrize("kind", ["rpsr", "psr"])
-def test_an_alpha_file_is_in_belief_coordinates_whatever_the_model(kind):
-    solution = solved("loadunload", kind)
-    write_alpha(solution.model, solution.vectors, solution.actions, "l.alpha")
-    assert len(Path("l.alpha").read_text().splitlines()[1].split()) == 10
-    belief = build("loadunload").belief_model()
-    vectors, _ = read_alpha("l.alpha", belief)
-    assert float((vectors @ belief.start).max()) == pytest.approx(solution.value, abs=1e-12)
-    back, actions = read_alpha("l.alpha", solution.model)
-    assert np.allclose(back, solution.vectors, atol=1e-12)
-    assert np.array_equal(actions, solution.actions)
-
-
-ALPHA_DAMAGE = {
-    "empty": ("", "a.alpha:1: it holds no vector"),
-    "no coefficients": ("0\n", "a.alpha:1: its last vector has no coefficients"),
-    "too few": ("0\n1.0\n", "a.alpha:2: read 1 words, expected 2: a coefficient for each state"),
-    "too many": ("0\n1 2 3\n", "a.alpha:2: read 3 words, expected 2"),
-    "an action too far": ("\n 3\n1 2\n", "a.alpha:2:2: read '3', expected the number of an exist"),
-    "two actions": ("0 1\n1 2\n", "a.alpha:1: read 2 words, expected 1: the number of an action"),
-    "a negative action": ("-1\n1 2\n", "a.alpha:1:1: read '-1'"),
-    "no number": ("0\n1 x\n", "a.alpha:2:3: read 'x', expected a number"),
-    "infinite": ("0\n1 inf\n", "a.alpha:2:3: read 'inf', expected a number"),
-    "not text": ("\udcff", "a.alpha: not a text file"),
-}
-
-
-@pytest.mark.parametrize(("text", "message"), ALPHA_DAMAGE.values(), ids=ALPHA_DAMAGE)
-def test_a_damaged_alpha_file_is_refused_with_its_place(text, message):
-    Path("a.alpha").write_bytes(text.encode(errors="surrogateescape"))
-    with pytest.raises(InputError) as caught:
-        read_alpha("a.alpha", build("tiger").belief_model())
-    assert str(caught.value).startswith(message)
-
-
-def test_a_missing_file_is_an_input_error():
-    for read in (read_alpha, read_pg, load_policy):
-        with pytest.raises(InputError, match="cannot be read"):
-            read("nowhere", PARR)
-
-
-def test_a_value_function_that_a_psr_cannot_carry_is_refused():
-    solution = solved("loadunload")
-    write_alpha(solution.model, solution.vectors, solution.actions, "l.alpha")
-    with pytest.raises(ModelError, match="cannot carry"):
-        read_alpha("l.alpha", solved("loadunload", "psr").model)
-
-
-# ---- .pg
-
-
-@pytest.mark.parametrize("name", ["parr", "loadunload", "heavenhell"])
-def test_a_policy_graph_reads_back_to_the_same_controller(name):
-    solution = solved(name)
-    controller = extract_controller(solution)
-    write_pg(controller, "c.pg")
-    again = read_pg("c.pg", rpsr(build(name)))
-    assert np.array_equal(again.actions, controller.actions)
-    assert np.array_equal(again.successors, controller.successors)
-    assert again.value(solution.model) == pytest.approx(solution.value, abs=1e-12)
-
-
-def test_a_policy_graph_begins_where_it_is_worth_most():
-    tiger = build("tiger").belief_model()
-    # Node 0 opens a door for ever, node 1 listens for ever.
-    Path("t.pg").write_text("0 1  0 0\n1 0  X -\n")
-    controller = read_pg("t.pg", tiger)
-    assert controller.first == 1
-    assert controller.value(tiger) == pytest.approx(-20)
-
-
-PG_DAMAGE = {
-    "empty": ("\n\n", "g.pg:1: it holds no node"),
-    "too short": ("0 0 0\n", "g.pg:1: read 3 words, expected 4"),
-    "another number": ("0 0 0 0\n2 0 0 0\n", "g.pg:2:1: read '2', expected node 1"),
-    "a node too far": ("0 0  0 1\n", "g.pg:1:8: read '1', expected the number of an existing node"),
-    "an action too far": ("0 9  0 0\n", "g.pg:1:3: read '9', expected the number of an exist"),
-}
-
-
-@pytest.mark.parametrize(("text", "message"), PG_DAMAGE.values(), ids=PG_DAMAGE)
-def test_a_damaged_policy_graph_is_refused_with_its_place(text, message):
-    Path("g.pg").write_text(text)
-    with pytest.raises(InputError) as caught:
-        read_pg("g.pg", build("tiger").belief_model())
-    assert str(caught.value).startswith(message)
 
 
 # ---- native
@@ -270,53 +150,6 @@ def test_writing_is_whole_or_nothing():
     assert [path.name for path in Path().iterdir()] == ["p.json"]
 
 
-# ---- checkpoints
-
-
-def test_a_checkpoint_keeps_what_was_found():
-    solution = solved("loadunload", "rpsr")
-    save_checkpoint(solution, "c.ckpt")
-    again = load_checkpoint("c.ckpt", solution.model)
-    assert np.allclose(again.vectors, solution.vectors, atol=1e-12)
-    assert np.array_equal(again.actions, solution.actions)
-    assert np.array_equal(again.successors, solution.successors)
-    assert (again.lower, again.upper) == (solution.lower, solution.upper)
-    belief = load_checkpoint("c.ckpt", build("loadunload").belief_model())
-    assert belief.vectors.shape == (26, 10)
-
-
-def test_a_checkpoint_of_another_model_is_refused():
-    save_checkpoint(solved("loadunload"), "c.ckpt")
-    for other in (
-        PARR,
-        build("loadunload").with_discount("0.9").belief_model(),
-        solved("loadunload", "psr").model,
-    ):
-        with pytest.raises(InputError, match=r"c\.ckpt: was written for another model"):
-            load_checkpoint("c.ckpt", other)
-    Path("d.ckpt").write_bytes(Path("c.ckpt").read_bytes()[:-30])
-    with pytest.raises(InputError, match=r"d\.ckpt: "):
-        load_checkpoint("d.ckpt", solved("loadunload").model)
-    save_checkpoint(solve(PARR, Reachable(horizon=2)), "h.ckpt")
-    with pytest.raises(InputError, match="finite horizon"):
-        load_checkpoint("h.ckpt", PARR)
-
-
-def test_a_planner_goes_on_only_if_it_can():
-    save_checkpoint(solved("parr"), "c.ckpt")
-    checkpoint = load_checkpoint("c.ckpt", PARR)
-    with pytest.raises(ModelError, match="planner reachable cannot go on from a checkpoint"):
-        resume(PARR, Reachable(), checkpoint, print)
-
-    class Going(Reachable):
-        def resume(self, model, progress, checkpoint):
-            assert isinstance(checkpoint, Checkpoint)
-            return self.solve(model, progress)
-
-    found = resume(PARR, Going(), checkpoint, lambda row: None)
-    assert found.value == solved("parr").value
-
-
 # ---- one reader for all forms
 
 
@@ -380,14 +213,6 @@ def test_numbers_of_thousands_of_digits_and_brackets(tmp_path, text):
         load_policy(path, build("tiger").belief_model())
     assert caught.value.place == str(path)
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("line", ["0 " + "1" * 5000 + " 0 0\n", "0 0 " + "9" * 5000 + " 0\n"])
-def test_graphs_with_numbers_of_thousands_of_digits(tmp_path, line):
-    path = tmp_path / "policy.pg"
-    path.write_text(line)
-    with pytest.raises(InputError, match="expected the number of an existing"):
-        read_pg(path, build("tiger").belief_model())
 
 
 # ---- mutations, by a seed

@@ -165,7 +165,7 @@ def test_rows_that_sum_to_one_only_nearly(name, exact):
     found = planner.solve(pomdp.belief_model(), ignore)
     assert found.lower <= 10000
     assert found.upper is None or found.upper >= 10000
-    assert found.lower == pytest.approx(10000, abs=1e-2)
+    assert found.lower >= 10000 - 2e-4  # epsilon, and as much again for rounding
 
 
 def rare(sign: int) -> POMDP:

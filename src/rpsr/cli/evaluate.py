@@ -43,7 +43,7 @@ def evaluate(
         int | None,
         Parameter(
             validator=validators.Number(gte=1),
-            help="Steps of an episode; by default, so many that what is cut off counts for less "
+            help="Steps of an episode; by default, enough that what is cut off counts for less "
             "than the standard error, but no more than 2000.",
         ),
     ] = None,

@@ -1,4 +1,4 @@
-"""Files that are written while planning goes on, so that a killed run loses little."""
+"""Files that are written during planning, so that a killed run loses little."""
 
 from __future__ import annotations
 
@@ -38,6 +38,6 @@ def kept_meanwhile(
             except RpsrError as error:
                 if str(error) not in told:
                     told.add(str(error))
-                    note(f"{error}; planning goes on")
+                    note(f"{error}; planning continues")
 
     return keeping.Keeping(keep, rows, keeping.EVERY) if writes else rows

@@ -137,7 +137,7 @@ def learn(
         int,
         Parameter(
             validator=validators.Number(gte=0),
-            help="With --plan: so many more models, each of a resampled log.",
+            help="With --plan: this many more models, each fitted to a resampled log.",
         ),
     ] = 0,
     seed: Annotated[

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter, Token
+
+from rpsr.io.allowance import parse_size
 
 if TYPE_CHECKING:
     from rpsr.planning.precision import Relative
@@ -15,12 +16,6 @@ if TYPE_CHECKING:
 STANDARD_STREAM = "<->"  # stands for "-", which the parser would take for an option
 STANDARD_STREAMS = (STANDARD_STREAM, "/dev/stdout")
 _POWERS = {letter: power for power, letter in enumerate("KMGT", 1)}
-_BYTES = (
-    {"": 1, "B": 1}
-    | {letter + unit: 1000**power for letter, power in _POWERS.items() for unit in ("", "B")}
-    | {letter + "IB": 1024**power for letter, power in _POWERS.items()}
-)
-_SIZE = re.compile(rf"([0-9]*\.?[0-9]+(?:e[0-9]+)?)\s*({'|'.join(_BYTES)})", re.IGNORECASE)
 
 
 def standard_stream(_type: Any, tokens: Sequence[Token]) -> str:
@@ -49,11 +44,10 @@ def named_path(_type: Any, tokens: Sequence[Token]) -> Path:
 def size(_type: Any, tokens: Sequence[Token]) -> int:
     """A number of bytes: 2000000000, 2GB, 1.5 GiB."""
     text = tokens[0].value
-    found = _SIZE.fullmatch(text.strip())
-    number = float(found[1]) * _BYTES[found[2].upper()] if found else 0.0
-    if not 1 <= number < 2**63:
+    number = parse_size(text)
+    if number is None or not 1 <= number < 2**63:
         raise ValueError(f"read {text!r}, expected a number of bytes, or one of KB, MB, GB or GiB")
-    return int(number)
+    return number
 
 
 def precision(_type: Any, tokens: Sequence[Token]) -> float | Relative:
@@ -72,7 +66,8 @@ def precision(_type: Any, tokens: Sequence[Token]) -> float | Relative:
     return Relative(number / 100)
 
 
-def _positive(_type: Any, value: float | None) -> None:
+def positive(_type: Any, value: float | None) -> None:
+    """Refuse a number that is not finite and above 0."""
     if value is not None and not 0 < value < float("inf"):
         raise ValueError(f"read {value}, expected a finite number above 0")
 
@@ -93,7 +88,7 @@ Discount = Annotated[str | None, Parameter(help="Use this discount instead of th
 TimeLimit = Annotated[
     float | None,
     Parameter(
-        validator=_positive,
+        validator=positive,
         help="Seconds after which to stop working on a source; reading it is not counted.",
     ),
 ]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from rpsr.cli.options import Discount, Normalize, Output, Source
+from rpsr.cli.options import Discount, Normalize, Output, Source, positive
 from rpsr.cli.output import PAGES, check_suffix, check_targets, note, print_table, wrote
 from rpsr.cli.progress import counted_progress
 
@@ -17,11 +17,6 @@ if TYPE_CHECKING:
 LIMIT_REACHED = 3
 
 
-def _positive(_type: Any, value: float) -> None:
-    if not value > 0:
-        raise ValueError(f"read {value}, expected a number above 0")
-
-
 def report(
     source: Source,
     /,
@@ -29,7 +24,7 @@ def report(
     output: Output,
     time_limit: Annotated[
         float,
-        Parameter(validator=_positive, help="Seconds of planning on each of the three models."),
+        Parameter(validator=positive, help="Seconds of planning on each of the three models."),
     ] = 20.0,
     seed: Annotated[int, Parameter(help="Seed of whatever uses chance.")] = 0,
     normalize: Normalize = False,

@@ -46,7 +46,7 @@ def reproduce(
 
     Writes report.html (open it in a browser), report.md, report.txt, tables, figures and
     results.json. The same seed gives the same bytes in every file but timings.json. Interrupted, it
-    goes on where it was when run again.
+    continues where it was when run again.
     """
     from rpsr.io.processes import one_thread_each
 
@@ -72,7 +72,7 @@ def reproduce(
             sys.stdout.flush()
         write_report(findings, found, out)
     except KeyboardInterrupt:
-        note(f"what is done is kept in {out}: run the same again to go on")
+        note(f"what is done is kept in {out}: run the same command again to continue")
         raise
     if not json:
         print(f"\nWritten to {out}: open {out / 'report.html'} in a browser.")

@@ -16,6 +16,7 @@ from rpsr.cli.options import (
     Normalize,
     Source,
     named_path,
+    positive,
     precision,
     size,
     standard_stream,
@@ -52,11 +53,6 @@ def _existing(_type: Any, name: str | None) -> None:
         raise ValueError(PLANNERS.unknown(name))
 
 
-def _positive(_type: Any, value: float | None) -> None:
-    if value is not None and not 0 < value < float("inf"):
-        raise ValueError(f"read {value}, expected a finite number above 0")
-
-
 def solve(
     source: Source,
     /,
@@ -78,7 +74,7 @@ def solve(
     ] = None,
     horizon: Annotated[
         int | None,
-        Parameter(validator=_positive, help="Plan this many steps; for ever by default."),
+        Parameter(validator=positive, help="Plan this many steps; infinitely many by default."),
     ] = None,
     epsilon: Annotated[
         Any,
@@ -90,7 +86,7 @@ def solve(
         ),
     ] = None,
     time_limit: Annotated[
-        float | None, Parameter(validator=_positive, help="Seconds after which to stop.")
+        float | None, Parameter(validator=positive, help="Seconds after which to stop.")
     ] = None,
     memory_limit: Annotated[
         int | None,
@@ -102,7 +98,7 @@ def solve(
     ] = None,
     max_trials: Annotated[
         int | None,
-        Parameter(validator=_positive, help="Trials after which to stop, of planners that try."),
+        Parameter(validator=positive, help="Trials after which to stop, of planners that try."),
     ] = None,
     seed: Annotated[int | None, Parameter(help="Seed of planners that use chance.")] = None,
     output: Annotated[
@@ -118,8 +114,8 @@ def solve(
         Path | None,
         Parameter(
             converter=named_path,
-            help="Keep what was found here, every minute and when planning stops; go on from it "
-            "if it exists.",
+            help="Keep what was found here, every minute and when planning stops; continue from "
+            "it if it exists.",
         ),
     ] = None,
     compress: Annotated[
@@ -180,7 +176,7 @@ def solve(
     chosen = planner_by_name(planner, **given)
     if checkpoint is not None and (horizon is not None or not isinstance(chosen, Resumable)):
         what = f"planner {planner}" if horizon is None else "planning a horizon"
-        raise InputError(f"{what} cannot go on from a checkpoint, so it keeps none")
+        raise InputError(f"{what} cannot continue from a checkpoint, so it keeps none")
 
     def lift(found: Solution) -> Solution:
         return found if smaller is None else smaller.lift(found)

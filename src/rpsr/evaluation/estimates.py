@@ -88,7 +88,7 @@ def evaluate(
     """Simulate a policy on a system and value every episode by every model, at its discount.
 
     models: by the names their estimates bear. name: the policy's; that of its kind by default.
-    steps: of each episode; by default so many that what is cut off counts for less than the
+    steps: of each episode; by default enough that what is cut off counts for less than the
     standard error (see `truncation.enough_steps`). `Estimate.cut_off` bounds it in any case.
     Episodes go on for all steps, whether or not the task ends before: a model that does not know of
     the end goes on expecting rewards.

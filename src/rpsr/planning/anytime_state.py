@@ -25,7 +25,6 @@ from rpsr.planning.belief_graph import (
     VECTORS,
     Graph,
     Knobs,
-    Moves,
     Scratch,
     interpolate,
     locate,
@@ -51,9 +50,7 @@ class SearchState:
     ) -> None:
         n_actions, k = process.rewards.shape
         self.clock = clock
-        self.moves = Moves(
-            process.indptr, process.observation, process.target, process.chance, process.rewards
-        )
+        self.moves = process.moves
         self._children, self._joint = n_actions * process.observations, process.observations * k
         self.scratch = Scratch(
             np.zeros(self._joint), np.zeros(self._joint, np.int64), np.full(k, -1)

@@ -24,6 +24,7 @@ import numpy as np
 
 from rpsr.io.records import Floats, Ints
 from rpsr.kernels import njit
+from rpsr.planning.moves import Moves
 
 Array = Any  # an array of a narrower type than the annotations of `records` know
 
@@ -38,16 +39,6 @@ NODE, FIRST, LAST, LIVE, POINT_COLUMNS = range(5)
 ACTION, OBSERVATION, CHILD = range(3)
 SIGN_BITS = 62
 GRID = 2.0**20  # beliefs are hashed by their entries in this fixed point
-
-
-class Moves(NamedTuple):
-    """How corners move: the arrays of a `CornerProcess`."""
-
-    indptr: Ints
-    observation: Ints
-    target: Ints
-    chance: Floats
-    rewards: Floats
 
 
 class Graph(NamedTuple):

@@ -53,7 +53,7 @@ class Checkpoint:
         """Actions and successors, (K, 1 + O); a `ModelError` where a successor is not known."""
         if int(self.successors.min(initial=0)) < 0:
             raise ModelError(
-                f"a checkpoint of planner {self.planner} does not say how its policies go on"
+                f"a checkpoint of planner {self.planner} does not say how its policies continue"
             )
         return np.hstack([self.actions[:, None], self.successors])
 
@@ -140,7 +140,7 @@ def resume(
 ) -> Solution:
     """Go on from a checkpoint, with a planner that can."""
     if not isinstance(planner, Resumable):
-        raise ModelError(f"planner {planner.name} cannot go on from a checkpoint")
+        raise ModelError(f"planner {planner.name} cannot continue from a checkpoint")
     return planner.resume(model, progress, checkpoint)
 
 

@@ -125,7 +125,7 @@ class ControllerPolicy:
         if taken != self.act():
             names = controller.action_names
             raise ModelError(
-                f"the controller chose {names[self.act()]!r} and was told of {names[taken]!r}: "
+                f"the controller chose {names[self.act()]!r}, update was given {names[taken]!r}: "
                 "it only knows what follows its own actions"
             )
         seen = index_of(controller.observation_names, observation, "observation")

@@ -19,6 +19,7 @@ import numpy as np
 from rpsr.models.linear import LinearModel
 from rpsr.planning.backup import Stage, enumerated
 from rpsr.planning.bounds import blind_values, mdp_values, upper_at_start
+from rpsr.planning.covering import close
 from rpsr.planning.finite import planning_discount
 from rpsr.planning.horizon import plan_horizon
 from rpsr.planning.limits import Clock, LimitReached
@@ -26,7 +27,6 @@ from rpsr.planning.precision import PROVEN, Epsilon, check_epsilon, goal_of
 from rpsr.planning.process import CornerProcess, corner_process
 from rpsr.planning.pruning import Effort
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
-from rpsr.planning.warm import close
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 A planner that proves its lower bound by vectors that are at most their own backups must not believe
 a file. What a policy is worth lies between -scale and scale, scale being the largest reward earned
 for ever; values beyond that are cut. Where a vector then exceeds its own backup it is lowered by as
-much as that can add up to (see `point_policies.shortfalls`), and nothing need go below -scale: cut
+much as that can add up to (see `moves.shortfalls`), and nothing need go below -scale: cut
 off there, a vector is still at most its backup. A vector that was honest is lowered by no more than
 `CornerProcess.rounding`, times 1 / (1 - discount).
 """
@@ -14,9 +14,9 @@ import numpy as np
 
 from rpsr.io.records import Floats, Ints
 from rpsr.planning.anytime_state import SearchState
-from rpsr.planning.belief_graph import COLUMNS, VECTORS, Moves
+from rpsr.planning.belief_graph import COLUMNS, VECTORS
 from rpsr.planning.lower_vectors import scan
-from rpsr.planning.point_policies import shortfalls
+from rpsr.planning.moves import shortfalls
 from rpsr.planning.process import CornerProcess
 
 
@@ -26,10 +26,7 @@ def fit(process: CornerProcess, vectors: Floats, choices: Ints, scale: float) ->
     choices (K, 1 + O): the action of each and the vectors that it goes on with.
     """
     values = np.clip(process.lower(vectors), -scale, scale)
-    moves = Moves(
-        process.indptr, process.observation, process.target, process.chance, process.rewards
-    )
-    less = shortfalls(moves, choices, values, process.discount)
+    less = shortfalls(process.moves, choices, values, process.discount)
     return np.maximum(values - less[:, None], -scale)
 
 

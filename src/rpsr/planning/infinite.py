@@ -4,7 +4,7 @@ The proof has two sides, each a check of V alone.
 Upper: HV <= V + rho at every state of the domain gives V* <= V + rho / (1 - discount); `residual`
 bounds rho by branch and bound, each bound from duality.
 Lower: every vector is at most its own backup + delta at every corner, so V <= HV + delta, which
-gives V <= V* + delta / (1 - discount); `warm.excess` looks.
+gives V <= V* + delta / (1 - discount); `moves.excess` looks.
 The discount is the largest row sum of the discounted process, and rho and delta include what
 rounding may hide (see `process`).
 

@@ -1,4 +1,4 @@
-"""What has been found is kept while planning goes on, so that a killed run loses little.
+"""What has been found is kept during planning, so that a killed run loses little.
 
 A `Keeping` is given to a planner as its progress. The planner says once how to make a solution of
 what it has (`Clock.offer`), and whenever it looks at the clock and the period has passed, the

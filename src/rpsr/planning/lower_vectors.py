@@ -37,8 +37,8 @@ from rpsr.planning.belief_graph import (
     Array,
     Graph,
     Knobs,
-    Moves,
 )
+from rpsr.planning.moves import Moves, backup_at
 
 
 class Vectors(NamedTuple):
@@ -112,12 +112,8 @@ def backup(graph: Graph, moves: Moves, vectors: Vectors, p: int, knobs: Knobs) -
                 scan(graph, vectors, child)
                 choice[1 + edge[m, OBSERVATION]] = vectors.origin[graph.node[child, VECTOR]]
     for s in range(k):
-        total = moves.rewards[action, s]
-        for m in range(moves.indptr[action * k + s], moves.indptr[action * k + s + 1]):
-            follow = choice[1 + moves.observation[m]]
-            total += moves.chance[m] * vectors.table[follow, moves.target[m]]
-        vectors.table[v, s] = total
-        vectors.column[s, c] = total
+        value = backup_at(moves, choice, vectors.table, s)
+        vectors.table[v, s] = vectors.column[s, c] = value
     counts[OPS] += moves.indptr[action * k + k] - moves.indptr[action * k] + k
     vectors.origin[c] = v
     counts[VECTORS] += 1

@@ -39,11 +39,9 @@ from rpsr.planning.belief_graph import (
     VECTORS,
     Graph,
     Knobs,
-    Moves,
 )
 from rpsr.planning.lower_vectors import Vectors, lower_choice, scan
-
-ROUNDS = 100  # of finding out by how much vectors must be lowered
+from rpsr.planning.moves import Moves, settle, shortfalls
 
 
 @njit(cache=True)
@@ -68,62 +66,6 @@ def controller(graph: Graph, vectors: Vectors, knobs: Knobs, follow: Ints) -> No
                 if edge[m, ACTION] == follow[c, 0]:
                     scan(graph, vectors, edge[m, CHILD])
                     follow[c, 1 + edge[m, OBSERVATION]] = node[edge[m, CHILD], VECTOR]
-
-
-@njit(cache=True)
-def settle(moves: Moves, follow: Ints, values: Floats, sweeps: int, enough: float) -> int:
-    """Sweep values (C, k) until they change by at most `enough`, or so often; how often."""
-    k, change, done = values.shape[1], np.inf, 0
-    while done < sweeps and change > enough:
-        change = 0.0
-        done += 1
-        for c in range(len(values)):
-            a = follow[c, 0]
-            if a < 0:
-                continue
-            for s in range(k):
-                total = moves.rewards[a, s]
-                for m in range(moves.indptr[a * k + s], moves.indptr[a * k + s + 1]):
-                    then = follow[c, 1 + moves.observation[m]]
-                    total += moves.chance[m] * values[then, moves.target[m]]
-                change = max(change, abs(total - values[c, s]))
-                values[c, s] = total
-    return done
-
-
-@njit(cache=True)
-def shortfalls(moves: Moves, follow: Ints, values: Floats, discount: float) -> Floats:
-    """What to take off each of values (C, k), so that none exceeds its own backup, (C,).
-
-    A vector that exceeds it by e somewhere promises too much by at most e, and by what those that
-    it goes on with promise too much, discounted: less_c = e_c + discount * max_o less_follow(c, o).
-    Every iterate from above is enough.
-    """
-    count, k = values.shape
-    over, worst = np.zeros(count), 0.0
-    for c in range(count):
-        a = follow[c, 0]
-        if a < 0:
-            continue
-        for s in range(k):
-            total = moves.rewards[a, s]
-            for m in range(moves.indptr[a * k + s], moves.indptr[a * k + s + 1]):
-                then = follow[c, 1 + moves.observation[m]]
-                total += moves.chance[m] * values[then, moves.target[m]]
-            over[c] = max(over[c], values[c, s] - total)
-        worst = max(worst, over[c])
-    less = np.full(count, worst / (1 - discount))
-    for c in range(count):
-        if follow[c, 0] < 0:
-            less[c] = 0.0
-    for _ in range(ROUNDS):
-        for c in range(count):
-            if follow[c, 0] >= 0:
-                most = 0.0
-                for o in range(1, follow.shape[1]):
-                    most = max(most, less[follow[c, o]])
-                less[c] = min(less[c], over[c] + discount * most)
-    return less
 
 
 @njit(cache=True)

@@ -25,10 +25,10 @@ import numpy as np
 
 from rpsr.io.records import Floats, Ints
 from rpsr.models.linear import LinearModel
-from rpsr.planning import warm
 from rpsr.planning.bounds import fast_informed_values, upper_at_start
 from rpsr.planning.checkpoint import Checkpoint
 from rpsr.planning.controllers import FiniteStateController
+from rpsr.planning.covering import close
 from rpsr.planning.finite import infinite_discount
 from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.precision import PROVEN, Epsilon, goal_of
@@ -142,7 +142,7 @@ def _replaced(search: Search, slack: float) -> Ints:
     values = search.values
     wanted = np.zeros(len(values), dtype=np.bool_)
     wanted[filtered(values, slack, search.clock, search.effort)] = True
-    deputy = warm.close(values, search.choices, slack, wanted)
+    deputy = close(values, search.choices, slack, wanted)
     place = np.cumsum(wanted) - 1
     choices = search.choices[wanted]
     choices[:, 1:] = place[deputy[choices[:, 1:]]]

@@ -36,6 +36,7 @@ from rpsr.models.domain import Corners, Simplex
 from rpsr.models.linear import LinearModel
 from rpsr.models.numbers import UNIT
 from rpsr.models.operators import Process, SparseOperators, entries_of
+from rpsr.planning.moves import Moves
 
 SAME_CORNER = 1e-12  # of the largest coordinate: closer corners are one
 
@@ -72,9 +73,9 @@ class CornerProcess:
         return self.rewards.shape[1]
 
     @property
-    def moves(self) -> tuple[Ints, Ints, Ints, Floats, Floats]:
-        """The arrays as the kernels of `warm` take them."""
-        return self.indptr, self.observation, self.target, self.chance, self.rewards
+    def moves(self) -> Moves:
+        """The arrays as kernels take them."""
+        return Moves(self.indptr, self.observation, self.target, self.chance, self.rewards)
 
     @property
     def nbytes(self) -> int:

@@ -25,6 +25,7 @@ from rpsr.io.records import Floats, Ints
 from rpsr.kernels import njit
 from rpsr.planning.limits import Clock
 from rpsr.planning.lp_kernels import best_gain, evaluate
+from rpsr.planning.moves import Moves
 from rpsr.planning.pruning import lark
 
 FINISHED, FULL, PAUSED, STUCK = 0, 1, 2, 3  # why `search` returned
@@ -32,10 +33,7 @@ FINISHED, FULL, PAUSED, STUCK = 0, 1, 2, 3  # why `search` returned
 
 @njit(cache=True)
 def project(
-    indptr: Ints,
-    observation: Ints,
-    target: Ints,
-    chance: Floats,
+    moves: Moves,
     action: int,
     face: Ints,
     v: Floats,
@@ -52,8 +50,8 @@ def project(
     full = np.zeros((n_observations, len(face), count))
     for r in range(len(face)):
         row = action * k + face[r]
-        for entry in range(indptr[row], indptr[row + 1]):
-            o, t, p = observation[entry], target[entry], chance[entry]
+        for entry in range(moves.indptr[row], moves.indptr[row + 1]):
+            o, t, p = moves.observation[entry], moves.target[entry], moves.chance[entry]
             for i in range(count):
                 full[o, r, i] += p * v[t, i]
     g = np.empty((len(face), n_observations * count))

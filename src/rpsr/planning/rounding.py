@@ -21,7 +21,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rpsr.io.records import Floats, Ints
-from rpsr.planning import warm
+from rpsr.planning.moves import backups
 from rpsr.planning.process import CornerProcess
 
 ROWS = 256  # vectors backed up at a time
@@ -36,7 +36,7 @@ def owed(process: CornerProcess, choices: Ints, values: Floats, after: Floats) -
     worst = -np.inf
     for first in range(0, len(choices), ROWS):
         some = slice(first, first + ROWS)
-        fresh = warm.backups(process.moves, choices[some], after)
+        fresh = backups(process.moves, choices[some], after)
         worst = max(worst, float((values[some] - fresh).max()))
     return max(worst, 0.0) + process.rounding(scale)
 

@@ -13,9 +13,11 @@ from rpsr.io.records import Floats, Ints
 from rpsr.models.numbers import UNIT
 from rpsr.planning import residual, warm
 from rpsr.planning.bounds import blind_values
+from rpsr.planning.corner_points import backup_points, expand
 from rpsr.planning.faces import on_faces
 from rpsr.planning.limits import Clock
 from rpsr.planning.lp import careful_gain, gain
+from rpsr.planning.moves import Moves, backups, excess
 from rpsr.planning.process import CornerProcess
 from rpsr.planning.pruning import Effort, program_operations
 from rpsr.planning.solution import Solution, Status
@@ -53,7 +55,7 @@ class Search:
     hidden: float = 0.0  # the most that rounding may have hidden in the filters before a search
 
     @property
-    def moves(self) -> warm.Moves:
+    def moves(self) -> Moves:
         """The process's arrays as the kernels take them."""
         return self.process.moves
 
@@ -118,7 +120,7 @@ class Search:
             TIE * self.scale,
             self.clock,
         )
-        self.points = warm.expand(
+        self.points = expand(
             self.moves,
             self.points,
             plans[:, 0].copy(),
@@ -135,7 +137,7 @@ class Search:
     @property
     def excess(self) -> float:
         """The largest by which a vector exceeds its own backup, at any corner."""
-        return warm.excess(self.moves, self.choices, self.values)
+        return excess(self.moves, self.choices, self.values)
 
     def from_below(self) -> tuple[float, float]:
         """The lower bound at the start that the vectors prove, and delta.
@@ -174,7 +176,7 @@ class Search:
         self.clock.claim(NUMBER * (self._kept + projected + sums + found))
         self.clock.foresee(FEWEST_PIVOTS * (len(face) + 1.0) ** 2)
         v = np.ascontiguousarray(self.values.T)
-        g, source, first = residual.project(*self.moves[:4], action, face, v, count, n_observations)
+        g, source, first = residual.project(self.moves, action, face, v, count, n_observations)
         # What rounding may hide in a filter's proofs grows with how far its vectors are apart.
         high, low = (f.reduceat(g, first[:-1], axis=1) for f in (np.maximum, np.minimum))
         spread = float((high - low).max(axis=0).sum())
@@ -259,7 +261,7 @@ class Search:
     def look_ahead(self) -> None:
         """Add the backup at the start, which may lie on no face."""
         start, width = self.process.start[None], self.choices.shape[1]
-        plan = warm.backup_points(
+        plan = backup_points(
             self.moves, self.values, start, np.array([-1]), width, TIE * self.scale
         )
         self._append(plan)
@@ -272,7 +274,7 @@ class Search:
         self._append(np.insert(successors, 0, action, axis=1))
 
     def _append(self, choices: Ints) -> None:
-        values = warm.backups(self.moves, choices, self.values)
+        values = backups(self.moves, choices, self.values)
         self.controller = np.vstack([self.values, values]), np.vstack([self.choices, choices])
 
 
@@ -286,7 +288,7 @@ def begin(process: CornerProcess, clock: Clock) -> Search:
     choices = np.repeat(np.arange(n_actions)[:, None], 1 + process.observations, axis=1)
     anything, observations = np.array([-1]), process.observations
     start = process.start[None]
-    reached = warm.expand(process.moves, start, anything, observations, APART, REACHABLE)
+    reached = expand(process.moves, start, anything, observations, APART, REACHABLE)
     corners = np.argsort(-reached.sum(axis=0), kind="stable")[: MOST_NUMBERS // process.k]
     points = np.vstack([np.eye(1, process.k, s) for s in np.sort(corners)] + [reached])
     return Search(process, clock, (values, choices), points, [np.arange(process.k)])

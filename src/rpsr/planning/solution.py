@@ -35,7 +35,7 @@ class Status(Enum):
         "settled: this planner can do no more; the bounds hold; allow it more, or use sarsop or vi"
     )
     INTERRUPTED = (
-        "interrupted: the bounds hold; run it again, from its checkpoint if one was kept, to go on"
+        "interrupted: the bounds hold; run it again to continue, from its checkpoint if it kept one"
     )
     NO_UPPER_BOUND = "settled: the model's domain is unknown, so no upper bound can be proven"
 

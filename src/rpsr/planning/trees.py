@@ -118,7 +118,7 @@ class TreePolicy:
         taken = index_of(names, action, "action")
         if self._left and taken != self.act():
             raise ModelError(
-                f"the tree chose {names[self.act()]!r} and was told of {names[taken]!r}: "
+                f"the tree chose {names[self.act()]!r} and update was given {names[taken]!r}: "
                 "it only knows what follows its own actions"
             )
         seen = index_of(self.tree.observation_names, observation, "observation")

@@ -1,0 +1,137 @@
+"""How corners move to corners, and what is done there: backing up, sweeping, lowering.
+
+`Moves` are the arrays of a `CornerProcess`. A *choice* is a row (1 + O,): an action and, for every
+observation, the vector to follow with. Choices of several vectors among themselves are a
+finite-state controller. Its vectors are values (K, k), one number for each corner, and the backup
+of a vector by its own choice is
+
+    u_c(s) = r(s, a_c) + sum_o sum_s' K[a_c, o](s, s') u_follow(c, o)(s').
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rpsr.io.records import Floats, Ints
+from rpsr.kernels import njit
+
+ROUNDS = 100  # of finding out by how much vectors must be lowered
+
+
+class Moves(NamedTuple):
+    """The moves of action a from corner s are the entries indptr[a * k + s] and on.
+
+    indptr (A k + 1,); observation, target and chance (discount included), (entries,), ordered by
+    observation; rewards (A, k).
+    """
+
+    indptr: Ints
+    observation: Ints
+    target: Ints
+    chance: Floats
+    rewards: Floats
+
+
+@njit(cache=True)
+def backup_at(moves: Moves, choice: Ints, values: Floats, s: int) -> float:
+    """The value at a corner of a choice, going on with values (K, k)."""
+    row = choice[0] * values.shape[1] + s
+    total = moves.rewards[choice[0], s]
+    for entry in range(moves.indptr[row], moves.indptr[row + 1]):
+        then = choice[1 + moves.observation[entry]]
+        total += moves.chance[entry] * values[then, moves.target[entry]]
+    return total
+
+
+@njit(cache=True)
+def backup_of(moves: Moves, choice: Ints, values: Floats, out: Floats) -> None:
+    """The value (k,) of a choice, going on with values (K, k)."""
+    for s in range(values.shape[1]):
+        out[s] = backup_at(moves, choice, values, s)
+
+
+@njit(cache=True)
+def backups(moves: Moves, choices: Ints, values: Floats) -> Floats:
+    """The values (M, k) of choices (M, 1 + O), going on with values (K, k)."""
+    out = np.empty((len(choices), values.shape[1]))
+    for m in range(len(choices)):
+        backup_of(moves, choices[m], values, out[m])
+    return out
+
+
+@njit(cache=True)
+def sweep(moves: Moves, choices: Ints, values: Floats, sweeps: int, settled: float) -> float:
+    """Gauss-Seidel evaluation of a controller, values (M, k) in place; the last largest change.
+
+    Stops early once no value changes by more than `settled`.
+    """
+    fresh = np.empty(values.shape[1])  # a vector changes as a whole: half of it is nobody's value
+    change = np.inf
+    for _ in range(sweeps):
+        change = 0.0
+        for m in range(len(values)):
+            backup_of(moves, choices[m], values, fresh)
+            for s in range(len(fresh)):
+                change = max(change, abs(fresh[s] - values[m, s]))
+            for s in range(len(fresh)):
+                values[m, s] = fresh[s]
+        if change <= settled:
+            break
+    return change
+
+
+@njit(cache=True)
+def settle(moves: Moves, follow: Ints, values: Floats, sweeps: int, enough: float) -> int:
+    """Sweep values (C, k) until they change by at most `enough`, or so often; how often."""
+    change, done = np.inf, 0
+    while done < sweeps and change > enough:
+        change = 0.0
+        done += 1
+        for c in range(len(values)):
+            for s in range(values.shape[1] if follow[c, 0] >= 0 else 0):
+                fresh = backup_at(moves, follow[c], values, s)
+                change = max(change, abs(fresh - values[c, s]))
+                values[c, s] = fresh
+    return done
+
+
+@njit(cache=True)
+def excess(moves: Moves, choices: Ints, values: Floats) -> float:
+    """The largest by which a vector exceeds its own backup, at any corner."""
+    fresh = np.empty(values.shape[1])
+    worst = -np.inf
+    for m in range(len(values)):
+        backup_of(moves, choices[m], values, fresh)
+        for s in range(len(fresh)):
+            worst = max(worst, values[m, s] - fresh[s])
+    return worst
+
+
+@njit(cache=True)
+def shortfalls(moves: Moves, follow: Ints, values: Floats, discount: float) -> Floats:
+    """What to take off each of values (C, k), so that none exceeds its own backup, (C,).
+
+    A vector that exceeds it by e somewhere promises too much by at most e, and by what those that
+    it goes on with promise too much, discounted: less_c = e_c + discount * max_o less_follow(c, o).
+    Every iterate from above is enough.
+    """
+    count, k = values.shape
+    over, worst = np.zeros(count), 0.0
+    for c in range(count):
+        for s in range(k if follow[c, 0] >= 0 else 0):
+            over[c] = max(over[c], values[c, s] - backup_at(moves, follow[c], values, s))
+        worst = max(worst, over[c])
+    less = np.full(count, worst / (1 - discount))
+    for c in range(count):
+        if follow[c, 0] < 0:
+            less[c] = 0.0
+    for _ in range(ROUNDS):
+        for c in range(count):
+            if follow[c, 0] >= 0:
+                most = 0.0
+                for o in range(1, follow.shape[1]):
+                    most = max(most, less[follow[c, o]])
+                less[c] = min(less[c], over[c] + discount * most)
+    return less
