@@ -14,8 +14,10 @@ KEPT = json.loads((Path(__file__).parent / "traces.json").read_text(encoding="ut
 def test_the_same_seeds_give_the_same_plans(domain, kind):
     for planner in PLANNERS:
         found, kept = summary(run(domain, kind, planner)), KEPT[f"{domain}/{kind}/{planner}"]
-        numbers, expected = found.pop("numbers"), dict(kept).pop("numbers")
+        numbers, expected = found.pop("numbers"), kept["numbers"]
         assert found == {key: kept[key] for key in found}, planner
         for key, number in numbers.items():
-            # Linear algebra may round differently elsewhere; traces agree to far more than this.
-            assert number == pytest.approx(expected[key], rel=1e-7, abs=1e-9), (planner, key)
+            if number is None or expected[key] is None:
+                assert number == expected[key], (planner, key)
+            else:  # linear algebra may round differently elsewhere, but by far less than this
+                assert number == pytest.approx(expected[key], rel=1e-7, abs=1e-9), (planner, key)
