@@ -28,7 +28,6 @@ from tests.differential.tally import Record, Tally
 import rpsr
 from rpsr import LinearModel, RpsrError
 from rpsr.planning import Solution, planner_by_name, solve
-from rpsr.planning.coordinates import corners_of
 
 LOOSE, ROUNDED = Fraction(1, 10**9), Fraction(1, 10**12)
 FORM, TIES = Fraction(1, 10**9), Fraction(1, 10**11)
@@ -155,7 +154,7 @@ class Checks:
     def everywhere(self, found: Solution, oracle: Oracle) -> None:
         """A value function is within its epsilon of the optimal value at any belief."""
         belief = lottery(self.rng, len(self.exact.start))
-        at = np.array(belief, dtype=float) @ corners_of(found.model)
+        at = np.array(belief, dtype=float) @ found.model.domain.corners
         value = Fraction(float(found.value_at(at)[0]))
         low, high = oracle.optimal(LIMIT, belief)
         off = max(low - value, value - high, NONE)

@@ -311,10 +311,8 @@ def solution_document(solution: Solution, model: str | None, seed: int | None) -
 
 def proven(solution: Solution) -> bool:
     """Whether bounds hold: not where a learned model may predict less than nothing."""
-    from rpsr.models import Unknown
-
     learned = "estimator" in solution.model.provenance
-    return not (learned and isinstance(solution.model.domain, Unknown))
+    return solution.model.domain.known or not learned
 
 
 def simulated(solution: Solution) -> float | None:

@@ -24,7 +24,7 @@ from rpsr.io.records import Floats, Ints
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.controllers import FiniteStateController
-from rpsr.planning.coordinates import corners_of, from_beliefs
+from rpsr.planning.coordinates import from_beliefs
 from rpsr.planning.finite import planning_discount
 from rpsr.planning.sums import direct_sum, second_rewards
 
@@ -68,7 +68,7 @@ def _with_rewards_of(system: LinearModel, other: LinearModel) -> LinearModel:
     if same is not None and same == other.provenance.get("pomdp"):
         try:
             return system.with_rewards(
-                from_beliefs(system, (corners_of(other) @ other.rewards).T).T
+                from_beliefs(system, other.domain.at_corners(other.rewards).T).T
             )
         except ModelError:  # the system does not tell apart what the other rewards
             pass

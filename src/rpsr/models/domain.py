@@ -2,18 +2,22 @@
 
 Domination, residuals and upper bounds are claims about every valid state, so a planner must know
 what those are: all beliefs, or the convex hull of known corners, or nothing that anyone can say.
+Whoever asks asks all three alike: `known`, `corners`, `at_corners`, `distance`, `error`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import linprog
 
-from rpsr.errors import InputError
+from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Floats
 from rpsr.models.operators import Process, own, square_process
+
+NO_CORNERS = "the domain of this model is unknown: it has no corners"
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,22 @@ class Simplex:
     """Probability vectors of length n; its corners are the unit vectors."""
 
     n: int
+    known: ClassVar[bool] = True
+    error: ClassVar[float] = 0.0
+
+    @property
+    def corners(self) -> Floats:
+        """The unit vectors, (n, n)."""
+        return np.eye(self.n)
+
+    @property
+    def size(self) -> int:
+        """How many corners."""
+        return self.n
+
+    def at_corners(self, columns: Floats) -> Floats:
+        """Linear functions of the state, (n, m), at the corners, (n, m)."""
+        return columns
 
     def distance(self, x: Floats) -> float:
         """How far x (n,) is from the simplex: its worst violation, 0 inside."""
@@ -42,6 +62,7 @@ class Corners:
     kernel: Process
     start: Floats | None = None
     error: float = 0.0
+    known: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "points", own(self.points, "points"))
@@ -55,6 +76,20 @@ class Corners:
                 raise InputError(f"start: read shape {self.start.shape}, expected ({k},)")
         if not 0 <= self.error < np.inf:
             raise InputError(f"error: read {self.error}, expected a number of at least 0")
+
+    @property
+    def corners(self) -> Floats:
+        """The points, (k, n)."""
+        return self.points
+
+    @property
+    def size(self) -> int:
+        """How many corners."""
+        return len(self.points)
+
+    def at_corners(self, columns: Floats) -> Floats:
+        """Linear functions of the state, (n, m), at the corners, (k, m)."""
+        return self.points @ columns
 
     def distance(self, x: Floats) -> float:
         """How far x (n,) is from the hull, in the largest coordinate, or a little more.
@@ -83,6 +118,27 @@ class Corners:
 @dataclass(frozen=True)
 class Unknown:
     """Nothing is known: certified upper bounds and exact pruning refuse such a model."""
+
+    known: ClassVar[bool] = False
+    error: ClassVar[float] = 0.0
+
+    @property
+    def corners(self) -> Floats:
+        """A `ModelError`: there are none."""
+        raise ModelError(NO_CORNERS)
+
+    @property
+    def size(self) -> int:
+        """A `ModelError`: nobody knows."""
+        raise ModelError(NO_CORNERS)
+
+    def at_corners(self, columns: Floats) -> Floats:
+        """A `ModelError`: there are no corners."""
+        raise ModelError(NO_CORNERS)
+
+    def distance(self, x: Floats) -> float:
+        """Nothing is known to be outside, unless it is not a number."""
+        return 0.0 if np.isfinite(x).all() else float("inf")
 
 
 Domain = Simplex | Corners | Unknown

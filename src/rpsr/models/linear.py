@@ -19,10 +19,10 @@ import numpy as np
 
 from rpsr.errors import ImpossibleObservation, InputError, ModelError
 from rpsr.io.records import LARGEST_REWARD, Floats
-from rpsr.models.domain import Corners, Domain, Unknown
+from rpsr.models.domain import NO_CORNERS, Corners, Domain
 from rpsr.models.labels import Label, index_of
 from rpsr.models.numbers import parse_discount
-from rpsr.models.operators import Operators, own
+from rpsr.models.operators import Operators, Process, own
 from rpsr.showing import Shown, counted, some
 
 if TYPE_CHECKING:
@@ -113,6 +113,18 @@ class LinearModel(Shown):
             raise ModelError("the model does not know the states it came from")
         return self.domain.points @ self.coordinates
 
+    @property
+    def corner_kernel(self) -> Process:
+        """How corners of the domain move to corners, sparse (k, k) by action and observation.
+
+        A `ModelError` where the domain is unknown.
+        """
+        if isinstance(self.domain, Corners):
+            return self.domain.kernel
+        if not self.domain.known:
+            raise ModelError(NO_CORNERS)
+        return self.operators.as_process()
+
     def title(self) -> str:
         """What it is, in one line."""
         return (
@@ -176,7 +188,7 @@ class LinearModel(Shown):
     @property
     def estimated(self) -> bool:
         """Whether the model was learned from data, so that what it says may be wrong."""
-        return isinstance(self.domain, Unknown) or "estimator" in self.provenance
+        return not self.domain.known or "estimator" in self.provenance
 
     def with_discount(self, discount: Fraction | float | str | None) -> LinearModel:
         """The same model under another discount, within [0, 1]."""

@@ -170,6 +170,14 @@ class Operators(ABC):
             table[a, :, o] = self.right(normalizer[None], a, o)[0]
         return table
 
+    def as_process(self) -> Process:
+        """The maps as sparse matrices, one for each action and observation."""
+        n_actions, n_observations, _ = self.shape
+        return tuple(
+            tuple(sp.csr_array(self.matrix(a, o)) for o in range(n_observations))
+            for a in range(n_actions)
+        )
+
     def norm(self, action: int, observation: int) -> float:
         """A bound on how much M[a, o] can stretch a vector, zero for the zero operator."""
         return float(np.linalg.norm(self.matrix(action, observation)))
@@ -222,6 +230,10 @@ class SparseOperators(Operators):
     def right(self, v: Floats, action: int, observation: int) -> Floats:
         """M[a, o] v, (K, n) -> (K, n)."""
         return np.ascontiguousarray((self.process[action][observation] @ v.T).T)
+
+    def as_process(self) -> Process:
+        """The matrices themselves."""
+        return self.process
 
     def emissions(self, normalizer: Floats) -> Floats:
         """M[a, o] e for every action and observation, (n,) -> (A, n, O)."""

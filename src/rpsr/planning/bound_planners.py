@@ -27,7 +27,6 @@ import numpy as np
 
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Floats, Ints
-from rpsr.models.domain import Unknown
 from rpsr.models.linear import LinearModel
 from rpsr.planning.bounds import above_corners, fast_informed_values, qmdp_values, upper_at_start
 from rpsr.planning.finite import ROUNDING, infinite_discount
@@ -71,7 +70,7 @@ class BoundPlanner(ABC):
     def solve(self, model: LinearModel, progress: Progress) -> Solution:
         """Plan; a `ModelError` where the domain is unknown or the discount is 1."""
         infinite_discount(model)
-        if isinstance(model.domain, Unknown):
+        if not model.domain.known:
             raise ModelError(
                 f"{model.name}: planner {self.name} bounds values from above at the corners of the "
                 f"model's domain, and the domain of this {model.kind} model is unknown: use pbvi"

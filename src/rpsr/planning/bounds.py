@@ -26,7 +26,7 @@ import scipy.sparse as sp
 
 from rpsr.errors import ModelError
 from rpsr.io.records import Floats, Ints
-from rpsr.models.domain import Corners, Unknown
+from rpsr.models.domain import Corners
 from rpsr.models.linear import LinearModel
 from rpsr.models.numbers import UNIT
 from rpsr.models.operators import Sparse
@@ -50,7 +50,7 @@ def blind_vectors(
     the model's own numbers is left out. process: the model's, where it is known already.
     """
     infinite_discount(model)
-    if not isinstance(model.domain, Unknown):
+    if model.domain.known:
         process = process or corner_process(model)
         return process.lift(blind_values(process, clock)), np.arange(len(model.actions))
     n_actions, n_observations, n = model.operators.shape

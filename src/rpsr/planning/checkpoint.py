@@ -23,7 +23,6 @@ from rpsr._version import __version__
 from rpsr.errors import InputError, ModelError
 from rpsr.io.archive import read_archive, write_archive
 from rpsr.io.records import LARGEST_VALUE, Floats, Ints
-from rpsr.models.domain import Unknown
 from rpsr.models.linear import LinearModel
 from rpsr.planning.coordinates import from_beliefs, to_beliefs
 from rpsr.planning.solution import Planner, Progress, Solution
@@ -70,7 +69,7 @@ class Resumable(Protocol):
 def save_checkpoint(solution: Solution, path: str | Path) -> None:
     """Write the value function of a solution, wherever it stopped, completely or not at all."""
     model = solution.model
-    own = isinstance(model.domain, Unknown)
+    own = not model.domain.known
     header = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,

@@ -23,7 +23,7 @@ from rpsr.io.files import place_of, read_bytes, write_bytes
 from rpsr.io.records import LARGEST_VALUE, Floats, Ints
 from rpsr.models.linear import LinearModel
 from rpsr.planning.controllers import FiniteStateController
-from rpsr.planning.coordinates import corners_of, from_beliefs, to_beliefs
+from rpsr.planning.coordinates import from_beliefs, to_beliefs
 
 _NOWHERE = ("-", "X", "x")
 _CANDIDATES = 8  # nodes tried as the first: rounding may put the best one behind its equals
@@ -45,7 +45,7 @@ def read_alpha(path: str | Path, model: LinearModel) -> tuple[Floats, Ints]:
 
 def parse_alpha(content: bytes, place: str, model: LinearModel) -> tuple[Floats, Ints]:
     """The same from a file's content; place: what to call it in messages."""
-    n_states = len(corners_of(model))
+    n_states = model.domain.size
     actions: list[int] = []
     rows: list[list[float]] = []
     at = _Line(place, 1, [])

@@ -16,7 +16,6 @@ import numpy as np
 from rpsr.errors import ModelError
 from rpsr.io.records import Floats
 from rpsr.models.linear import LinearModel
-from rpsr.planning.coordinates import corners_of
 from rpsr.planning.policies import AlphaPolicy, Policy, action_values
 from rpsr.planning.walk import History, policy_value, walk
 
@@ -113,7 +112,7 @@ def compare_over_domain(
     Their models must be forms of one POMDP: corners are matched in order. The corners themselves
     are looked at too. `probability` of a difference is its share of the samples.
     """
-    corners = corners_of(first.model), corners_of(second.model)
+    corners = first.model.domain.corners, second.model.domain.corners
     if len(corners[0]) != len(corners[1]) or first.model.actions != second.model.actions:
         raise ModelError(f"{first.model} and {second.model} are not forms of one POMDP")
     k = len(corners[0])

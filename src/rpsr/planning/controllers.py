@@ -19,11 +19,9 @@ from scipy.sparse.linalg import splu
 
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Floats, Ints
-from rpsr.models.domain import Corners
 from rpsr.models.labels import Label, index_of
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import SparseOperators, StackedProcess
-from rpsr.planning.coordinates import corners_of
 from rpsr.planning.discounted import SMALL, iterated
 from rpsr.planning.finite import infinite_discount
 from rpsr.planning.limits import Clock, no_limits
@@ -233,8 +231,8 @@ class _Equations:
     def _worst(self) -> Floats:
         """Where to begin: the least reward for ever, which is below every node's value."""
         model = self.model
-        states = corners_of(model) if isinstance(model.domain, Corners) else None
-        rewards = model.rewards if states is None else states @ model.rewards
+        domain = model.domain
+        rewards = domain.at_corners(model.rewards) if domain.known else model.rewards
         least = float(rewards.min()) / (1 - self.discount)
         return np.tile(least * model.normalizer, len(self.rewards))
 

@@ -13,28 +13,15 @@ import numpy as np
 
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Floats
-from rpsr.models.domain import Corners, Simplex
+from rpsr.models.domain import Simplex
 from rpsr.models.linear import LinearModel
 
 TOLERANCE = 1e-9
 
 
-def corners_of(model: LinearModel) -> Floats:
-    """The corners of a model's domain, (k, n)."""
-    match model.domain:
-        case Simplex(n=n):
-            return np.eye(n)
-        case Corners(points=points):
-            return points
-        case _:
-            raise ModelError(f"the domain of {model.name} is unknown: it has no belief coordinates")
-
-
 def to_beliefs(model: LinearModel, vectors: Floats) -> Floats:
     """Vectors of a model in belief coordinates, (K, n) -> (K, k)."""
-    if isinstance(model.domain, Simplex):
-        return vectors
-    return vectors @ corners_of(model).T
+    return model.domain.at_corners(vectors.T).T
 
 
 def from_beliefs(model: LinearModel, values: Floats, *, tolerance: float = TOLERANCE) -> Floats:
@@ -43,12 +30,12 @@ def from_beliefs(model: LinearModel, values: Floats, *, tolerance: float = TOLER
     A `ModelError` where the model's states cannot carry them to within the tolerance, relative to
     the largest value.
     """
-    n_corners = model.domain.n if isinstance(model.domain, Simplex) else len(corners_of(model))
+    n_corners = model.domain.size
     if values.ndim != 2 or values.shape[1] != n_corners:
         raise InputError(f"values: read shape {values.shape}, expected (K, {n_corners})")
     if isinstance(model.domain, Simplex):
         return values
-    corners = corners_of(model)
+    corners = model.domain.corners
     vectors: Floats = np.linalg.lstsq(corners, values.T, rcond=None)[0].T.astype(np.float64)
     off = float(np.abs(vectors @ corners.T - values).max(initial=0.0))
     scale = float(np.abs(values).max(initial=0.0))

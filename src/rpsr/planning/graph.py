@@ -288,7 +288,7 @@ class _Builder:
         table = np.array(self._edges, dtype=np.float64).reshape(-1, EDGE)
         order = np.lexsort((table[:, 2], table[:, 1], table[:, 0]))
         source, action, observation, target, chance, moved, shift = table[order].T
-        known = isinstance(self.model.domain, Simplex | Corners)
+        known = self.model.domain.known
         return Edges(
             source.astype(np.int64),
             action.astype(np.int64),

@@ -17,7 +17,6 @@ from scipy.spatial.distance import cdist
 
 from rpsr.errors import InputError
 from rpsr.io.records import Bools, Floats, Ints
-from rpsr.models.domain import Unknown
 from rpsr.models.linear import LinearModel
 from rpsr.planning.bounds import fast_informed_values, upper_at_start
 from rpsr.planning.checkpoint import Checkpoint
@@ -82,7 +81,7 @@ class PointSearch:
         self.rounds = self.dropped = 0
 
     def _process(self) -> CornerProcess | None:
-        if isinstance(self.model.domain, Unknown):
+        if not self.model.domain.known:
             return None
         process = corner_process(self.model)
         self.clock.hold_model(process.nbytes)
@@ -199,7 +198,7 @@ class PointSearch:
     def _needed(self, plans: Plans, wanted: Bools, slack: float) -> Plans:
         """`needed`, vectors being compared at the points and at the domain's corners."""
         worth = self.points @ plans.vectors.T
-        if not isinstance(self.model.domain, Unknown):
+        if self.model.domain.known:
             worth = np.vstack([worth, at_witnesses(self.model, plans.vectors, self.points)])
         return needed(plans, wanted, worth, slack)
 

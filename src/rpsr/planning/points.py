@@ -38,7 +38,6 @@ import numpy as np
 
 from rpsr.errors import ModelError
 from rpsr.io.records import Bools, Floats, Ints
-from rpsr.models.domain import Corners, Simplex, Unknown
 from rpsr.models.linear import LinearModel
 from rpsr.planning.bounds import blind_vectors
 from rpsr.planning.limits import Clock
@@ -146,13 +145,7 @@ def at_witnesses(model: LinearModel, vectors: Floats, points: Floats) -> Floats:
 
     That is at the domain's corners, or, where it is unknown, at the points (P, n).
     """
-    match model.domain:
-        case Simplex():
-            return vectors.T
-        case Corners(points=corners):
-            return corners @ vectors.T
-        case _:
-            return points @ vectors.T
+    return model.domain.at_corners(vectors.T) if model.domain.known else points @ vectors.T
 
 
 def lower_at_start(
@@ -234,7 +227,7 @@ def visited(model: LinearModel, rng: np.random.Generator) -> Floats:
     """
     met = [model.start[None]]
     states = np.tile(model.start, (WALKERS, 1))
-    for _ in range(STEPS if isinstance(model.domain, Unknown) else 0):
+    for _ in range(0 if model.domain.known else STEPS):
         actions = rng.integers(len(model.actions), size=WALKERS)
         seen, states = step(model, states, actions, rng)
         met.append(states[seen >= 0])
@@ -256,7 +249,7 @@ def first_plans(
     try:
         vectors, actions = blind_vectors(model, process, clock)
     except ModelError:
-        if not isinstance(model.domain, Unknown):
+        if model.domain.known:
             raise
         vectors, actions = np.empty((0, model.dimension)), np.empty(0, dtype=np.int64)
     kept = promises.kept(vectors, points)

@@ -28,7 +28,6 @@ from rpsr._version import __version__
 from rpsr.errors import InputError
 from rpsr.io.files import place_of, read_bytes, write_bytes
 from rpsr.io.records import LARGEST_VALUE, Floats, Ints
-from rpsr.models.domain import Unknown
 from rpsr.models.linear import LinearModel
 from rpsr.models.renaming import renamed
 from rpsr.models.store import from_native_bytes, native_bytes
@@ -114,7 +113,7 @@ def save_policy(policy: Stored, model: LinearModel, path: str | Path) -> None:
         document |= {"kind": "tree", "root": policy.root, "layers": layers}
     else:
         learned = "estimator" in model.provenance
-        own = learned or isinstance(model.domain, Unknown)
+        own = learned or not model.domain.known
         vectors = policy.vectors if own else to_beliefs(model, policy.vectors)
         if learned:
             document["carries"] = b64encode(native_bytes(model)).decode("ascii")

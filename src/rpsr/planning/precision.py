@@ -18,7 +18,6 @@ import numpy as np
 
 from rpsr.errors import InputError
 from rpsr.io.records import Floats
-from rpsr.models.domain import Corners, Simplex
 from rpsr.models.linear import LinearModel
 
 PROVEN, CLOSED, MERGED = 1e-9, 1e-6, 1e-12  # of the range of values, by default
@@ -72,19 +71,10 @@ def goal_of(
     check_epsilon(epsilon)
     if isinstance(epsilon, float | int):
         return Goal(float(epsilon))
-    rewards = _rewards(model, model.start[None] if met is None else met)
+    rewards = model.start[None] @ model.rewards if met is None else met @ model.rewards
+    if model.domain.known:
+        rewards = model.domain.at_corners(model.rewards)
     wide = float(np.ptp(rewards)) or float(np.abs(rewards).max()) or 1.0
     if epsilon is None:
         return Goal(default * wide * ahead)
     return Goal(epsilon.share * NEAR_ZERO * wide * ahead, epsilon.share)
-
-
-def _rewards(model: LinearModel, met: Floats) -> Floats:
-    """Expected rewards at all corners of the domain, or at states that were met."""
-    match model.domain:
-        case Simplex():
-            return model.rewards
-        case Corners(points=points):
-            return points @ model.rewards
-        case _:
-            return met @ model.rewards

@@ -27,15 +27,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.optimize import nnls
 
 from rpsr.errors import ModelError
 from rpsr.io.records import Floats, Ints
-from rpsr.models.domain import Corners, Simplex
+from rpsr.models.domain import Corners
 from rpsr.models.linear import LinearModel
 from rpsr.models.numbers import UNIT
-from rpsr.models.operators import Process, SparseOperators, entries_of
+from rpsr.models.operators import entries_of
 from rpsr.planning.moves import Moves
 
 SAME_CORNER = 1e-12  # of the largest coordinate: closer corners are one
@@ -140,21 +139,25 @@ class CornerProcess:
 
 def corner_process(model: LinearModel) -> CornerProcess:
     """The model as its corners see it, or a `ModelError` where nothing is known of its domain."""
-    kernel, points = _kernel(model)
+    if not model.domain.known:
+        raise ModelError(
+            f"{model.name}: this planner proves its bounds over the model's domain, and the "
+            f"domain of this {model.kind} model is unknown: use pbvi, perseus or q-learning"
+        )
+    points = model.domain.points if isinstance(model.domain, Corners) else None
     n_actions, n_observations, _ = model.operators.shape
-    rewards = model.rewards if points is None else points @ model.rewards
+    rewards = model.domain.at_corners(model.rewards)
     growth = 1.0  # a vector's coordinates are at most this times its values at the corners
     if points is None:
         corner_of, apart = np.arange(len(rewards)), 0.0
     else:
-        assert isinstance(model.domain, Corners)
         corner_of, apart = _merge(points)
         growth = float(np.abs(np.linalg.pinv(points)).sum(axis=1).max())
         apart += 0.0 if apart == 0 else 2 * model.domain.error
     first = np.unique(corner_of, return_index=True)[1]
     k = len(first)
     discount = 1.0 if model.discount is None else model.discount
-    entries = entries_of(kernel)
+    entries = entries_of(model.corner_kernel)
     of = np.full(len(corner_of), -1)  # the merged corner that a row stands for, or -1
     of[first] = np.arange(k)
     kept = of[entries.row] >= 0
@@ -190,24 +193,6 @@ def corner_process(model: LinearModel) -> CornerProcess:
         merged=apart * growth,
         displaced=displaced * growth,
     )
-
-
-def _kernel(model: LinearModel) -> tuple[Process, Floats | None]:
-    domain, operators = model.domain, model.operators
-    if isinstance(domain, Corners):
-        return domain.kernel, domain.points
-    if not isinstance(domain, Simplex):
-        raise ModelError(
-            f"{model.name}: this planner proves its bounds over the model's domain, and the "
-            f"domain of this {model.kind} model is unknown: use pbvi, perseus or q-learning"
-        )
-    if isinstance(operators, SparseOperators):
-        return operators.process, None
-    n_actions, n_observations, _ = operators.shape
-    return tuple(
-        tuple(sp.csr_array(operators.matrix(a, o)) for o in range(n_observations))
-        for a in range(n_actions)
-    ), None
 
 
 def _merge(points: Floats) -> tuple[Ints, float]:

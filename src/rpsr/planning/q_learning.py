@@ -32,7 +32,6 @@ import numpy as np
 
 from rpsr.errors import InputError
 from rpsr.io.records import Floats, Ints
-from rpsr.models.domain import Unknown
 from rpsr.models.linear import LinearModel
 from rpsr.planning.bounds import fast_informed_values, upper_at_start
 from rpsr.planning.finite import infinite_discount
@@ -89,7 +88,7 @@ class QLearning:
         tables = 8 * 2 * CELLS * self.tilings * len(model.actions)
         clock.hold(tables, "the tables of Q, one an action and tiling, take")
         upper = process = None
-        if not isinstance(model.domain, Unknown):
+        if model.domain.known:
             process = corner_process(model)
             clock.hold(process.nbytes, "the model and the tables of Q take")
             informed = fast_informed_values(process, clock=clock.share(BOUND_SHARES[0]))

@@ -29,7 +29,6 @@ import numpy as np
 
 from rpsr.errors import ModelError
 from rpsr.io.records import Floats, Ints
-from rpsr.models.domain import Corners, Simplex, Unknown
 from rpsr.models.linear import LinearModel
 from rpsr.planning.bounds import (
     above_corners,
@@ -161,13 +160,9 @@ def _status(close: bool, horizon: int | None) -> Status:
 
 def value_bounds(model: LinearModel, total: float) -> tuple[float, float] | None:
     """The least and greatest value that rewards allow, `total` being the sum of discounts."""
-    match model.domain:
-        case Simplex():
-            rewards = model.rewards
-        case Corners(points=points):
-            rewards = points @ model.rewards
-        case _:
-            return None
+    if not model.domain.known:
+        return None
+    rewards = model.domain.at_corners(model.rewards)
     return total * float(rewards.min()), total * float(rewards.max())
 
 
@@ -198,7 +193,7 @@ def _problem(graph: ReachableGraph, discount: float, rewards: Floats) -> FiniteP
 def _for_ever(graph: ReachableGraph, discount: float, clock: Clock) -> _Plan:
     model, ahead = graph.model, 1 / (1 - discount)
     rewards = graph.states @ model.rewards
-    process = None if isinstance(model.domain, Unknown) else corner_process(model)
+    process = corner_process(model) if model.domain.known else None
     blind, single = 0, np.zeros(model.dimension)
     if graph.open.any() or clock.time_limit is not None:
         blind, single = _blind(model, clock.share(0.2))
@@ -294,7 +289,7 @@ def _always(model: LinearModel, action: int) -> FiniteStateController:
 
 def _blind(model: LinearModel, clock: Clock) -> tuple[int, Floats]:
     """The action that is best at the start if it is all one ever does, and its value (n,)."""
-    if isinstance(model.domain, Unknown):
+    if not model.domain.known:
         each = [
             _always(model, a).vectors(model, clock.share(1 / (len(model.actions) - a)))[0]
             for a in range(len(model.actions))

@@ -7,7 +7,6 @@ from typing import Any
 
 from rpsr.errors import InputError
 from rpsr.kernels import interpreted_first
-from rpsr.models.domain import Unknown
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.solution import Planner, Progress, ProgressRow, Solution
@@ -73,8 +72,8 @@ def default_planner(model: POMDP | LinearModel, *, horizon: int | None = None) -
     unless a horizon is given and the domain is known.
     """
     linear = as_linear(model)
-    unknown = isinstance(linear.domain, Unknown)
-    return "pbvi" if unknown or (linear.estimated and horizon is None) else "vi"
+    known = linear.domain.known
+    return "vi" if known and (horizon is not None or not linear.estimated) else "pbvi"
 
 
 def as_linear(model: POMDP | LinearModel) -> LinearModel:

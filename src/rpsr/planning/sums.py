@@ -13,10 +13,9 @@ import numpy as np
 
 from rpsr.errors import ModelError
 from rpsr.io.records import Floats
-from rpsr.models.domain import Corners, Domain, Simplex, Unknown
+from rpsr.models.domain import Corners, Domain, Unknown
 from rpsr.models.linear import LinearModel
-from rpsr.models.operators import Operators, SparseOperators
-from rpsr.planning.coordinates import corners_of
+from rpsr.models.operators import Operators
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,16 +81,10 @@ def _seen(model: LinearModel) -> Floats:
 
 def _domain(first: LinearModel, second: LinearModel) -> Domain:
     """Pairs of corners, where both models' corners are the states of one POMDP."""
-    kernel = None
-    for model in (first, second):
-        if isinstance(model.domain, Corners):
-            kernel = model.domain.kernel
-        elif isinstance(model.domain, Simplex) and isinstance(model.operators, SparseOperators):
-            kernel = kernel or model.operators.process
     origins = {model.provenance.get("pomdp") for model in (first, second)}
-    if kernel is None or len(origins) > 1 or None in origins:
+    domains = [first.domain, second.domain]
+    if len(origins) > 1 or None in origins or not all(domain.known for domain in domains):
         return Unknown()
-    corners = [corners_of(model) for model in (first, second)]
-    domains = [model.domain for model in (first, second)]
-    error = sum(domain.error for domain in domains if isinstance(domain, Corners))
-    return Corners(np.hstack(corners), kernel, error=error)
+    error = sum(domain.error for domain in domains)
+    corners = np.hstack([domain.corners for domain in domains])
+    return Corners(corners, second.corner_kernel, error=error)

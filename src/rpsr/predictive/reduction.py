@@ -19,7 +19,7 @@ import numpy as np
 from rpsr import deadline
 from rpsr.errors import ModelError
 from rpsr.io.records import Floats
-from rpsr.models.domain import Corners, Unknown
+from rpsr.models.domain import Unknown
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import (
     DenseOperators,
@@ -56,8 +56,7 @@ class Reduction:
 def observable_quotient(pomdp: POMDP) -> Reduction:
     """The belief model reduced to what observations and rewards depend on, lossless everywhere."""
     model = rpsr(pomdp)
-    assert isinstance(model.domain, Corners)
-    return Reduction(model, model.domain.points)
+    return Reduction(model, model.domain.corners)
 
 
 def reachable_restriction(model: LinearModel, tolerance: float = TOLERANCE) -> Reduction:

@@ -19,7 +19,6 @@ from matplotlib.path import Path
 
 from rpsr.errors import ModelError
 from rpsr.io.records import Bools, Floats
-from rpsr.models.domain import Corners
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import SparseOperators
 from rpsr.planning.controllers import FiniteStateController
@@ -110,8 +109,8 @@ def _process(model: LinearModel | None) -> tuple[Any, Bools]:
         return None, np.ones(1, dtype=np.bool_)
     if isinstance(model.operators, SparseOperators):
         return model.operators.process, model.start > 0
-    if isinstance(model.domain, Corners):  # any corner may be part of the start
-        return model.domain.kernel, np.ones(len(model.domain.points), dtype=np.bool_)
+    if model.domain.known:  # any corner may be part of the start
+        return model.corner_kernel, np.ones(model.domain.size, dtype=np.bool_)
     return None, np.ones(1, dtype=np.bool_)
 
 

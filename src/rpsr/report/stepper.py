@@ -21,7 +21,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from rpsr.io.records import Floats
-from rpsr.models.domain import Corners
 from rpsr.models.labels import index_of
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
@@ -162,8 +161,7 @@ def _model(
 
 
 def _basis(model: LinearModel) -> Floats:
-    assert isinstance(model.domain, Corners), "a predictive model of a POMDP knows its corners"
-    return model.domain.points
+    return model.domain.corners
 
 
 def _coordinates(model: LinearModel) -> Floats:

@@ -16,7 +16,6 @@ import numpy as np
 from rpsr.io.records import Floats
 from rpsr.models.linear import LinearModel
 from rpsr.planning import ValueIteration, solve
-from rpsr.planning.coordinates import corners_of
 from rpsr.planning.graph import explore
 from rpsr.predictive import psr, rpsr
 from rpsr.sources import load_pomdp
@@ -54,4 +53,4 @@ def residuals(model: LinearModel, iterations: int) -> Curve:
 def _points(model: LinearModel) -> Floats:
     """Corners, then reachable states, (B, n)."""
     graph = explore(model, limit=REACHED, partial=True)
-    return np.vstack([corners_of(model), graph.states[:REACHED]])
+    return np.vstack([model.domain.corners, graph.states[:REACHED]])
