@@ -134,7 +134,9 @@ def test_policies_are_written_in_three_forms(say):
     assert float((vectors @ belief.start).max()) == pytest.approx(PARR, abs=1e-9)
     assert read_pg("p.pg", belief).value(belief) == pytest.approx(PARR, abs=1e-9)
     stored = load_policy("p.json", belief)
-    assert float((stored.vectors @ belief.start).max()) == pytest.approx(PARR, abs=1e-9)
+    assert float((stored.value_function.vectors @ belief.start).max()) == pytest.approx(
+        PARR, abs=1e-9
+    )
     assert say("solve", "parr", "--planner", "reachable", "--horizon", "3", "-o", "t.json")[0] == 0
     assert load_policy("t.json", belief).horizon == 3
 
@@ -247,7 +249,7 @@ def test_where_it_stopped_decides_the_exit_code_and_the_best_is_written(
     assert (given, err) == (code, "")
     assert (found["status"], found["message"]) == (status.name.lower(), status.value)
     assert (found["upper"] is None) == (found["gap"] is None) == (status is Status.NO_UPPER_BOUND)
-    assert len(load_policy("p.json", build("parr").belief_model()).vectors) == 8
+    assert len(load_policy("p.json", build("parr").belief_model()).value_function) == 8
     assert Path("c.ckpt").exists()
 
 
@@ -266,7 +268,7 @@ def test_a_checkpoint_is_gone_on_from(say, monkeypatch):
     given = []
 
     def resume(self, model, progress, checkpoint):
-        given.append(checkpoint.vectors.shape)
+        given.append(checkpoint.value_function.vectors.shape)
         return self.solve(model, progress)
 
     words = ("solve", "parr", "--planner", "reachable", "--checkpoint", "c.ckpt")

@@ -93,7 +93,7 @@ sys.exit(main({words!r}))
     assert found["status"] == "interrupted"
     assert found["lower"] <= found["upper"]
     stored = load_policy("p.json", build("4x3").belief_model())
-    assert len(stored.vectors) == found["vectors"]
+    assert len(stored.value_function.vectors) == found["vectors"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no POSIX signals")

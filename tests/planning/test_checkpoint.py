@@ -22,12 +22,12 @@ def test_a_checkpoint_keeps_what_was_found():
     solution = solved("loadunload", "rpsr")
     save_checkpoint(solution, "c.ckpt")
     again = load_checkpoint("c.ckpt", solution.model)
-    assert np.allclose(again.vectors, solution.vectors, atol=1e-12)
-    assert np.array_equal(again.actions, solution.actions)
-    assert np.array_equal(again.successors, solution.successors)
+    assert np.allclose(again.value_function.vectors, solution.vectors, atol=1e-12)
+    assert np.array_equal(again.value_function.actions, solution.actions)
+    assert np.array_equal(again.value_function.successors, solution.successors)
     assert (again.lower, again.upper) == (solution.lower, solution.upper)
     belief = load_checkpoint("c.ckpt", build("loadunload").belief_model())
-    assert belief.vectors.shape == (26, 10)
+    assert belief.value_function.vectors.shape == (26, 10)
 
 
 def test_a_checkpoint_of_another_model_is_refused():

@@ -14,8 +14,9 @@ from rpsr.planning.compress import compress, restricted
 from rpsr.planning.exact import ValueIteration
 from rpsr.planning.finite import lowest_within
 from rpsr.planning.pbvi import PBVI
-from rpsr.planning.policies import AlphaPolicy, action_values
+from rpsr.planning.policies import AlphaPolicy
 from rpsr.planning.solve import solve
+from rpsr.planning.value_function import action_values
 from rpsr.planning.walk import walk
 from rpsr.predictive.reach import reachable_states
 
@@ -98,7 +99,7 @@ def test_nothing_is_lost_over_a_horizon(seed, horizon):
         beliefs = np.zeros((5, 8))
         kept = np.flatnonzero(reachable_states(pomdp))
         beliefs[:, kept] = np.random.default_rng(seed).dirichlet(np.ones(len(kept)), 5)
-        mine, other = ((beliefs @ v.T).max(axis=1) for v in (stage[0], theirs[0]))
+        mine, other = ((beliefs @ v.T).max(axis=1) for v in (stage.vectors, theirs.vectors))
         assert np.allclose(mine, other, atol=1e-9)
 
 
@@ -137,3 +138,20 @@ def test_what_is_saved_is_counted():
     assert same.saved.dimension == 2
     assert isinstance(restricted(build("tiger"), np.arange(2)), POMDP)
     assert "2 states, 2 reached, dimension 2" in str(same.saved)
+
+
+@pytest.mark.parametrize("name", ["parr", "stand-tiger", "shuttle"])
+def test_what_was_proven_by_looking_ahead_is_valued_so_when_lifted(name):
+    pomdp, epsilon = build(name), 1e-3
+    small = compress(pomdp)
+    found = solve(small.model, ValueIteration(epsilon=epsilon, faces=True))
+    assert found.value_function.ahead is small.model
+    lifted = small.lift(found)
+    assert lifted.epsilon is not None
+    assert lifted.epsilon <= epsilon
+    whole = solve(pomdp, ValueIteration(epsilon=epsilon, faces=False))
+    beliefs = np.zeros((len(small.kept) + 30, len(pomdp.states)))
+    mixed = np.random.default_rng(0).dirichlet(np.ones(len(small.kept)), 30)
+    beliefs[:, small.kept] = np.vstack([np.eye(len(small.kept)), mixed])
+    apart = np.abs(lifted.value_at(beliefs) - whole.value_at(beliefs))
+    assert apart.max() <= lifted.epsilon + whole.epsilon

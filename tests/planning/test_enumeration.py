@@ -70,10 +70,10 @@ def test_stages_hold_trees_whose_successors_are_in_the_stage_before():
     found = Enumeration(horizon=4).solve(model, ignore)
     assert len(found.stages) == 4
     for before, stage in zip(found.stages, found.stages[1:], strict=False):
-        vectors, actions, successors = stage
-        for vector, a, after in zip(vectors, actions, successors, strict=True):
+        for vector, a, after in zip(stage.vectors, stage.actions, stage.successors, strict=True):
             total = sum(
-                model.operators.right(before[0][i][None], int(a), o)[0] for o, i in enumerate(after)
+                model.operators.right(before.vectors[i][None], int(a), o)[0]
+                for o, i in enumerate(after)
             )
             assert vector == pytest.approx(model.rewards[:, a] + 0.9 * total, abs=1e-11)
 

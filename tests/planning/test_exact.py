@@ -15,10 +15,10 @@ from rpsr.planning import corner_points, covering, lp_kernels, moves, pruning, r
 from rpsr.planning.enumeration import Enumeration
 from rpsr.planning.exact import ValueIteration
 from rpsr.planning.faces import maximal_faces
-from rpsr.planning.policies import action_values
 from rpsr.planning.process import corner_process
 from rpsr.planning.reachable import Reachable
 from rpsr.planning.solution import Status
+from rpsr.planning.value_function import action_values
 from rpsr.predictive.constructors import psr, rpsr
 
 
@@ -74,7 +74,7 @@ def test_incremental_pruning_equals_enumeration(pomdp, horizon):
     found = vi(model, horizon=horizon)
     points = np.random.default_rng(0).dirichlet(np.ones(model.dimension), size=100)
     for ours, theirs in zip(found.stages, oracle.stages, strict=True):
-        values = [(points @ stage[0].T).max(axis=1) for stage in (ours, theirs)]
+        values = [stage.at(points) for stage in (ours, theirs)]
         assert values[0] == pytest.approx(values[1], abs=1e-10)
     assert found.lower - 1e-12 <= oracle.value <= found.upper + 1e-12
 
@@ -97,8 +97,8 @@ def test_representations_agree_step_by_step(name, kind):
         pomdp_model, model = pomdp.belief_model(), rpsr(pomdp)
     ours, theirs = vi(model, horizon=4), vi(pomdp_model, horizon=4)
     for stage, other in zip(ours.stages, theirs.stages, strict=True):
-        assert len(stage[0]) == len(other[0])
-        value, answer = (stage[0] @ model.start).max(), (other[0] @ pomdp.start).max()
+        assert len(stage) == len(other)
+        value, answer = stage.at(model.start[None])[0], other.at(pomdp.start[None])[0]
         assert value == pytest.approx(answer, abs=1e-9)
 
 

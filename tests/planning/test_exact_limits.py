@@ -106,9 +106,7 @@ def test_a_program_that_does_not_decide_adds_its_vector(monkeypatch):
 def checkpoint_of(found):
     return Checkpoint(
         planner=found.planner,
-        vectors=found.vectors,
-        actions=found.actions,
-        successors=found.successors,
+        value_function=found.value_function,
         lower=found.lower,
         upper=found.upper,
         iterations=found.iterations,
@@ -134,7 +132,8 @@ def test_a_search_can_go_on(kind):
 def test_a_false_checkpoint_is_not_believed():
     model = build("tiger").belief_model()
     full = vi(model, epsilon=1e-9)
-    boast = replace(checkpoint_of(full), vectors=full.vectors + 1000.0)
+    high = replace(full.value_function, vectors=full.vectors + 1000.0)
+    boast = replace(checkpoint_of(full), value_function=high)
     found = ValueIteration(epsilon=1e-9).resume(model, ignore, boast)
     assert found.value == pytest.approx(full.value, abs=2e-9)
     assert found.upper >= full.lower

@@ -15,7 +15,6 @@ from rpsr.planning import planner_by_name, solve
 from rpsr.planning.controllers import FiniteStateController
 from rpsr.planning.points import (
     Followers,
-    Plans,
     Promises,
     backup,
     excess,
@@ -24,6 +23,7 @@ from rpsr.planning.points import (
     step,
     swept,
 )
+from rpsr.planning.value_function import ValueFunction
 from rpsr.predictive import rpsr
 
 
@@ -60,18 +60,18 @@ def test_sweeps_end_at_the_controllers_values():
     controller = FiniteStateController(
         model.actions, model.observations, choices[:, 0], choices[:, 1:]
     )
-    plans = swept(model, Plans(np.zeros((5, model.dimension)), choices), 2000, 1e-14)
+    plans = swept(model, ValueFunction.of(np.zeros((5, model.dimension)), choices), 2000, 1e-14)
     assert np.allclose(plans.vectors, controller.vectors(model), atol=1e-11)
     corners = model.domain.points
     assert abs(excess(model, plans, corners)) < 1e-12
-    raised = Plans(plans.vectors + model.normalizer, choices)
+    raised = ValueFunction.of(plans.vectors + model.normalizer, choices)
     assert excess(model, raised, corners) == pytest.approx(1 - model.discount)
 
 
 def test_what_is_needed_to_go_on_is_kept_unless_another_is_as_good():
     vectors = np.array([[3.0, 0.0], [1.0, 1.0], [2.0, -1.0]])
     choices = np.array([[0, 1], [0, 0], [1, 2]])
-    plans, worth = Plans(vectors, choices), vectors.T
+    plans, worth = ValueFunction.of(vectors, choices), vectors.T
     only = needed(plans, np.array([True, False, False]), worth, 0.0)
     assert only.vectors.tolist() == [[3.0, 0.0], [1.0, 1.0]]
     assert only.choices.tolist() == [[0, 1], [0, 0]]

@@ -15,10 +15,11 @@ from rpsr.planning.controllers import FiniteStateController, extract_controller
 from rpsr.planning.coordinates import from_beliefs, to_beliefs, translate
 from rpsr.planning.enumeration import Enumeration
 from rpsr.planning.exact import ValueIteration
-from rpsr.planning.policies import AlphaPolicy, StagedPolicy, UniformPolicy, action_values
+from rpsr.planning.policies import AlphaPolicy, StagedPolicy, UniformPolicy
 from rpsr.planning.reachable import Reachable
 from rpsr.planning.solve import solve
 from rpsr.planning.trees import PolicyTree
+from rpsr.planning.value_function import action_values
 from rpsr.planning.walk import policy_value
 from rpsr.predictive import psr, rpsr
 from rpsr.testing import check_policy
@@ -142,7 +143,8 @@ def test_a_controller_is_found_where_successors_are_not_known():
     solution = solved("parr")
     from dataclasses import replace
 
-    unknown = replace(solution, successors=np.full_like(solution.successors, -1))
+    open_ended = replace(solution.value_function, successors=np.full_like(solution.successors, -1))
+    unknown = replace(solution, value_function=open_ended)
     controller = extract_controller(unknown)
     assert controller.value(solution.model) == pytest.approx(solution.value, abs=1e-11)
     assert len(controller) <= len(solution.vectors)

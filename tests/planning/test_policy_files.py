@@ -21,6 +21,7 @@ from rpsr.planning.policy_files import StoredVectors, load_policy, save_policy, 
 from rpsr.planning.reachable import Reachable
 from rpsr.planning.solve import solve
 from rpsr.planning.trees import PolicyTree
+from rpsr.planning.value_function import ValueFunction
 
 
 @pytest.fixture(autouse=True)
@@ -39,9 +40,9 @@ def test_a_value_function_moves_between_forms_of_a_model():
         stored = load_policy("p.json", model)
         assert isinstance(stored, StoredVectors)
         assert stored.epsilon == solution.epsilon
-        value = float((stored.vectors @ model.start).max())
+        value = float((stored.value_function.vectors @ model.start).max())
         assert value == pytest.approx(solution.value, abs=1e-11)
-        worth = stored.vectors @ model.start
+        worth = stored.value_function.vectors @ model.start
         best = solution.actions[worth >= worth.max() - 1e-11]  # both ways are as good
         assert stored.policy().act() in best
     assert stored.made_for["kind"] == "rpsr"
@@ -64,10 +65,12 @@ def test_controllers_and_trees_keep_their_numbers():
 
 def test_a_model_of_unknown_domain_keeps_its_own_coordinates():
     model = replace(rotated(build("parr")), domain=Unknown())
-    stored = StoredVectors(model, np.eye(model.dimension), np.zeros(model.dimension, dtype=int))
+    n, O = model.dimension, len(model.observations)
+    found = ValueFunction(np.eye(n), np.zeros(n, dtype=int), np.full((n, O), -1))
+    stored = StoredVectors(model, found)
     save_policy(stored, model, "u.json")
     again = load_policy("u.json", model)
-    assert np.array_equal(again.vectors, stored.vectors)
+    assert np.array_equal(again.value_function.vectors, stored.value_function.vectors)
     with pytest.raises(InputError, match="it is for a psr of dimension 7"):
         load_policy("u.json", PARR)
 
@@ -175,15 +178,16 @@ def test_any_form_is_read_by_suffix_or_by_content(suffix):
             assert type(stored) is kind
             stored.policy().act()
     stored = load_policy("p.alpha", PARR)
-    assert (stored.vectors == solution.vectors).all()
-    assert (stored.actions == solution.actions).all()
+    assert (stored.value_function.vectors == solution.vectors).all()
+    assert (stored.value_function.actions == solution.actions).all()
     assert load_policy("p.pg", PARR).value(PARR) == pytest.approx(solution.value, abs=1e-9)
 
 
 def test_a_native_file_may_ask_to_be_followed_by_looking_ahead():
     tiger = build("tiger").belief_model()
     for look_ahead, action in ((False, 1), (True, 0)):
-        stored = StoredVectors(tiger, np.zeros((1, 2)), np.array([1]), look_ahead=look_ahead)
+        found = ValueFunction(np.zeros((1, 2)), np.array([1]), np.full((1, 2), -1))
+        stored = StoredVectors(tiger, found, look_ahead=look_ahead)
         save_policy(stored, tiger, "p.json")
         again = load_policy("p.json", tiger)
         assert again.look_ahead is look_ahead
@@ -252,7 +256,7 @@ def test_a_mutated_policy_is_refused_or_can_be_followed(tmp_path, form):
             if isinstance(stored, FiniteStateController):
                 stored.check(model)
             if isinstance(stored, StoredVectors):
-                assert np.isfinite(stored.vectors).all()
+                assert np.isfinite(stored.value_function.vectors).all()
                 assert stored.policy() is not None
         assert "\n" not in said
     assert 0 < read < 400

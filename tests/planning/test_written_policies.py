@@ -175,7 +175,9 @@ def test_vectors_in_files_earn_the_lower_bound(name, seed, tmp_path):
             write_policy(found, file)
             stored = load_policy(file, belief)
             assert isinstance(stored, StoredVectors)
-            low, high = earned(pomdp, stored.vectors, stored.actions, 14)
+            low, high = earned(
+                pomdp, stored.value_function.vectors, stored.value_function.actions, 14
+            )
             assert high >= found.lower - margin(pomdp)
             assert high - low <= 1e-3 * np.abs(pomdp.R).max()
             own = policy_value(stored.policy(), belief, limit=500)
@@ -201,7 +203,7 @@ def test_a_tree_earns_the_value_at_its_root(seed):
     pomdp = random_exact(seed, Sizes(3, 3, 2)).with_discount("0.9")
     for name in ("vi", "enumeration", "reachable"):
         found = solve(pomdp, planner_by_name(name, horizon=3))
-        vectors = found.stages[-1][0]
+        vectors = found.stages[-1].vectors
         tree = PolicyTree.of(found)
         assert vectors[tree.root] @ found.model.start == (vectors @ found.model.start).max()
         assert tree.value(found.model) >= found.lower - margin(pomdp)

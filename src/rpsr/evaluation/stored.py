@@ -38,7 +38,9 @@ def open_policy(path: str | Path, system: POMDP | LinearModel) -> AnyPolicy:
         return stored.policy()
     if isinstance(system, POMDP) and made_for in ("psr", "rpsr"):
         model = psr(system) if made_for == "psr" else rpsr(system)
-        return replace(stored, model=model, vectors=from_beliefs(model, stored.vectors)).policy()
+        found = stored.value_function
+        found = replace(found, vectors=from_beliefs(model, found.vectors))
+        return replace(stored, model=model, value_function=found).policy()
     if {made_for, linear.kind} <= {"belief", "rpsr"}:  # two forms of one task, rewards included
         return stored.policy()
     raise InputError(

@@ -34,7 +34,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from rpsr.io.records import Floats, Ints
+from rpsr.io.records import Ints
 from rpsr.kernels import interpreting
 from rpsr.models.linear import LinearModel
 from rpsr.planning.anytime_kernels import (
@@ -58,6 +58,7 @@ from rpsr.planning.precision import CLOSED, Epsilon, Goal, goal_of
 from rpsr.planning.process import CornerProcess, corner_process
 from rpsr.planning.sawtooth import LEFT_OVER
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
+from rpsr.planning.value_function import ValueFunction
 
 BLIND_SHARE, INFORMED_SHARE = 0.1, 0.4  # of the time there is, for the bounds to begin with
 CHUNK = 1_000_000  # operations between two looks at the clock: a few milliseconds
@@ -104,10 +105,10 @@ class AnytimePlanner(ABC):
 
         The lower bound is at least the checkpoint's, up to rounding (see `going_on`).
         """
-        return self._plan(model, progress, (checkpoint.vectors, checkpoint.choices))
+        return self._plan(model, progress, checkpoint.controller)
 
     def _plan(
-        self, model: LinearModel, progress: Progress, earlier: tuple[Floats, Ints] | None
+        self, model: LinearModel, progress: Progress, earlier: ValueFunction | None
     ) -> Solution:
         infinite_discount(model)
         clock = Clock(progress, self.time_limit, self.memory_limit)
@@ -118,7 +119,7 @@ class AnytimePlanner(ABC):
         clock.offer(lambda: _solution(self, model, search, Status.INTERRUPTED))
         try:
             if earlier is not None:
-                search.go_on(*earlier)
+                search.go_on(earlier)
             while True:
                 lower, upper = search.bounds
                 due = not clock.rows or clock.seconds - clock.rows[-1].seconds >= ROW_SECONDS
@@ -207,13 +208,13 @@ class _Search:
         self._spent = np.zeros(3)  # operations of trials, lower and upper sweeps
         self._kept = self._rows = len(process.rewards)
 
-    def go_on(self, vectors: Floats, choices: Ints) -> None:
-        """Add vectors (K, n) of an earlier search with choices (K, 1 + O), lowered where need be.
+    def go_on(self, earlier: ValueFunction) -> None:
+        """Add the vectors of an earlier search, lowered where need be.
 
         All stay until there are twice as many: at first no point is there for which they are best.
         """
-        adopt(self.state, fit(self.process, vectors, choices, self.scale), choices)
-        self._kept = self._rows = self._kept + len(vectors)
+        adopt(self.state, fit(self.process, earlier, self.scale))
+        self._kept = self._rows = self._kept + len(earlier)
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -358,9 +359,7 @@ def _solution(
         upper=upper,
         residual=None,
         epsilon=None,
-        vectors=process.lift(values),
-        actions=actions,
-        successors=successors,
+        value_function=ValueFunction(process.lift(values), actions, successors),
         iterations=search.trials,
         seconds=search.clock.seconds,
         seed=planner.seed,

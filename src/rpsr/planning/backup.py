@@ -3,11 +3,10 @@
 For an action a, the vectors of HV are r_a + the cross-sum over observations o of the projected sets
 {discount K[a,o] u : u in V}. By incremental pruning the cross-sum is pruned as it grows; by
 enumeration it is formed in full first, |V|^O vectors an action, which is an oracle for small cases.
+Vectors are values at the corners, (K, k).
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,26 +15,9 @@ from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.process import CornerProcess
 from rpsr.planning.pruning import Effort, filtered
 from rpsr.planning.solution import Status
+from rpsr.planning.value_function import ValueFunction
 
 LARGEST_CROSS_SUM = 500_000  # vectors; beyond that filtering them takes minutes
-
-
-@dataclass(frozen=True, eq=False)
-class Stage:
-    """A value function: values (K, k) at the corners, actions (K,), successors (K, O)."""
-
-    values: Floats
-    actions: Ints
-    successors: Ints
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the arrays."""
-        return self.values.nbytes + self.actions.nbytes + self.successors.nbytes
-
-    def lifted(self, process: CornerProcess) -> tuple[Floats, Ints, Ints]:
-        """The same with vectors in the model's coordinates, (K, n)."""
-        return process.lift(self.values), self.actions, self.successors
 
 
 def project(process: CornerProcess, values: Floats, action: int) -> Floats:
@@ -51,18 +33,18 @@ def project(process: CornerProcess, values: Floats, action: int) -> Floats:
 
 
 def incremental(
-    process: CornerProcess, before: Stage, tolerance: float, clock: Clock, effort: Effort
-) -> Stage:
+    process: CornerProcess, before: ValueFunction, tolerance: float, clock: Clock, effort: Effort
+) -> ValueFunction:
     """HV by incremental pruning. Loses at most `loss_of(process, tolerance)`."""
 
     def pruned(values: Floats, successors: Ints) -> tuple[Floats, Ints]:
         keep = filtered(values, tolerance, clock, effort)
         return values[keep], successors[keep]
 
-    parts: list[Stage] = []
+    parts: list[ValueFunction] = []
     for action in range(len(process.rewards)):
-        clock.claim(3 * before.values.nbytes * process.observations)
-        projected = project(process, before.values, action)
+        clock.claim(3 * before.vectors.nbytes * process.observations)
+        projected = project(process, before.vectors, action)
         sets = [(o, *pruned(g, np.arange(len(g))[:, None])) for o, g in enumerate(projected)]
         sets.sort(key=lambda each: len(each[1]))
         order = [o for o, _, _ in sets]
@@ -84,13 +66,13 @@ def loss_of(process: CornerProcess, tolerance: float) -> float:
 
 
 def enumerated(
-    process: CornerProcess, before: Stage, tolerance: float, clock: Clock, effort: Effort
-) -> Stage:
+    process: CornerProcess, before: ValueFunction, tolerance: float, clock: Clock, effort: Effort
+) -> ValueFunction:
     """HV by full cross-sums, pruned once at the end. Loses at most twice the tolerance."""
-    parts: list[Stage] = []
+    parts: list[ValueFunction] = []
     for action in range(len(process.rewards)):
-        clock.claim(3 * before.values.nbytes * process.observations)
-        projected = project(process, before.values, action)
+        clock.claim(3 * before.vectors.nbytes * process.observations)
+        projected = project(process, before.vectors, action)
         values, successors = np.zeros((1, process.k)), np.zeros((1, 0), dtype=np.int64)
         for g in projected:
             values, successors = cross_sum(values, successors, g, np.arange(len(g))[:, None], clock)
@@ -115,14 +97,16 @@ def cross_sum(
     return summed, np.hstack([left, np.tile(indices, (len(values), 1))])
 
 
-def _stage(process: CornerProcess, action: int, values: Floats, successors: Ints) -> Stage:
+def _stage(process: CornerProcess, action: int, values: Floats, successors: Ints) -> ValueFunction:
     actions = np.full(len(values), action, dtype=np.int64)
-    return Stage(process.rewards[action] + values, actions, successors)
+    return ValueFunction(process.rewards[action] + values, actions, successors)
 
 
-def _union(parts: list[Stage], tolerance: float, clock: Clock, effort: Effort) -> Stage:
-    values = np.concatenate([part.values for part in parts])
+def _union(
+    parts: list[ValueFunction], tolerance: float, clock: Clock, effort: Effort
+) -> ValueFunction:
+    values = np.concatenate([part.vectors for part in parts])
     keep = filtered(values, tolerance, clock, effort)
     actions = np.concatenate([part.actions for part in parts])
     successors = np.concatenate([part.successors for part in parts])
-    return Stage(values[keep], actions[keep], successors[keep])
+    return ValueFunction(values[keep], actions[keep], successors[keep])

@@ -33,10 +33,10 @@ from rpsr.planning.finite import ROUNDING, infinite_discount
 from rpsr.planning.followed import followed
 from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.points import first_plans, lower_at_start
-from rpsr.planning.policies import action_values
 from rpsr.planning.precision import CLOSED, Epsilon, goal_of
 from rpsr.planning.process import CornerProcess, corner_process
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
+from rpsr.planning.value_function import action_values
 
 BOUND_SHARE, BLIND_SHARE = 0.6, 0.3  # of the time there is when each of them begins
 FIRST = 64  # states through which a rule is followed at first; then twice as many, and so on
@@ -124,14 +124,12 @@ class BoundPlanner(ABC):
             planner=self.name,
             model=model,
             status=status,
-            value=float(plans.value(model.start[None])[0]),
+            value=float(plans.at(model.start[None])[0]),
             lower=lower,
             upper=max(upper, lower),
             residual=None,
             epsilon=None,
-            vectors=plans.vectors,
-            actions=plans.choices[:, 0].copy(),
-            successors=plans.choices[:, 1:].copy(),
+            value_function=plans,
             iterations=1,
             seconds=clock.seconds,
             trace=tuple(clock.rows),

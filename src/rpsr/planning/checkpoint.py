@@ -22,10 +22,11 @@ import numpy as np
 from rpsr._version import __version__
 from rpsr.errors import InputError, ModelError
 from rpsr.io.archive import read_archive, write_archive
-from rpsr.io.records import LARGEST_VALUE, Floats, Ints
+from rpsr.io.records import LARGEST_VALUE
 from rpsr.models.linear import LinearModel
 from rpsr.planning.coordinates import from_beliefs, to_beliefs
 from rpsr.planning.solution import Planner, Progress, Solution
+from rpsr.planning.value_function import ValueFunction
 
 FORMAT = "rpsr-checkpoint"
 FORMAT_VERSION = 1
@@ -33,28 +34,23 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """A value function to go on from, as in `Solution`, with what was known then.
-
-    vectors (K, n), actions (K,), successors (K, O).
-    """
+    """A value function to begin with, as in `Solution`, with what was known then."""
 
     planner: str
-    vectors: Floats
-    actions: Ints
-    successors: Ints
+    value_function: ValueFunction
     lower: float
     upper: float | None
     iterations: int
     seconds: float
 
     @property
-    def choices(self) -> Ints:
-        """Actions and successors, (K, 1 + O); a `ModelError` where a successor is not known."""
-        if int(self.successors.min(initial=0)) < 0:
+    def controller(self) -> ValueFunction:
+        """The value function; a `ModelError` where a successor is not known."""
+        if int(self.value_function.successors.min(initial=0)) < 0:
             raise ModelError(
                 f"a checkpoint of planner {self.planner} does not say how its policies continue"
             )
-        return np.hstack([self.actions[:, None], self.successors])
+        return self.value_function
 
 
 @runtime_checkable
@@ -122,9 +118,7 @@ def load_checkpoint(path: str | Path, model: LinearModel) -> Checkpoint:
             vectors = from_beliefs(model, vectors)
         return Checkpoint(
             planner=header["planner"],
-            vectors=vectors,
-            actions=actions,
-            successors=successors,
+            value_function=ValueFunction(vectors, actions, successors),
             lower=header["lower"],
             upper=header["upper"],
             iterations=header["iterations"],

@@ -16,7 +16,8 @@ import numpy as np
 from rpsr.errors import ModelError
 from rpsr.io.records import Floats
 from rpsr.models.linear import LinearModel
-from rpsr.planning.policies import AlphaPolicy, Policy, action_values
+from rpsr.planning.policies import AlphaPolicy, Policy
+from rpsr.planning.value_function import action_values
 from rpsr.planning.walk import History, policy_value, walk
 
 

@@ -22,11 +22,12 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
-from rpsr.io.records import Floats, Ints, Record, Rewards, Rows
+from rpsr.io.records import Ints, Record, Rewards, Rows
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import FactoredOperators, Operators, SparseOperators
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.solution import Solution
+from rpsr.planning.value_function import ValueFunction
 from rpsr.predictive.reach import reachable_states
 from rpsr.predictive.reduction import Reduction, observable_quotient
 
@@ -71,25 +72,27 @@ class Compressed:
 
     def lift(self, solution: Solution) -> Solution:
         """A solution on the smaller model as one on the POMDP's beliefs."""
-        stages = tuple(
-            (self._up(vectors, step + 1), actions, successors)
-            for step, (vectors, actions, successors) in enumerate(solution.stages)
-        )
+        model = self.pomdp.belief_model()
         return replace(
             solution,
-            model=self.pomdp.belief_model(),
-            vectors=self._up(solution.vectors, solution.horizon),
-            stages=stages,
-            extras={**solution.extras, "faces": None, "compressed": asdict(self.saved)},
+            model=model,
+            value_function=self._up(solution.value_function, solution.horizon, model),
+            stages=tuple(
+                self._up(stage, step, model) for step, stage in enumerate(solution.stages, 1)
+            ),
+            extras={**solution.extras, "compressed": asdict(self.saved)},
         )
 
-    def _up(self, vectors: Floats, horizon: int | None) -> Floats:
-        """Vectors of the smaller model at the POMDP's states, (K, n) -> (K, S)."""
+    def _up(self, found: ValueFunction, horizon: int | None, model: LinearModel) -> ValueFunction:
+        """Vectors of the smaller model at the POMDP's states, (K, n) -> (K, S).
+
+        Where the smaller model is looked ahead by, the POMDP's beliefs are.
+        """
         discount = 1.0 if self.pomdp.discount is None else self.pomdp.discount
         steps = 1 / (1 - discount) if horizon is None else sum(discount**t for t in range(horizon))
-        out = np.full((len(vectors), len(self.pomdp.states)), float(self.pomdp.R.min()) * steps)
-        out[:, self.kept] = self.reduction.up(vectors)
-        return out
+        out = np.full((len(found), len(self.pomdp.states)), float(self.pomdp.R.min()) * steps)
+        out[:, self.kept] = self.reduction.up(found.vectors)
+        return replace(found, vectors=out, ahead=None if found.ahead is None else model)
 
 
 def compress(pomdp: POMDP) -> Compressed:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rpsr.models.linear import LinearModel
-from rpsr.planning.backup import Stage, enumerated
+from rpsr.planning.backup import enumerated
 from rpsr.planning.bounds import blind_values, mdp_values, upper_at_start
 from rpsr.planning.covering import close
 from rpsr.planning.finite import planning_discount
@@ -27,6 +27,7 @@ from rpsr.planning.precision import PROVEN, Epsilon, check_epsilon, goal_of
 from rpsr.planning.process import CornerProcess, corner_process
 from rpsr.planning.pruning import Effort
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
+from rpsr.planning.value_function import ValueFunction
 
 
 @dataclass(frozen=True)
@@ -77,14 +78,14 @@ def _converge(planner: Enumeration, model: LinearModel, clock: Clock) -> Solutio
     scale = float(np.abs(process.rewards).max()) * ahead
     tolerance = process.rounding(scale + float(np.abs(blind).max()))
     every = np.arange(len(blind))
-    stage = Stage(blind, every, np.repeat(every[:, None], process.observations, axis=1))
+    stage = ValueFunction(blind, every, np.repeat(every[:, None], process.observations, axis=1))
     stages = [stage]
     status, steps = Status.SOLVED, 0
     rounded, lost = tolerance * ahead, _loss(process, tolerance) * ahead
     goal = goal_of(planner.epsilon, PROVEN, model, ahead)
 
     def wanted() -> float:
-        value, off = process.value_at_start(stage.values)
+        value, off = process.value_at_start(stage.vectors)
         return goal.at(value - rounded - off, value + wide + rounded + lost + off)
 
     try:
@@ -95,7 +96,7 @@ def _converge(planner: Enumeration, model: LinearModel, clock: Clock) -> Solutio
             stages.append(stage)
             clock.held += stage.nbytes
             steps, wide = steps + 1, wide * process.discount
-            value, off = process.value_at_start(stage.values)
+            value, off = process.value_at_start(stage.vectors)
             lower = value - rounded - lost - off
             upper = min(most, value + wide + rounded + lost + off)
             clock.report(
@@ -105,7 +106,7 @@ def _converge(planner: Enumeration, model: LinearModel, clock: Clock) -> Solutio
                     lower=lower,
                     upper=upper,
                     gap=upper - lower,
-                    vectors=len(stage.values),
+                    vectors=len(stage.vectors),
                     programs=effort.programs,
                 )
             )
@@ -116,8 +117,7 @@ def _converge(planner: Enumeration, model: LinearModel, clock: Clock) -> Solutio
     if status is Status.SOLVED and wide + rounded + lost > wanted():
         status = Status.ROUNDING
     stage = _controller(stages, tolerance)
-    value, off = process.value_at_start(stage.values)
-    vectors, actions, successors = stage.lifted(process)
+    value, off = process.value_at_start(stage.vectors)
     return Solution(
         planner=planner.name,
         model=model,
@@ -127,9 +127,7 @@ def _converge(planner: Enumeration, model: LinearModel, clock: Clock) -> Solutio
         upper=min(most, value + wide + rounded + lost + off),
         residual=None,
         epsilon=wide + rounded + lost,
-        vectors=vectors,
-        actions=actions,
-        successors=successors,
+        value_function=process.lifted(stage),
         iterations=steps,
         seconds=clock.seconds,
         trace=tuple(clock.rows),
@@ -137,19 +135,19 @@ def _converge(planner: Enumeration, model: LinearModel, clock: Clock) -> Solutio
     )
 
 
-def _controller(stages: list[Stage], slack: float) -> Stage:
+def _controller(stages: list[ValueFunction], slack: float) -> ValueFunction:
     """The last stage with what it goes on with of those before it, the first going on with itself.
 
     slack: how much less a vector may be worth than the one it stands in for.
     """
-    begins = np.cumsum([0] + [len(stage.values) for stage in stages])
+    begins = np.cumsum([0] + [len(stage.vectors) for stage in stages])
     following = [stages[0].successors] + [
         stage.successors + begin for stage, begin in zip(stages[1:], begins, strict=False)
     ]
-    values = np.concatenate([stage.values for stage in stages])
+    values = np.concatenate([stage.vectors for stage in stages])
     actions = np.concatenate([stage.actions for stage in stages])
     choices = np.column_stack([actions, np.concatenate(following)])
     wanted = np.arange(len(values)) >= begins[-2]
     deputy = close(values, choices, slack, wanted)
     place = np.cumsum(wanted) - 1
-    return Stage(values[wanted], actions[wanted], place[deputy[choices[wanted, 1:]]])
+    return ValueFunction(values[wanted], actions[wanted], place[deputy[choices[wanted, 1:]]])

@@ -71,5 +71,5 @@ class ValueIteration:
             Clock(progress, self.time_limit, self.memory_limit),
             self.max_iterations,
             self.faces,
-            (checkpoint.vectors, checkpoint.choices),
+            checkpoint.controller,
         )

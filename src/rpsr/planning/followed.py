@@ -18,7 +18,7 @@ from rpsr.models.linear import LinearModel
 from rpsr.planning.controllers import FiniteStateController
 from rpsr.planning.graph import TOLERANCE, ReachableGraph, explore
 from rpsr.planning.limits import Clock
-from rpsr.planning.points import Plans
+from rpsr.planning.value_function import ValueFunction
 
 Rule = Callable[[Floats], Ints]  # states (B, n) -> actions (B,)
 
@@ -26,12 +26,12 @@ Rule = Callable[[Floats], Ints]  # states (B, n) -> actions (B,)
 def followed(
     model: LinearModel,
     rule: Rule,
-    blind: Plans,
+    blind: ValueFunction,
     limit: int,
     *,
     tolerance: float = TOLERANCE,
     clock: Clock | None = None,
-) -> tuple[Plans, ReachableGraph]:
+) -> tuple[ValueFunction, ReachableGraph]:
     """The controller of a rule and its values, and the graph of the states that it met.
 
     blind: policies to go on with beyond `limit` states. tolerance: see `explore`. clock: its limits
@@ -52,13 +52,13 @@ def followed(
         partial=True,
     )
     actions, size = rule(graph.states), len(graph.states)
-    fallback = (graph.states @ blind.vectors.T).argmax(axis=1)
+    fallback = blind.best(graph.states)
     successors = graph.successors(actions)
     successors = np.where(successors < 0, size + fallback[:, None], successors)
-    actions = np.where(graph.open, blind.choices[fallback, 0], actions)
-    successors[graph.open] = (size + blind.choices[fallback, 1:])[graph.open]
-    actions = np.append(actions, blind.choices[:, 0])
-    successors = np.vstack([successors, size + blind.choices[:, 1:]])
+    actions = np.where(graph.open, blind.actions[fallback], actions)
+    successors[graph.open] = (size + blind.successors[fallback])[graph.open]
+    actions = np.append(actions, blind.actions)
+    successors = np.vstack([successors, size + blind.successors])
     made = FiniteStateController(model.actions, model.observations, actions, successors)
     vectors = made.vectors(model, None if clock is None else clock.share(0.8))
-    return Plans(vectors, np.column_stack([actions, successors])), graph
+    return ValueFunction(vectors, actions, successors), graph

@@ -10,36 +10,35 @@ off there, a vector is still at most its backup. A vector that was honest is low
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from rpsr.io.records import Floats, Ints
 from rpsr.planning.anytime_state import SearchState
 from rpsr.planning.belief_graph import COLUMNS, VECTORS
 from rpsr.planning.lower_vectors import scan
 from rpsr.planning.moves import shortfalls
 from rpsr.planning.process import CornerProcess
+from rpsr.planning.value_function import ValueFunction
 
 
-def fit(process: CornerProcess, vectors: Floats, choices: Ints, scale: float) -> Floats:
-    """Values (K, k) at the corners, each at most its backup, of vectors (K, n).
-
-    choices (K, 1 + O): the action of each and the vectors that it goes on with.
-    """
-    values = np.clip(process.lower(vectors), -scale, scale)
-    less = shortfalls(process.moves, choices, values, process.discount)
-    return np.maximum(values - less[:, None], -scale)
+def fit(process: CornerProcess, earlier: ValueFunction, scale: float) -> ValueFunction:
+    """The same at the corners, each vector being at most its own backup."""
+    values = np.clip(process.lower(earlier.vectors), -scale, scale)
+    less = shortfalls(process.moves, earlier.choices, values, process.discount)
+    return replace(earlier, vectors=np.maximum(values - less[:, None], -scale))
 
 
-def adopt(state: SearchState, values: Floats, choices: Ints) -> None:
-    """Add vectors (K, k) with choices (K, 1 + O) among themselves to those in use."""
-    count = len(values)
+def adopt(state: SearchState, earlier: ValueFunction) -> None:
+    """Add vectors at the corners, (K, k), to those in use."""
+    count, values = len(earlier), earlier.vectors
     state.make_room(count)
     counts = state.graph.counts
     first, column = int(counts[VECTORS]), int(counts[COLUMNS])
     rows, columns = slice(first, first + count), slice(column, column + count)
     state.vectors.table[rows] = values
-    state.vectors.choice[rows, 0] = choices[:, 0]
-    state.vectors.choice[rows, 1:] = choices[:, 1:] + first
+    state.vectors.choice[rows, 0] = earlier.actions
+    state.vectors.choice[rows, 1:] = earlier.successors + first
     state.vectors.column[:, columns] = values.T
     state.vectors.origin[columns] = np.arange(first, first + count)
     counts[VECTORS] += count

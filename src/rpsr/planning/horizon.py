@@ -17,13 +17,13 @@ from collections.abc import Callable
 import numpy as np
 
 from rpsr.models.linear import LinearModel
-from rpsr.planning.backup import Stage
 from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.process import CornerProcess, corner_process
 from rpsr.planning.pruning import Effort
 from rpsr.planning.solution import ProgressRow, Solution, Status
+from rpsr.planning.value_function import ValueFunction
 
-Backup = Callable[[CornerProcess, Stage, float, Clock, Effort], Stage]
+Backup = Callable[[CornerProcess, ValueFunction, float, Clock, Effort], ValueFunction]
 
 
 def plan_horizon(
@@ -39,34 +39,36 @@ def plan_horizon(
     process, effort = corner_process(model), Effort()
     clock.hold_model(process.nbytes)
     nothing = np.zeros((1, process.k))
-    stage = Stage(
+    stage = ValueFunction(
         nothing,
         np.zeros(1, dtype=np.int64),
         np.full((1, process.observations), -1, dtype=np.int64),
     )
-    stages: list[Stage] = []
+    stages: list[ValueFunction] = []
     status, lost, rounded = Status.HORIZON, 0.0, 0.0
     try:
         for step in range(horizon):
             if max_iterations is not None and step >= max_iterations:
                 raise LimitReached(Status.ITERATIONS)
-            scale = float(np.abs(process.rewards).max() + np.abs(stage.values).max())
+            scale = float(np.abs(process.rewards).max() + np.abs(stage.vectors).max())
             tolerance = process.rounding(scale)
             stage = backup(process, stage, tolerance, clock, effort)
             if step == 0:
-                stage = Stage(stage.values, stage.actions, np.full_like(stage.successors, -1))
+                stage = ValueFunction(
+                    stage.vectors, stage.actions, np.full_like(stage.successors, -1)
+                )
             stages.append(stage)
             clock.held += stage.nbytes
             rounded = tolerance + process.discount * rounded
             lost = loss_of(process, tolerance) + process.discount * lost
-            value, off = process.value_at_start(stage.values)
+            value, off = process.value_at_start(stage.vectors)
             row = ProgressRow(
                 seconds=clock.seconds,
                 iteration=step + 1,
                 lower=value - rounded - off,
                 upper=value + rounded + lost + off,
                 gap=2 * (rounded + off) + lost,
-                vectors=len(stage.values),
+                vectors=len(stage.vectors),
                 programs=effort.programs,
             )
             clock.report(row)
@@ -77,11 +79,10 @@ def plan_horizon(
     if not stages:
         n_actions = len(process.rewards)
         never = np.full((n_actions, process.observations), -1, dtype=np.int64)
-        stage = Stage(process.rewards, np.arange(n_actions), never)
+        stage = ValueFunction(process.rewards, np.arange(n_actions), never)
         stages.append(stage)
-    value, off = process.value_at_start(stage.values)
+    value, off = process.value_at_start(stage.vectors)
     worst, best = _rest(process, len(stages), horizon)
-    vectors, actions, successors = stage.lifted(process)
     return Solution(
         planner=name,
         model=model,
@@ -91,14 +92,12 @@ def plan_horizon(
         upper=value + rounded + lost + off + best,
         residual=None,
         epsilon=lost + rounded if status is Status.HORIZON else None,
-        vectors=vectors,
-        actions=actions,
-        successors=successors,
+        value_function=process.lifted(stage),
         iterations=len(stages),
         seconds=clock.seconds,
         horizon=len(stages),
         trace=tuple(clock.rows),
-        stages=tuple(stage.lifted(process) for stage in stages),
+        stages=tuple(process.lifted(stage) for stage in stages),
         extras={"programs": effort.programs, "undecided": effort.undecided},
     )
 

@@ -23,7 +23,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from rpsr.io.records import Floats, Ints
 from rpsr.models.linear import LinearModel
 from rpsr.planning.bounds import qmdp_values, upper_at_start
 from rpsr.planning.faces import maximal_faces, worth_it
@@ -32,6 +31,7 @@ from rpsr.planning.precision import PROVEN, Epsilon, goal_of
 from rpsr.planning.process import corner_process
 from rpsr.planning.search import THIN, begin, go_on
 from rpsr.planning.solution import ProgressRow, Solution, Status
+from rpsr.planning.value_function import ValueFunction
 
 SEEING = 0.2  # of the time there is, for the value of seeing every state
 
@@ -43,13 +43,13 @@ def plan_infinite(
     clock: Clock,
     max_iterations: int | None = None,
     faces: bool | None = None,
-    earlier: tuple[Floats, Ints] | None = None,
+    earlier: ValueFunction | None = None,
 ) -> Solution:
     """Vectors proven to be within epsilon of the optimal value over the domain.
 
     Where rounding may hide more than epsilon, they are proven as closely as floats allow.
     faces: whether to look at faces only; None leaves it to `faces.worth_it`.
-    earlier: vectors (K, n) of an earlier search to begin with, and their choices (K, 1 + O).
+    earlier: what an earlier search found, to begin with.
     """
     process = corner_process(model)
     clock.hold_model(process.nbytes)
@@ -70,7 +70,7 @@ def plan_infinite(
     clock.offer(lambda: finished(Status.INTERRUPTED))
     try:
         if earlier is not None:
-            go_on(search, process.lower(earlier[0]), earlier[1])
+            go_on(search, earlier)
         search.improve(0.1 * cutoff)
         search.explore()
         while True:

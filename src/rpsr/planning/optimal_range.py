@@ -23,10 +23,10 @@ from rpsr.io.records import Bools, Floats
 from rpsr.models.linear import LinearModel
 from rpsr.planning.finite import ROUNDING, FiniteProblem, infinite_discount
 from rpsr.planning.graph import LIMIT, TOLERANCE, ReachableGraph, explore
-from rpsr.planning.policies import action_values
 from rpsr.planning.reachable import hidden, value_bounds
 from rpsr.planning.solution import Solution
 from rpsr.planning.sums import direct_sum, second_rewards
+from rpsr.planning.value_function import action_values
 
 _EXACT = 1e-9  # of the scale of values
 

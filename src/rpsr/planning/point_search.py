@@ -24,7 +24,6 @@ from rpsr.planning.finite import infinite_discount
 from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.points import (
     Followers,
-    Plans,
     Promises,
     at_witnesses,
     backup,
@@ -38,6 +37,7 @@ from rpsr.planning.points import (
 from rpsr.planning.precision import CLOSED, Epsilon, check_epsilon, goal_of
 from rpsr.planning.process import CornerProcess, corner_process
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
+from rpsr.planning.value_function import ValueFunction
 
 BLIND_SHARE, INFORMED_SHARE = 0.2, 0.4  # of the time there is, for the bounds to begin with
 APART = 1e-3  # of the start's largest coordinate: closer points are not worth having both
@@ -107,7 +107,7 @@ class PointSearch:
         """The actions of the best plans at states, a random one with a probability."""
 
         def choose(states: Floats) -> Ints:
-            best = self.plans.choices[(states @ self.plans.vectors.T).argmax(axis=1), 0]
+            best = self.plans.actions[self.plans.best(states)]
             anything = self.rng.integers(len(self.model.actions), size=len(states))
             return np.where(self.rng.random(len(states)) < random, anything, best)
 
@@ -133,14 +133,14 @@ class PointSearch:
 
     # ---- plans
 
-    def go_on(self, earlier: Plans) -> None:
+    def go_on(self, earlier: ValueFunction) -> None:
         """Add a controller of an earlier search, evaluated anew, if it is proven to be better.
 
         It is not believed: the lower bound pays for what its vectors exceed their own backups by.
         """
         old = len(self.plans.vectors)
         choices = np.hstack([earlier.choices[:, :1], earlier.choices[:, 1:] + old])
-        both = Plans(
+        both = ValueFunction.of(
             np.vstack([self.plans.vectors, earlier.vectors]),
             np.vstack([self.plans.choices, choices]),
         )
@@ -166,11 +166,13 @@ class PointSearch:
         plans, first, which = np.unique(plans, axis=0, return_index=True, return_inverse=True)
         fresh = Followers(model, plans)(old.vectors, self.clock)
         links, _ = backup(model, fresh, points[first], plans[:, 0], self.clock)
-        closed = swept(model, Plans(fresh, links), SWEEPS, 0.1 * self.settled, self.clock).vectors
+        closed = swept(
+            model, ValueFunction.of(fresh, links), SWEEPS, 0.1 * self.settled, self.clock
+        ).vectors
         size = len(fresh)
         links = np.vstack([links, plans, old.choices])
         links[size:, 1:] += 2 * size
-        everything = Plans(np.vstack([closed, fresh, old.vectors]), links)
+        everything = ValueFunction.of(np.vstack([closed, fresh, old.vectors]), links)
         worth = points @ everything.vectors.T
         sane = Promises.at(model, points).kept(everything.vectors, points)
         sane[2 * size :] = True  # they were looked at before
@@ -183,7 +185,7 @@ class PointSearch:
         if len(grown.vectors) > CROWDED * len(points) and sane[:size].any():
             # The past that new vectors go on with, and its past: make do with the controller.
             alone = wanted(worth[:, :0], worth[:, :size], which) & sane[:size]
-            grown = self._needed(Plans(closed, links[:size]), alone, slack)
+            grown = self._needed(ValueFunction.of(closed, links[:size]), alone, slack)
         settled = swept(model, grown, SWEEPS, 0.1 * self.settled, self.clock)
         sane = Promises.at(model, points).kept(settled.vectors, points)
         self.dropped += int((~sane).sum())
@@ -195,7 +197,7 @@ class PointSearch:
         self.clock.check()
         return float((after.max(axis=1) - before.max(axis=1)).max())
 
-    def _needed(self, plans: Plans, wanted: Bools, slack: float) -> Plans:
+    def _needed(self, plans: ValueFunction, wanted: Bools, slack: float) -> ValueFunction:
         """`needed`, vectors being compared at the points and at the domain's corners."""
         worth = self.points @ plans.vectors.T
         if self.model.domain.known:
@@ -264,14 +266,12 @@ class PointSearch:
             planner=name,
             model=self.model,
             status=status,
-            value=float(self.best.value(self.model.start[None])[0]),
+            value=float(self.best.at(self.model.start[None])[0]),
             lower=self.lower,
             upper=None if self.upper is None else max(self.upper, self.lower),
             residual=None,
             epsilon=None,
-            vectors=self.best.vectors,
-            actions=self.best.choices[:, 0].copy(),
-            successors=self.best.choices[:, 1:].copy(),
+            value_function=self.best,
             iterations=self.rounds,
             seconds=self.clock.seconds,
             seed=seed,
@@ -310,7 +310,7 @@ class PointPlanner(ABC):
     def resume(self, model: LinearModel, progress: Progress, checkpoint: Checkpoint) -> Solution:
         """Plan, beginning with a checkpoint's controller; points are chosen anew."""
         search = self._search(model, progress)
-        search.go_on(Plans(checkpoint.vectors, checkpoint.choices))
+        search.go_on(checkpoint.controller)
         return search.run(self.name, self.rounds, self.seed)
 
     def _search(self, model: LinearModel, progress: Progress) -> PointSearch:

@@ -43,22 +43,11 @@ from rpsr.planning.bounds import blind_vectors
 from rpsr.planning.limits import Clock
 from rpsr.planning.process import CornerProcess
 from rpsr.planning.rounding import worth_at_start
+from rpsr.planning.value_function import ValueFunction
 
 _ULP = float(np.finfo(float).eps)
 WALKERS, STEPS = 32, 40  # of those who look around before anything is planned
 FAR = 1e3  # times the start's largest coordinate: a state beyond is an artefact of estimation
-
-
-@dataclass(frozen=True, eq=False)
-class Plans:
-    """K vectors (K, n), and choices (K, 1 + O): an action and the vectors it goes on with."""
-
-    vectors: Floats
-    choices: Ints
-
-    def value(self, states: Floats) -> Floats:
-        """The value function at a batch of states, (B, n) -> (B,)."""
-        return (states @ self.vectors.T).max(axis=1)
 
 
 def backup(
@@ -121,8 +110,12 @@ class Followers:
 
 
 def swept(
-    model: LinearModel, plans: Plans, sweeps: int, settled: float, clock: Clock | None = None
-) -> Plans:
+    model: LinearModel,
+    plans: ValueFunction,
+    sweeps: int,
+    settled: float,
+    clock: Clock | None = None,
+) -> ValueFunction:
     """The controller evaluated by so many sweeps, or until no coordinate changes by `settled`."""
     follow, vectors = Followers(model, plans.choices), plans.vectors
     for _ in range(sweeps):
@@ -131,10 +124,12 @@ def swept(
         vectors = fresh
         if change <= settled:
             break
-    return Plans(vectors, plans.choices)
+    return ValueFunction.of(vectors, plans.choices)
 
 
-def excess(model: LinearModel, plans: Plans, points: Floats, clock: Clock | None = None) -> float:
+def excess(
+    model: LinearModel, plans: ValueFunction, points: Floats, clock: Clock | None = None
+) -> float:
     """The largest by which a vector exceeds its own backup where what holds for all is checked."""
     over = plans.vectors - Followers(model, plans.choices)(plans.vectors, clock)
     return float(at_witnesses(model, over, points).max())
@@ -151,7 +146,7 @@ def at_witnesses(model: LinearModel, vectors: Floats, points: Floats) -> Floats:
 def lower_at_start(
     model: LinearModel,
     process: CornerProcess | None,
-    plans: Plans,
+    plans: ValueFunction,
     points: Floats,
     clock: Clock | None = None,
 ) -> float:
@@ -166,11 +161,11 @@ def lower_at_start(
     over = max(0.0, excess(model, plans, points, clock))
     scale = float(np.abs(plans.vectors).max())
     over += 4 * (model.dimension + len(model.observations) + 2) * _ULP * scale
-    value = float(plans.value(model.start[None])[0])
+    value = float(plans.at(model.start[None])[0])
     return value - over / (1 - (model.discount or 0.0))
 
 
-def needed(plans: Plans, wanted: Bools, worth: Floats, slack: float) -> Plans:
+def needed(plans: ValueFunction, wanted: Bools, worth: Floats, slack: float) -> ValueFunction:
     """The controller of the wanted vectors (K,), and of those they go on with.
 
     A vector that is only gone on with is stood in for by one that is there already and as good at
@@ -192,7 +187,7 @@ def needed(plans: Plans, wanted: Bools, worth: Floats, slack: float) -> Plans:
     place[there] = np.arange(len(there))
     choices = plans.choices[there]
     choices[:, 1:] = place[deputy[choices[:, 1:]]]
-    return Plans(plans.vectors[there], choices)
+    return ValueFunction.of(plans.vectors[there], choices)
 
 
 @dataclass(frozen=True)
@@ -239,7 +234,7 @@ def first_plans(
     points: Floats,
     process: CornerProcess | None = None,
     clock: Clock | None = None,
-) -> Plans:
+) -> ValueFunction:
     """Blind policies, each doing one action for ever.
 
     Where a learned model gives no action a value that can be believed at the points, the least
@@ -258,7 +253,7 @@ def first_plans(
         vectors = promises.least * model.normalizer[None]
         actions = np.array([(model.start @ model.rewards).argmax()])
     same = np.repeat(np.arange(len(vectors))[:, None], len(model.observations), axis=1)
-    return Plans(vectors, np.column_stack([actions, same]))
+    return ValueFunction(vectors, actions, same)
 
 
 def step(

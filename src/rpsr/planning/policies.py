@@ -21,12 +21,11 @@ import numpy as np
 
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Floats, Ints
-from rpsr.models.domain import Simplex
 from rpsr.models.labels import Label, index_of
 from rpsr.models.linear import LinearModel
 from rpsr.planning.finite import ROUNDING, infinite_discount
-from rpsr.planning.limits import Clock
 from rpsr.planning.solution import Solution
+from rpsr.planning.value_function import action_values
 
 
 class Policy(Protocol):
@@ -48,24 +47,6 @@ class Policy(Protocol):
     def update(self, action: Label, observation: Label) -> None:
         """Take in what was done and seen."""
         ...
-
-
-def action_values(
-    model: LinearModel, states: Floats, vectors: Floats, clock: Clock | None = None
-) -> Floats:
-    """One-step values Q, (B, n) -> (B, A), of going on with the value function max_k vectors[k]."""
-    discount = 1.0 if model.discount is None else model.discount
-    values = states @ model.rewards
-    never = np.zeros(len(model.observations), dtype=np.bool_)
-    for a in range(len(model.actions)):
-        if isinstance(model.domain, Simplex):  # what no state shows adds nothing
-            never = ~model.emissions[a].any(axis=0)
-        for o in np.flatnonzero(~never).tolist():
-            if clock is not None:
-                clock.check()
-            after = model.operators.left(states, a, o)
-            values[:, a] += discount * (after @ vectors.T).max(axis=1)
-    return values
 
 
 def best_actions(values: Floats, epsilon: float | None) -> Ints:
@@ -111,7 +92,7 @@ class AlphaPolicy:
         """The policy of a solution for the infinite horizon that looks one step ahead."""
         if solution.horizon is not None:
             raise ModelError("a plan for a finite horizon changes by step: use `StagedPolicy`")
-        return AlphaPolicy(solution.model, solution.vectors, solution.epsilon)
+        return solution.value_function.policy(solution.model, solution.epsilon)
 
     @property
     def memory(self) -> Floats:
@@ -163,7 +144,7 @@ class StagedPolicy:
         """The policy of a solution for a finite horizon."""
         if not solution.stages:
             raise ModelError(f"the solution of {solution.planner} holds no value function a step")
-        return StagedPolicy(solution.model, tuple(stage[0] for stage in solution.stages))
+        return StagedPolicy(solution.model, tuple(stage.vectors for stage in solution.stages))
 
     @property
     def memory(self) -> Floats:

@@ -37,6 +37,7 @@ from rpsr.planning.coordinates import from_beliefs, to_beliefs
 from rpsr.planning.policies import AlphaPolicy
 from rpsr.planning.solution import Solution
 from rpsr.planning.trees import PolicyTree
+from rpsr.planning.value_function import ValueFunction
 
 FORMAT = "rpsr-policy"
 FORMAT_VERSION = 1
@@ -46,22 +47,23 @@ FORMAT_VERSION = 1
 class StoredVectors:
     """A value function read from a file, in the coordinates of the model it was loaded against.
 
-    vectors (K, n), actions (K,); epsilon: its certified error, or None.
+    value_function: its vectors and actions; what follows is not in the file.
+    epsilon: its certified error, or None.
     made_for: the file's account of the model it was made for.
     look_ahead: whether it is to be followed by looking one step ahead, rather than by its actions.
     """
 
     model: LinearModel
-    vectors: Floats
-    actions: Ints
+    value_function: ValueFunction
     epsilon: float | None = None
     made_for: dict[str, Any] = field(default_factory=dict[str, Any])
     look_ahead: bool = False
 
     def policy(self) -> AlphaPolicy:
         """The policy as it is written; its method `looking_ahead` gives the other one."""
-        actions = None if self.look_ahead else self.actions
-        return AlphaPolicy(self.model, self.vectors, self.epsilon, actions=actions)
+        found = self.value_function
+        actions = None if self.look_ahead else found.actions
+        return AlphaPolicy(self.model, found.vectors, self.epsilon, actions=actions)
 
 
 Stored = StoredVectors | FiniteStateController | PolicyTree
@@ -76,8 +78,7 @@ def save_solution(solution: Solution, path: str | Path) -> None:
     save_policy(
         StoredVectors(
             model,
-            solution.vectors,
-            solution.actions,
+            solution.value_function,
             solution.epsilon,
             look_ahead="estimator" in model.provenance,
         ),
@@ -114,7 +115,8 @@ def save_policy(policy: Stored, model: LinearModel, path: str | Path) -> None:
     else:
         learned = "estimator" in model.provenance
         own = learned or not model.domain.known
-        vectors = policy.vectors if own else to_beliefs(model, policy.vectors)
+        vectors = policy.value_function.vectors
+        vectors = vectors if own else to_beliefs(model, vectors)
         if learned:
             document["carries"] = b64encode(native_bytes(model)).decode("ascii")
         document |= {
@@ -122,7 +124,7 @@ def save_policy(policy: Stored, model: LinearModel, path: str | Path) -> None:
             "coordinates": "model" if own else "belief",
             "epsilon": policy.epsilon,
             "look_ahead": policy.look_ahead,
-            "vector_actions": [model.actions[a] for a in policy.actions.tolist()],
+            "vector_actions": [model.actions[a] for a in policy.value_function.actions.tolist()],
             "vectors": vectors.tolist(),
         }
     try:
@@ -144,7 +146,8 @@ def load_policy(path: str | Path, model: LinearModel) -> Stored:
     match _form(path, content):
         case "alpha":
             vectors, actions = parse_alpha(content, place, model)
-            return StoredVectors(model, vectors, actions, made_for={"kind": model.kind})
+            found = _unconnected(vectors, actions, model)
+            return StoredVectors(model, found, made_for={"kind": model.kind})
         case "pg":
             return parse_pg(content, place, model)
         case _:
@@ -217,7 +220,8 @@ def _carried(document: dict[str, Any], system: LinearModel, place: str) -> Store
     except InputError as error:
         raise InputError(f"what it was learned from {error.message}", place=place) from None
     position = [system.actions.index(name) for name in model.actions]
-    return StoredVectors(running, vectors, np.array(position)[actions], None, made_for, ahead)
+    found = _unconnected(vectors, np.array(position)[actions], running)
+    return StoredVectors(running, found, None, made_for, ahead)
 
 
 def _document(content: bytes, place: str) -> dict[str, Any]:
@@ -272,7 +276,12 @@ def _vectors(document: dict[str, Any], model: LinearModel) -> StoredVectors:
     stored = None if epsilon is None else float(epsilon)
     if stored is not None and not 0 <= stored < np.inf:
         raise ValueError(f"epsilon: read {epsilon!r}, expected a number of at least 0 or null")
-    return StoredVectors(model, vectors, actions, stored, document["model"], _look_ahead(document))
+    found = _unconnected(vectors, actions, model)
+    return StoredVectors(model, found, stored, document["model"], _look_ahead(document))
+
+
+def _unconnected(vectors: Floats, actions: Ints, model: LinearModel) -> ValueFunction:
+    return ValueFunction(vectors, actions, np.full((len(vectors), len(model.observations)), -1))
 
 
 def _look_ahead(document: dict[str, Any]) -> bool:

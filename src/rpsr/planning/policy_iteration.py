@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rpsr.io.records import Floats, Ints
+from rpsr.io.records import Ints
 from rpsr.models.linear import LinearModel
 from rpsr.planning.bounds import fast_informed_values, upper_at_start
 from rpsr.planning.checkpoint import Checkpoint
@@ -36,6 +36,7 @@ from rpsr.planning.process import CornerProcess, corner_process
 from rpsr.planning.pruning import filtered
 from rpsr.planning.search import THIN, Search, begin, go_on
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
+from rpsr.planning.value_function import ValueFunction
 
 SLACK = 1e-2  # of the cutoff: what replacing a node may cost
 
@@ -65,10 +66,10 @@ class PolicyIteration:
 
     def resume(self, model: LinearModel, progress: Progress, checkpoint: Checkpoint) -> Solution:
         """Plan, beginning with a checkpoint's controller, which is evaluated anew."""
-        return self._plan(model, progress, (checkpoint.vectors, checkpoint.choices))
+        return self._plan(model, progress, checkpoint.controller)
 
     def _plan(
-        self, model: LinearModel, progress: Progress, earlier: tuple[Floats, Ints] | None
+        self, model: LinearModel, progress: Progress, earlier: ValueFunction | None
     ) -> Solution:
         infinite_discount(model)
         clock = Clock(progress, self.time_limit, self.memory_limit)
@@ -89,7 +90,7 @@ class PolicyIteration:
         clock.offer(lambda: finished(Status.INTERRUPTED))
         try:
             if earlier is not None:
-                go_on(search, process.lower(earlier[0]), earlier[1])
+                go_on(search, earlier)
                 search.controller = best = _evaluated(process, search.choices, clock)
             while True:
                 rounding = process.rounding(search.scale)
@@ -149,9 +150,9 @@ def _replaced(search: Search, slack: float) -> Ints:
     return choices
 
 
-def _evaluated(process: CornerProcess, choices: Ints, clock: Clock) -> tuple[Floats, Ints]:
+def _evaluated(process: CornerProcess, choices: Ints, clock: Clock) -> ValueFunction:
     """The controller with the values of its nodes at the corners, by linear algebra."""
     model = process.model
     actions, successors = choices[:, 0].copy(), choices[:, 1:].copy()
     controller = FiniteStateController(model.actions, model.observations, actions, successors)
-    return process.lower(controller.vectors(model, clock)), choices
+    return ValueFunction.of(process.lower(controller.vectors(model, clock)), choices)

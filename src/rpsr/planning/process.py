@@ -23,7 +23,7 @@ to one within 2 (m + 1) u, are within the twice.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -36,6 +36,7 @@ from rpsr.models.linear import LinearModel
 from rpsr.models.numbers import UNIT
 from rpsr.models.operators import entries_of
 from rpsr.planning.moves import Moves
+from rpsr.planning.value_function import ValueFunction
 
 SAME_CORNER = 1e-12  # of the largest coordinate: closer corners are one
 
@@ -99,6 +100,10 @@ class CornerProcess:
             return values.copy()
         at_all = values[:, self.corner_of].T
         return np.array(np.linalg.lstsq(domain.points, at_all, rcond=None)[0].T, dtype=np.float64)
+
+    def lifted(self, values: ValueFunction) -> ValueFunction:
+        """A value function at the corners as one in the model's coordinates."""
+        return replace(values, vectors=self.lift(values.vectors))
 
     def lower(self, vectors: Floats) -> Floats:
         """Values at the corners of vectors in the model's coordinates, (K, n) -> (K, k)."""

@@ -51,6 +51,7 @@ from rpsr.planning.process import CornerProcess, corner_process
 from rpsr.planning.rounding import tree_at_start, worth_at_start
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
 from rpsr.planning.trees import PolicyTree
+from rpsr.planning.value_function import ValueFunction
 
 SAME = 1e-13  # states that rounding keeps apart differ by less than this, others by more
 EXPLORING = 0.5  # of the time limit: looking for states; the rest is for solving what was found
@@ -127,7 +128,7 @@ class Reachable:
             plan.lower,
             plan.upper,
             gap,
-            vectors=len(plan.vectors),
+            vectors=len(plan.found),
             points=len(graph.states),
         )
         clock.report(last)
@@ -140,9 +141,7 @@ class Reachable:
             upper=plan.upper,
             residual=None,
             epsilon=None if stopped else gap,
-            vectors=plan.vectors,
-            actions=plan.actions,
-            successors=plan.successors,
+            value_function=plan.found,
             iterations=1,
             seconds=last.seconds,
             horizon=steps,
@@ -180,10 +179,8 @@ class _Plan:
     lower: float
     upper: float | None
     rounded: float  # the part of the gap that is rounding
-    vectors: Floats
-    actions: Ints
-    successors: Ints
-    stages: tuple[tuple[Floats, Ints, Ints], ...] = ()
+    found: ValueFunction
+    stages: tuple[ValueFunction, ...] = ()
 
 
 def _problem(graph: ReachableGraph, discount: float, rewards: Floats) -> FiniteProblem:
@@ -225,9 +222,9 @@ def _for_ever(graph: ReachableGraph, discount: float, clock: Clock) -> _Plan:
         if plain[2] > lower:
             controller, (vectors, value, lower) = simple, plain
     # What cannot happen begins again.
-    plan = vectors, controller.actions, np.maximum(controller.successors, 0)
+    found = ValueFunction(vectors, controller.actions, np.maximum(controller.successors, 0))
     if process is None:
-        return _Plan(value, lower, None, value - lower, *plan)
+        return _Plan(value, lower, None, value - lower, found)
     seen = mdp_values(process, clock.share(0.3))
     least = float(blind_values(process, clock.share(0.2)).min(axis=1).max())
     paid = hidden(graph, (least, float(seen.max())))
@@ -244,7 +241,7 @@ def _for_ever(graph: ReachableGraph, discount: float, clock: Clock) -> _Plan:
     rounded = (rounded + model.reward_error) * ahead
     upper = max(value, min(float(best[0]) + missed, float(swept[0]))) + rounded
     upper = max(lower, min(upper, upper_at_start(process, seen[None])))
-    return _Plan(value, lower, upper, rounded + missed + value - lower, *plan)
+    return _Plan(value, lower, upper, rounded + missed + value - lower, found)
 
 
 def _seen_at(process: CornerProcess, values: Floats, states: Floats) -> Floats:
@@ -331,11 +328,11 @@ def _for_a_horizon(graph: ReachableGraph, discount: float, horizon: int, wanted:
     # Each step's rounding, for values up to total * the largest reward, adds up like rewards do.
     terms = 2 * (model.dimension + len(model.observations) + 2) * _ULP
     rounding = terms * total**2 * float(np.abs(rewards).max()) + total * model.reward_error
-    joined = tuple((v, *layer) for v, layer in zip(stages, layers, strict=True))
+    joined = tuple(ValueFunction(v, *layer) for v, layer in zip(stages, layers, strict=True))
     if above is None:
-        return _Plan(value, value - rounding + rest[0], None, 2 * rounding, *joined[-1], joined)
+        return _Plan(value, value - rounding + rest[0], None, 2 * rounding, joined[-1], joined)
     choices = [np.column_stack([chosen, np.maximum(after, 0)]) for chosen, after in layers]
     lower = tree_at_start(corner_process(model), stages, choices)
     upper = max(value, float(best[0])) + rounding
     rounded = rounding + value - lower
-    return _Plan(value, lower + rest[0], upper + rest[1], rounded, *joined[-1], joined)
+    return _Plan(value, lower + rest[0], upper + rest[1], rounded, joined[-1], joined)

@@ -5,7 +5,7 @@ Everything here computes and bounds; what it adds up to is said in `infinite`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from rpsr.planning.moves import Moves, backups, excess
 from rpsr.planning.process import CornerProcess
 from rpsr.planning.pruning import Effort, program_operations
 from rpsr.planning.solution import Solution, Status
+from rpsr.planning.value_function import ValueFunction
 
 REACHABLE = 30  # states reachable from the start, among the first witness points
 APART = 1e-3  # in some coordinate: closer points are not worth having both
@@ -40,15 +41,14 @@ THIN_OPERATIONS = 2e6  # over the square of a basis: programs that a filter befo
 
 @dataclass
 class Search:
-    """A controller, values (K, k) with choices (K, 1 + O), and witness points (P, k).
+    """A controller, its vectors being values (K, k) at the corners, and witness points (P, k).
 
-    A choice is an action and, for every observation, the vector to go on with.
     faces: the corners of each part of the domain that is looked at; at first, all of it.
     """
 
     process: CornerProcess
     clock: Clock
-    controller: tuple[Floats, Ints]  # one name, so that Ctrl-C finds both or neither changed
+    controller: ValueFunction  # one name, so that Ctrl-C finds all of it or nothing changed
     points: Floats
     faces: list[Ints]
     effort: Effort = field(default_factory=Effort)
@@ -62,12 +62,12 @@ class Search:
     @property
     def values(self) -> Floats:
         """The vectors, at the corners."""
-        return self.controller[0]
+        return self.controller.vectors
 
     @property
     def choices(self) -> Ints:
         """What each vector does, and goes on with."""
-        return self.controller[1]
+        return self.controller.choices
 
     @property
     def whole(self) -> bool:
@@ -101,7 +101,7 @@ class Search:
                 TIE * self.scale,
                 self.clock,
             )
-            self.controller = values, choices
+            self.controller = ValueFunction.of(values, choices)
             if gain <= settled:
                 break
         while self.excess > settled:
@@ -245,9 +245,9 @@ class Search:
             upper=max(upper, lower),
             residual=proven if solved else None,
             epsilon=proven * process.ahead if solved else None,
-            vectors=process.lift(self.values),
-            actions=self.choices[:, 0].copy(),
-            successors=self.choices[:, 1:].copy(),
+            value_function=replace(
+                process.lifted(self.controller), ahead=None if self.whole else process.model
+            ),
             iterations=iterations,
             seconds=self.clock.seconds,
             trace=tuple(self.clock.rows),
@@ -275,7 +275,9 @@ class Search:
 
     def _append(self, choices: Ints) -> None:
         values = backups(self.moves, choices, self.values)
-        self.controller = np.vstack([self.values, values]), np.vstack([self.choices, choices])
+        self.controller = ValueFunction.of(
+            np.vstack([self.values, values]), np.vstack([self.choices, choices])
+        )
 
 
 def begin(process: CornerProcess, clock: Clock) -> Search:
@@ -291,19 +293,18 @@ def begin(process: CornerProcess, clock: Clock) -> Search:
     reached = expand(process.moves, start, anything, observations, APART, REACHABLE)
     corners = np.argsort(-reached.sum(axis=0), kind="stable")[: MOST_NUMBERS // process.k]
     points = np.vstack([np.eye(1, process.k, s) for s in np.sort(corners)] + [reached])
-    return Search(process, clock, (values, choices), points, [np.arange(process.k)])
+    return Search(process, clock, ValueFunction.of(values, choices), points, [np.arange(process.k)])
 
 
-def go_on(search: Search, values: Floats, choices: Ints) -> None:
+def go_on(search: Search, earlier: ValueFunction) -> None:
     """Add vectors of an earlier search, each with a point where it is the best, if it is anywhere.
 
     They need not be believed: sweeps and the two certificates see to it.
     """
-    old = len(search.values)
-    choices = np.hstack([choices[:, :1], choices[:, 1:] + old])
-    search.controller = (
-        np.vstack([search.values, values]),
-        np.vstack([search.choices, choices]),
+    values, choices = search.process.lower(earlier.vectors), earlier.choices.copy()
+    choices[:, 1:] += len(search.values)
+    search.controller = ValueFunction.of(
+        np.vstack([search.values, values]), np.vstack([search.choices, choices])
     )
     points: list[Floats] = []
     for i, vector in enumerate(values):

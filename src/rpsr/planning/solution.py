@@ -15,6 +15,7 @@ import numpy as np
 
 from rpsr.io.records import Floats, Ints
 from rpsr.models.linear import LinearModel
+from rpsr.planning.value_function import ValueFunction
 
 if TYPE_CHECKING:
     from rpsr.planning.policies import Policy
@@ -79,10 +80,9 @@ class Solution:
     lower, upper: bounds on the optimal value at the start; upper is None where none can be had.
     residual: the proven Bellman residual, or None. epsilon: the certified error of the value
     function over the domain, or None.
-    vectors (K, n) and actions (K,): the value function V(x) = max_k vectors[k] . x and the first
-    action of each vector's policy. successors (K, O): for each vector and observation, the vector
-    that its policy goes on with, or -1 where that is not known.
-    horizon: None for the infinite horizon, else the number of steps planned.
+    value_function: vectors (K, n), what each does and which follows; `vectors`, `actions` and
+    `successors` are its arrays. horizon: None for the infinite horizon, else the number of steps
+    planned; stages then has the value functions for 1, 2, ... steps.
     """
 
     planner: str
@@ -93,16 +93,29 @@ class Solution:
     upper: float | None
     residual: float | None
     epsilon: float | None
-    vectors: Floats
-    actions: Ints
-    successors: Ints
+    value_function: ValueFunction
     iterations: int
     seconds: float
     horizon: int | None = None
     seed: int | None = None
     trace: tuple[ProgressRow, ...] = ()
-    stages: tuple[tuple[Floats, Ints, Ints], ...] = ()  # finite horizon: one value function a step
+    stages: tuple[ValueFunction, ...] = ()
     extras: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def vectors(self) -> Floats:
+        """The vectors of the value function, (K, n)."""
+        return self.value_function.vectors
+
+    @property
+    def actions(self) -> Ints:
+        """The action of each vector, (K,)."""
+        return self.value_function.actions
+
+    @property
+    def successors(self) -> Ints:
+        """The vector that follows each observation, (K, O), -1 where that is not known."""
+        return self.value_function.successors
 
     @property
     def gap(self) -> float | None:
@@ -115,28 +128,15 @@ class Solution:
         Over the infinite horizon it looks one step ahead to the value function; over a finite one
         it follows the tree that was planned.
         """
-        from rpsr.planning.policies import AlphaPolicy
+        if self.horizon is None:
+            return self.value_function.policy(self.model, self.epsilon)
         from rpsr.planning.trees import PolicyTree
 
-        return AlphaPolicy.of(self) if self.horizon is None else PolicyTree.of(self).policy()
+        return PolicyTree.of(self).policy()
 
     def value_at(self, states: Floats) -> Floats:
-        """The value function at a batch of states, (B, n) -> (B,).
-
-        Where the vectors were proven on faces of the domain only (`extras["faces"]`), a state is
-        valued by one more backup, whose successors lie on those faces.
-        """
-        batch = np.atleast_2d(states)
-        flat = np.max(batch @ self.vectors.T, axis=1)
-        if not self.extras.get("faces"):
-            return flat
-        model = self.model
-        ahead = batch @ model.rewards
-        for action in range(len(model.actions)):
-            for observation in range(len(model.observations)):
-                after = model.operators.left(batch, action, observation) @ self.vectors.T
-                ahead[:, action] += (model.discount or 0.0) * after.max(axis=1)
-        return np.maximum(flat, ahead.max(axis=1))
+        """The value function at a batch of states, (B, n) -> (B,)."""
+        return self.value_function.at(np.atleast_2d(states))
 
 
 @runtime_checkable

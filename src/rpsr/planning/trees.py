@@ -51,11 +51,10 @@ class PolicyTree:
         if not solution.stages:
             raise ModelError(f"the solution of {solution.planner} holds no policy trees")
         model = solution.model
-        vectors, actions, _ = solution.stages[-1]
-        values = vectors @ model.start
+        actions, values = solution.stages[-1].actions, solution.stages[-1].vectors @ model.start
         tied = np.flatnonzero(values == values.max())
         root = int(tied[actions[tied].argmin()])
-        layers = tuple((stage[1], stage[2]) for stage in solution.stages)
+        layers = tuple((stage.actions, stage.successors) for stage in solution.stages)
         return PolicyTree(model.actions, model.observations, layers, root)
 
     @property

@@ -31,7 +31,7 @@ def plot_value_function(solution: Solution, corners: tuple[str, ...] = ()) -> Fi
     corners: their names, the states of the POMDP; they are numbered by default. Colours say which
     action comes first where; thin lines are vectors (segment) or levels of value (triangle).
     """
-    if solution.extras.get("faces"):
+    if solution.value_function.ahead is not None:
         raise ModelError("these vectors are values on faces only; plan with faces=False to draw")
     values = to_beliefs(solution.model, solution.vectors)
     k = values.shape[1]

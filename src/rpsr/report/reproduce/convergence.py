@@ -43,11 +43,11 @@ def residuals(model: LinearModel, iterations: int) -> Curve:
     points = _points(model)
     before = np.zeros(len(points))
     changes: list[float] = []
-    for vectors, _, _ in found.stages:
-        now = np.max(points @ vectors.T, axis=1)
+    for stage in found.stages:
+        now = stage.at(points)
         changes.append(float(np.abs(now - before).max()))
         before = now
-    return Curve(residuals=changes, vectors=[len(vectors) for vectors, _, _ in found.stages])
+    return Curve(residuals=changes, vectors=[len(stage) for stage in found.stages])
 
 
 def _points(model: LinearModel) -> Floats:
