@@ -34,7 +34,11 @@ class Broken:
         discounted = model if self.refuses else model.with_discount(min(model.discount, 0.9))
         solution = Reachable().solve(discounted, progress)
         given = {key: make(solution) for key, make in self.changes}
-        return replace(solution, **given)
+        arrays = {
+            key: given.pop(key) for key in ("vectors", "actions", "successors") if key in given
+        }
+        function = replace(solution.value_function, **arrays)
+        return replace(solution, value_function=function, **given)
 
 
 def shifted(by):

@@ -80,7 +80,8 @@ def test_a_false_checkpoint_is_not_believed(name, by):
     model = MODELS["belief"]
     save_checkpoint(SARSOP(max_trials=20).solve(model, ignore), "c.ckpt")
     saved = load_checkpoint("c.ckpt", model)
-    boast = replace(saved, vectors=saved.vectors + by)
+    found = saved.value_function
+    boast = replace(saved, value_function=replace(found, vectors=found.vectors + by))
     found = planner_by_name(name, **SHORT[name]).resume(model, ignore, boast)
     assert -20.001 <= found.lower <= BEST + 1e-6 <= found.upper + 2e-6
 
@@ -89,7 +90,9 @@ def test_a_checkpoint_without_successors_is_refused():
     model = MODELS["belief"]
     save_checkpoint(SARSOP(max_trials=2).solve(model, ignore), "c.ckpt")
     saved = load_checkpoint("c.ckpt", model)
-    open_ended = replace(saved, successors=np.full_like(saved.successors, -1))
+    found = saved.value_function
+    unknown = replace(found, successors=np.full_like(found.successors, -1))
+    open_ended = replace(saved, value_function=unknown)
     for name in SHORT:
         with pytest.raises(ModelError, match="does not say how its policies continue"):
             planner_by_name(name).resume(model, ignore, open_ended)
