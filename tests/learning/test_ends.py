@@ -136,7 +136,7 @@ def test_a_policy_runs_where_ends_are_not_observations(fitted, tmp_path):
     plan = solve(fitted.model_, planner_by_name("pbvi", epsilon=1e-3))
     save_solution(plan, tmp_path / "p")
     system = replace(
-        renamed(fitted.model_, ("rest", "work"), ("tail", "head")), kind="other", provenance={}
+        renamed(fitted.model_, ("rest", "work"), ("tail", "head")), kind="other", estimator=None
     )
     policy, own = load_policy(tmp_path / "p", system).policy(), AlphaPolicy.of(plan)
     rng = np.random.default_rng(0)

@@ -304,7 +304,7 @@ def solution_document(solution: Solution, model: str | None, seed: int | None) -
         "seconds": solution.seconds,
         "seed": seed if solution.seed is None else solution.seed,
         "compressed": solution.extras.get("compressed"),
-        "learned": solution.model.provenance.get("estimator"),
+        "learned": solution.model.estimator,
         "simulated": None if proven(solution) else simulated(solution),
     }
 
@@ -313,7 +313,7 @@ def proven(solution: Solution) -> bool:
     """Whether bounds hold: not where a learned model may predict less than nothing."""
     from rpsr.models import Unknown
 
-    learned = "estimator" in solution.model.provenance
+    learned = solution.model.estimator is not None
     return not (learned and isinstance(solution.model.domain, Unknown))
 
 

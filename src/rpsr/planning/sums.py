@@ -88,7 +88,7 @@ def _domain(first: LinearModel, second: LinearModel) -> Domain:
             kernel = model.domain.kernel
         elif isinstance(model.domain, Simplex) and isinstance(model.operators, SparseOperators):
             kernel = kernel or model.operators.process
-    origins = {model.provenance.get("pomdp") for model in (first, second)}
+    origins = {model.pomdp for model in (first, second)}
     if kernel is None or len(origins) > 1 or None in origins:
         return Unknown()
     corners = [corners_of(model) for model in (first, second)]
