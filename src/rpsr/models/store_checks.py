@@ -92,7 +92,7 @@ def check_record(record: Record) -> None:
     _require(resets.dtype == np.bool_ and resets.shape == (A, S), f"resets: shape {resets.shape}")
     rewards = record.rewards
     _check_array(rewards.values, np.float64, (rewards.values.size,), "rewards")
-    outcomes = int(np.diff(record.emission.indptr)[record.emission_row_of_edge()].sum())
+    outcomes = int(record.outcomes_of_edge().sum())
     _check_array(rewards.index, np.int64, (outcomes,), "rewards of outcomes")
     inside = (rewards.index >= 0) & (rewards.index < len(rewards.values))
     _require(inside.all(), "an outcome has a reward that does not exist")
