@@ -29,7 +29,8 @@ import numpy as np
 from rpsr import POMDP
 from rpsr.domains import build
 from rpsr.predictive.certify import certified_core
-from rpsr.predictive.estimate import float_core
+from rpsr.predictive.estimate import float_members
+from rpsr.predictive.search import breadth_first
 from rpsr.sources import load_pomdp
 
 BUILT_IN = ("heavenhell", "tiger-grid", "hallway", "hallway2", "iff")
@@ -85,7 +86,9 @@ def compare(sources: list[str], authors: Callable[[POMDP, bool], int] | None, re
         pomdp = load_pomdp(source, normalize=True)
         for rewards in (False, True):
             exact, core = timed(partial(certified_core, pomdp, rewards=rewards), repeats)
-            floats, _ = timed(partial(float_core, pomdp, rewards=rewards), repeats)
+            floats, _ = timed(
+                partial(float_members, pomdp, rewards=rewards, search=breadth_first), repeats
+            )
             kind = "R-PSR" if rewards else "PSR"
             line = f"{Path(source).name:16} {len(pomdp.states):5} {kind:6} {core.rank:5}"
             line += f" {exact:9.4f} {floats:9.4f}"

@@ -61,7 +61,12 @@ def test_outcomes_are_the_products_of_moves_and_sights(record: Record):
         for k in range(int(record.emission.indptr[row]), int(record.emission.indptr[row + 1]))
     ]
     assert list(zip(edge.tolist(), entry.tolist(), strict=True)) == expected
-    assert len(record.rewards.index) == len(expected)
+    assert len(record.rewards.index) == len(expected) == record.outcomes_of_edge().sum()
+    n, cells = len(record.states), record.outcome_cells(edge, entry)
+    sources, targets = record.transition.row_of_entry(), record.transition.indices
+    assert list(zip(*(indices.tolist() for indices in cells), strict=True)) == [
+        (*divmod(int(sources[e]), n), targets[e], record.emission.indices[k]) for e, k in expected
+    ]
 
 
 # ---- the fingerprint

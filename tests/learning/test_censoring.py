@@ -17,7 +17,7 @@ from rpsr.learning import (
 )
 from rpsr.learning.censoring import Censoring
 from rpsr.learning.ends import seen_ends, with_end
-from rpsr.learning.learn import ESTIMATOR_NAMES, estimator_by_name
+from rpsr.learning.learn import ESTIMATORS, estimator_by_name
 from rpsr.logs import from_arrays
 from rpsr.logs.readers import join
 
@@ -25,7 +25,7 @@ DISCOUNT = 0.9
 
 
 @pytest.mark.parametrize("steps", [4, 6, [4, 7, 12]])
-@pytest.mark.parametrize("name", ESTIMATOR_NAMES)
+@pytest.mark.parametrize("name", ESTIMATORS.own)
 def test_recordings_that_are_cut_off_do_not_make_ends_more_likely(name, steps):
     """Of windows that begin just before a recording is cut, only those that end are complete."""
     lengths = [steps] if isinstance(steps, int) else steps

@@ -25,7 +25,7 @@ from rpsr.learning import (
 from rpsr.learning.base import Part, Resampled
 from rpsr.learning.em_steps import Encoded
 from rpsr.learning.ends import SeenEnds, as_seen_by, final_sights, seen_ends, with_end
-from rpsr.learning.learn import ESTIMATOR_NAMES, estimator_by_name, learn
+from rpsr.learning.learn import ESTIMATORS, estimator_by_name, learn
 from rpsr.learning.off_policy import off_policy_value
 from rpsr.logs import Trajectories, from_arrays, read_logs, write_logs
 from rpsr.logs.readers import join
@@ -46,7 +46,7 @@ DISCOUNT = 0.9
 LOG = coin_log(400, 3)
 
 
-@pytest.fixture(scope="module", params=ESTIMATOR_NAMES)
+@pytest.fixture(scope="module", params=ESTIMATORS.own)
 def fitted(request):
     return estimator_by_name(request.param, discount=DISCOUNT, seed=0).fit(LOG)
 
@@ -136,7 +136,7 @@ def test_a_policy_runs_where_ends_are_not_observations(fitted, tmp_path):
     plan = solve(fitted.model_, planner_by_name("pbvi", epsilon=1e-3))
     save_solution(plan, tmp_path / "p")
     system = replace(
-        renamed(fitted.model_, ("rest", "work"), ("tail", "head")), kind="other", provenance={}
+        renamed(fitted.model_, ("rest", "work"), ("tail", "head")), kind="other", estimator=None
     )
     policy, own = load_policy(tmp_path / "p", system).policy(), AlphaPolicy.of(plan)
     rng = np.random.default_rng(0)

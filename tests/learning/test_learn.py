@@ -14,7 +14,7 @@ from rpsr.errors import InputError
 from rpsr.evaluation import simulate as run
 from rpsr.learning import SpectralRPSR, diagnose, psr_enough
 from rpsr.learning.base import LONG, Part, beginning, pieces
-from rpsr.learning.learn import ESTIMATOR_NAMES, learn, streams
+from rpsr.learning.learn import ESTIMATORS, learn, streams
 from rpsr.learning.moments_plan import POLICIES, Survey
 from rpsr.learning.propensities import Overlap, propensities, shrunk_policy, unseen_share
 from rpsr.logs import Trajectories, from_arrays
@@ -43,7 +43,7 @@ def test_a_judgement_does_not_depend_on_how_the_log_is_cut(parts, rewarded):
         assert whole.reward_std == pytest.approx(LOG.rewards.std(), rel=1e-12)
 
 
-@pytest.mark.parametrize("name", ESTIMATOR_NAMES)
+@pytest.mark.parametrize("name", ESTIMATORS.own)
 def test_streams_and_logs_in_memory_say_the_same(name):
     """And every estimator is judged on the same fifth of the episodes."""
     rank = FEW.get(name, 5)
@@ -147,7 +147,7 @@ def test_overlap_is_of_the_log_whatever_policy_is_declared():
     assert found[0].smallest == pytest.approx(0.1)
 
 
-@pytest.mark.parametrize("name", ESTIMATOR_NAMES)
+@pytest.mark.parametrize("name", ESTIMATORS.own)
 def test_the_unit_of_rewards_changes_nothing_else(name):
     documents = []
     for unit in (1.0, 2.0**300, 2.0**-300):
@@ -160,7 +160,7 @@ def test_the_unit_of_rewards_changes_nothing_else(name):
     assert documents[0] == documents[1] == documents[2]
 
 
-@pytest.mark.parametrize("name", ESTIMATOR_NAMES)
+@pytest.mark.parametrize("name", ESTIMATORS.own)
 @pytest.mark.parametrize(
     ("unit", "said"),
     [

@@ -113,7 +113,7 @@ def test_compiled_and_plain_kernels_agree():
     assert np.array_equal(sums[0].stats, sums[1].stats)
     tables = [np.zeros((4, 216, 2), dtype=np.int64) for _ in range(2)]
     for kernel, table in zip((count_contexts, count_contexts.py_func), tables, strict=True):
-        kernel(log.actions, pairs, log.offsets, 2, 6, table)
+        kernel(log.actions, pairs, log.offsets, 6, table)
     assert np.array_equal(*tables)
 
 

@@ -130,7 +130,8 @@ def rotated(pomdp: POMDP, seed: int = 0) -> LinearModel:
         rounding=1e-12,
         core=tuple(f"q{i}" for i in range(n)),
         coordinates=Q.T,
-        provenance={"pomdp": pomdp.digest, "seed": seed},
+        pomdp=pomdp.digest,
+        provenance={"seed": seed},
     )
 
 

@@ -70,7 +70,11 @@ def test_totals_that_differ_are_added_up_as_fractions():
     paid = tuple(Fraction(v) for v in (-(10**17), 1, 10**17))
     rewards = Rewards(np.array([float(v) for v in paid]), np.array([0, 2, 1, 2, 0, 1] * 3), paid)
     record = Record(
-        *("odd", ("x", "y", "z"), ("a",), ("o", "p"), None),
+        name="odd",
+        states=("x", "y", "z"),
+        actions=("a",),
+        observations=("o", "p"),
+        discount=None,
         start=exact_rows([((0,), (1,), -1)], 3),
         transition=moves,
         emission=seen,
@@ -87,7 +91,11 @@ def test_large_weights_where_rewards_do_not_vary_are_no_hindrance():
     seen = exact_rows([((0,), (weight,), -1) for weight in (1, 1, 2**63)], 1)
     paid = (Fraction(0), Fraction(1))
     record = Record(
-        *("large", ("x", "y", "z"), ("a",), ("o",), None),
+        name="large",
+        states=("x", "y", "z"),
+        actions=("a",),
+        observations=("o",),
+        discount=None,
         start=exact_rows([((0,), (1,), -1)], 3),
         transition=moves,
         emission=seen,

@@ -154,7 +154,7 @@ def test_histories_in_step_are_filtered_as_one_by_one(numbers, seed):
 
 def test_a_learned_model_with_corners_survives_the_impossible():
     belief = domains.build("tiger:accuracy=1").belief_model()
-    learned = replace(belief, provenance={"estimator": "somebody"})
+    learned = replace(belief, estimator="somebody")
     assert learned.estimated
     assert not belief.estimated
     state = learned.filter()

@@ -11,6 +11,7 @@ from tests.models.builders import bayes, dense_process, pomdps
 from rpsr import Filter, ImpossibleObservation, InputError, LinearModel
 from rpsr.domains import build
 from rpsr.models import DenseOperators, Simplex, Unknown
+from rpsr.models.renaming import END, renamed
 
 
 def coin(**changes) -> LinearModel:
@@ -205,4 +206,25 @@ def test_the_belief_model_is_the_pomdp():
     assert model.normalizer.tolist() == [1, 1]
     assert model.domain == Simplex(2)
     assert model.discount == 0.95
-    assert model.provenance == {"pomdp": tiger.digest}
+    assert model.pomdp == tiger.digest
+
+
+def test_provenance_decides_nothing():
+    told = coin(provenance={"estimator": "somebody", "pomdp": "0", "final": ["heads"]})
+    assert not told.estimated
+    assert (told.estimator, told.final, told.pomdp) == (None, (), None)
+
+
+def test_the_origin_has_fields_and_provenance():
+    learned = coin(estimator="somebody", final=("heads",), pomdp="0", provenance={"seed": 3})
+    assert learned.estimated
+    expected = {"pomdp": "0", "estimator": "somebody", "final": ["heads"], "seed": 3}
+    assert learned.origin() == expected
+    assert coin().origin() == {}
+
+
+def test_names_of_ends_follow_the_names_of_observations():
+    learned = coin(final=("heads", "tails"), domain=Unknown())
+    assert renamed(learned, ("throw",), ("tails", "edge", "heads")).final == ("heads", "tails")
+    ended = coin(observations=("heads", END), final=(END,), domain=Unknown())
+    assert renamed(ended, ("throw",), ("heads", "tails")).final == ()

@@ -104,15 +104,19 @@ def test_a_name_of_any_script_comes_back(saved):
         lambda model: replace(model, operators=dense(model), domain=Unknown(), discount=None),
         lambda model: replace(model, operators=SparseOperators(sparse(model)), domain=Unknown()),
         lambda model: build("4x3").belief_model(),
+        lambda model: replace(
+            model, estimator="somebody", final=model.observations[:2], pomdp=None
+        ),
     ],
-    ids=["factored, corners", "dense, unknown", "sparse, unknown", "sparse, simplex"],
+    ids=["factored, corners", "dense, unknown", "sparse, unknown", "sparse, simplex", "learned"],
 )
 def test_linear_models_come_back(saved, make):
     model = make(rotated(build("4x3")))
     back = saved(model)
     for name in ("kind", "name", "actions", "observations", "discount", "rounding", "core"):
         assert getattr(back, name) == getattr(model, name)
-    assert back.provenance == model.provenance
+    for name in ("estimator", "final", "pomdp", "provenance"):
+        assert getattr(back, name) == getattr(model, name)
     for name in ("start", "normalizer", "rewards", "coordinates"):
         assert np.array_equal(getattr(back, name), getattr(model, name))
     assert type(back.operators) is type(model.operators)

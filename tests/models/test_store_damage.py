@@ -108,8 +108,8 @@ def test_a_pickle_is_never_opened(path):
     ("key", "value", "message"),
     [
         ("format", "zip", "not a model file of rpsr"),
-        ("format_version", 2, "format version 2, expected 1"),
-        ("format_version", None, "format version None, expected 1"),
+        ("format_version", 1, "format version 1, expected 2"),
+        ("format_version", None, "format version None, expected 2"),
         ("kind", "mdp", "damaged model file: it has no"),
         ("discount", "1/2", "does not match its fingerprint"),
         ("discount", "1/0", "damaged model file"),

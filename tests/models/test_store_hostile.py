@@ -148,6 +148,10 @@ def test_a_pomdp_with_a_valid_fingerprint_and_nonsense_in_it(path, change, messa
         (said("actions", ["a", "a", "b"]), "actions: a name was given twice"),
         (said("core", ["x"]), "core: read 1 names"),
         (said("provenance", [1]), "damaged model file"),
+        (said("estimator", 3), "read 3, expected a text"),
+        (said("pomdp", ["x"]), "expected a text"),
+        (said("final", ["nothing"]), "final: read 'nothing', expected the name of an observation"),
+        (said("final", "none"), "final: read 'none', expected a list of names"),
         (said("domain", {"kind": "simplex", "n": 3}), "a simplex of 3 for 2 states"),
     ],
 )

@@ -32,7 +32,7 @@ def bounds_at_start(model):
     vectors, _ = blind_vectors(model)
     mdp = mdp_values(process)
     qmdp = qmdp_values(process, mdp)
-    informed = fast_informed_values(process, qmdp)
+    informed = fast_informed_values(process)
     seen = np.repeat(mdp[None], len(model.actions), axis=0)
     above = [upper_at_start(process, bound) for bound in (informed, qmdp, seen)]
     return [float((vectors @ model.start).max()), *above]
@@ -67,16 +67,6 @@ def test_bounds_bracket_the_optimum_on_every_model(seed, A, S, O):
         assert lower <= exact.upper
         assert exact.lower <= informed <= qmdp + 1e-9
         assert qmdp <= mdp + 1e-9
-
-
-@given(st.integers(0, 10**6), st.integers(0, 6))
-@settings(max_examples=25)
-def test_a_truncated_bound_is_still_one(seed, sweeps):
-    process = corner_process(random_exact(seed, Sizes(3, 4, 2)).belief_model())
-    early, late = (fast_informed_values(process, sweeps=count) for count in (sweeps, 1000))
-    assert (early >= late).all()
-    high = np.full_like(early, 1e3)  # any bound will do to begin with
-    assert (fast_informed_values(process, high, sweeps=sweeps) >= late - 1e-9).all()
 
 
 @given(st.integers(0, 10**6))

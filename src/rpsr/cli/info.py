@@ -90,7 +90,7 @@ def linear_facts(model: LinearModel) -> dict[str, Any]:
         "reward_range": None,
         "domain": type(model.domain).__name__.lower(),
         "core": list(model.core),
-        "provenance": model.provenance,
+        "provenance": model.origin(),
         "warnings": [],
     }
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 STANDARD_STREAM = "<->"  # stands for "-", which the parser would take for an option
 STANDARD_STREAMS = (STANDARD_STREAM, "/dev/stdout")
-_POWERS = {letter: power for power, letter in enumerate("KMGT", 1)}
 
 
 def standard_stream(_type: Any, tokens: Sequence[Token]) -> str:

@@ -304,14 +304,14 @@ def solution_document(solution: Solution, model: str | None, seed: int | None) -
         "seconds": solution.seconds,
         "seed": seed if solution.seed is None else solution.seed,
         "compressed": solution.extras.get("compressed"),
-        "learned": solution.model.provenance.get("estimator"),
+        "learned": solution.model.estimator,
         "simulated": None if proven(solution) else simulated(solution),
     }
 
 
 def proven(solution: Solution) -> bool:
     """Whether bounds hold: not where a learned model may predict less than nothing."""
-    learned = "estimator" in solution.model.provenance
+    learned = solution.model.estimator is not None
     return solution.model.domain.known or not learned
 
 

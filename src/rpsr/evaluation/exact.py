@@ -64,8 +64,7 @@ def _with_rewards_of(system: LinearModel, other: LinearModel) -> LinearModel:
     Where both are forms of one POMDP, the other's rewards at its corners are rewards of the POMDP's
     states, which the belief model and any model that tells them apart can carry.
     """
-    same = system.provenance.get("pomdp")
-    if same is not None and same == other.provenance.get("pomdp"):
+    if system.pomdp is not None and system.pomdp == other.pomdp:
         try:
             return system.with_rewards(
                 from_beliefs(system, other.domain.at_corners(other.rewards).T).T

@@ -105,7 +105,7 @@ def simulate_blocks(
     if ends and isinstance(system, POMDP):
         final = final_observations(system)
     elif ends and isinstance(system, LinearModel):
-        final[:] = [name in system.provenance.get("final", ()) for name in system.observations]
+        final[:] = [name in system.final for name in system.observations]
     job = Job(system, sampler(system), _runnable(policy, system, steps), steps, final)
     sizes = _block_sizes(episodes, steps)
     seeds = np.random.SeedSequence(seed).spawn(len(sizes))

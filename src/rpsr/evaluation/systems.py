@@ -9,7 +9,6 @@ P(o | x, a) and pays what it expects, x R[:, a].
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
 
@@ -18,18 +17,6 @@ from rpsr.evaluation.kernels import alias_tables
 from rpsr.io.records import Floats, Ints
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
-
-
-class Sampler(Protocol):
-    """A system that is simulated, B episodes at a time."""
-
-    def begin(self, rng: np.random.Generator, batch: int) -> Any:
-        """Where episodes begin, B of them."""
-        ...
-
-    def step(self, rng: np.random.Generator, at: Any, actions: Ints) -> tuple[Any, Ints, Floats]:
-        """Where they are next, what was seen (B,) and what it paid (B,)."""
-        ...
 
 
 class HiddenStates:

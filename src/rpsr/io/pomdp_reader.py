@@ -7,7 +7,6 @@ extension is read too: `OO : a : s : s'` rows, for observations that depend on t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from rpsr.io.cells import expanded_size, latest_entry, touched, written_cells
 from rpsr.io.files import place_of, read_content
 from rpsr.io.foreign import foreign_format
 from rpsr.io.preamble import Preamble, lookup, read_preamble, read_start
-from rpsr.io.records import Bools, Record, Rewards, Rows
+from rpsr.io.records import Bools, Dynamics, Ints, Record, Rewards, Rows
 from rpsr.io.statements import ANY, Entries, Shaped, split_statements
 from rpsr.io.tables import Layout, Table, read_table, whole
 from rpsr.io.tokens import Tokens, tokenize
@@ -74,7 +73,8 @@ class _Reader:
         self._accept(sums, lambda _: (at, "the start distribution"))
         transition, resets = self._transition()
         by_edge = len(self.statements[b"OO"]) > 0
-        record = Record(
+        emission = self._emission_by_edge(transition) if by_edge else self._emission()
+        return Record(
             name=name,
             states=head.states,
             actions=head.actions,
@@ -82,12 +82,12 @@ class _Reader:
             discount=head.discount,
             start=self.start,
             transition=transition,
-            emission=self._emission_by_edge(transition) if by_edge else self._emission(),
+            emission=emission,
             emission_by_edge=by_edge,
-            rewards=Rewards(np.zeros(0), np.zeros(0, dtype=np.int64)),
+            rewards=self._rewards(Dynamics(transition, emission, by_edge)),
             resets=resets,
+            warnings=self._warnings(),
         )
-        return replace(record, rewards=self._rewards(record), warnings=self._warnings())
 
     # ---- T and O: the statements say which cells are not zero
 
@@ -98,14 +98,10 @@ class _Reader:
         table = read_table(self.tokens, self.statements[b"T"], layout, keywords)
         rows = self._rows(table, layout, "state")
         resets = np.zeros(sizes[:2], dtype=np.bool_)
-        if self.tokens.id_of(b"reset") >= 0:
+        if len(declared := table.keywords[b"reset"]):
             cells = np.indices(sizes[:2]).reshape(2, -1).T
-            writes = _heads(table.all(3))
-            statement = writes.order[latest_entry(writes, cells, sizes[:2])] // 2
-            body = self.tokens.ids[statement + 3] == self.tokens.id_of(b"reset")
-            row = self.tokens.ids[np.minimum(statement + 5, len(self.tokens.ids) - 1)]
-            is_row = self.tokens.ids[statement + 3] == self.tokens.id_of(b":")
-            resets = (body | (is_row & (row == self.tokens.id_of(b"reset")))).reshape(sizes[:2])
+            last = _last_statements(table.all(3), cells, sizes[:2])
+            resets = np.isin(last, declared).reshape(sizes[:2])
         return rows, resets
 
     def _emission(self) -> Rows:
@@ -143,8 +139,7 @@ class _Reader:
 
         def place(row: int) -> tuple[int, str]:
             cell = np.array([divmod(row, n_states)])
-            last = latest_entry(_heads(writes), cell, layout.sizes[:2])[0]
-            statement = int(writes.order[last]) // 2
+            statement = int(_last_statements(writes, cell, (n_actions, n_states))[0])
             body = statement + 3  # of a matrix: its row says more than where it begins
             matrix = self.tokens.is_number[self.tokens.ids[body]]
             return body + row % n_states * width if matrix else statement, name(row)
@@ -198,20 +193,15 @@ class _Reader:
         self._accept(sums, place)
         return rows
 
-    def _rewards(self, record: Record) -> Rewards:
+    def _rewards(self, dynamics: Dynamics) -> Rewards:
         sizes = (self.n_actions, self.n_states, self.n_states, self.n_observations)
         lookups = [self.action, self.state, self.state, self.observation]
         layout = Layout("R", lookups, sizes, 2, False)
         table = read_table(self.tokens, self.statements[b"R"], layout, {}).all(4)
-        of_edge = np.diff(record.emission.indptr)[record.emission_row_of_edge()]
-        outcomes = int(of_edge.sum())
+        outcomes = int(dynamics.outcomes_of_edge().sum())
         said = f"'T' and 'O' make {outcomes} outcomes (s, a, s', o) possible"
         self._allow(outcomes, said, "T")
-        edge, entry = record.outcome_entries()
-        row = record.transition.row_of_entry()[edge]
-        next_state = record.transition.indices[edge]
-        seen = record.emission.indices[entry]
-        cells = np.stack([row // self.n_states, row % self.n_states, next_state, seen], axis=1)
+        cells = np.stack(dynamics.outcome_cells(*dynamics.outcome_entries()), axis=1)
         found = latest_entry(table, cells, sizes)
         words = np.where(found >= 0, np.append(table.word, -1)[found], -1)
         used, inverse = np.unique(words, return_inverse=True)
@@ -288,9 +278,10 @@ class _Reader:
         return tuple(said)
 
 
-def _heads(entries: Entries) -> Entries:
-    """The same entries, by the first two indices: the rows they write to."""
-    return Entries(entries.index[:, :2], entries.word, entries.order)
+def _last_statements(writes: Entries, rows: Ints, shape: tuple[int, int]) -> Ints:
+    """The statement, by its first token, that wrote last to each row (N, 2) of a table."""
+    heads = Entries(writes.index[:, :2], writes.word, writes.order)
+    return writes.order[latest_entry(heads, rows, shape)] // 2
 
 
 def _decimal(value: Fraction) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,11 +116,63 @@ class Rows:
         return {c: Fraction(w, total) for c, w in zip(columns, weights, strict=True)}
 
 
+class Cells(NamedTuple):
+    """The indices of outcomes (s, a, s', o), each (N,)."""
+
+    action: Ints
+    state: Ints
+    next_state: Ints
+    observation: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Dynamics:
+    """How states change and what is seen, which says what outcomes (s, a, s', o) are possible.
+
+    transition: row a*S + s is Pr(. | s, a), width S. Its stored entries are called edges.
+    emission: width O. Either A*S rows, row a*S + s' being Pr(. | a, s'), or, where observations
+    depend on the state left as well, one row per edge.
+    """
+
+    transition: Rows
+    emission: Rows
+    emission_by_edge: bool
+
+    def emission_row_of_edge(self) -> Ints:
+        """For each edge, the row of `emission` that its observation follows."""
+        edges = self.transition
+        if self.emission_by_edge:
+            return np.arange(len(edges.indices), dtype=np.int64)
+        return edges.row_of_entry() // edges.width * edges.width + edges.indices
+
+    def outcomes_of_edge(self) -> Ints:
+        """For each edge, how many outcomes it has."""
+        return np.diff(self.emission.indptr)[self.emission_row_of_edge()]
+
+    def outcome_entries(self) -> tuple[Ints, Ints]:
+        """Possible outcomes (s, a, s', o), edge by edge: the edge and the emission entry of each.
+
+        Two arrays (outcomes,): positions in `transition.indices` and in `emission.indices`.
+        """
+        rows = self.emission_row_of_edge()
+        counts = np.diff(self.emission.indptr)[rows]
+        edge = np.repeat(np.arange(len(rows), dtype=np.int64), counts)
+        first = np.cumsum(counts) - counts
+        entry = np.arange(len(edge)) - np.repeat(first - self.emission.indptr[rows], counts)
+        return edge, entry
+
+    def outcome_cells(self, edge: Ints, entry: Ints) -> Cells:
+        """The indices of outcomes that `outcome_entries` found."""
+        action, state = np.divmod(self.transition.row_of_entry(), self.transition.width)
+        target = self.transition.indices
+        return Cells(action[edge], state[edge], target[edge], self.emission.indices[entry])
+
+
 @dataclass(frozen=True, eq=False)
 class Rewards:
     """The reward of every possible outcome, as an index into a table of distinct values.
 
-    values (V,) floats, distinct; index (outcomes,), in the order of `Record.outcome_rows`;
+    values (V,) floats, distinct; index (outcomes,), in the order of `Dynamics.outcome_entries`;
     exact, the same V values as fractions, or None.
     """
 
@@ -137,14 +189,11 @@ class Rewards:
             raise InputError(f"rewards: read {read}, expected {IN_RANGE}")
 
 
-@dataclass(frozen=True, eq=False)
-class Record:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Record(Dynamics):
     """A finite POMDP as plain data. A, S, O: numbers of actions, states, observations.
 
-    transition: row a*S + s is Pr(. | s, a), width S.
-    emission: width O. Either A*S rows, row a*S + s' being Pr(. | a, s'), or, where observations
-    depend on the state left as well, one row per stored entry ("edge") of `transition`.
-    start: one row of width S. resets (A, S): rows that a file declared `reset`.
+    start: one row of width S. resets (A, S): rows of `transition` that a file declared `reset`.
     """
 
     name: str
@@ -153,9 +202,6 @@ class Record:
     observations: tuple[str, ...]
     discount: Fraction | None
     start: Rows
-    transition: Rows
-    emission: Rows
-    emission_by_edge: bool
     rewards: Rewards
     resets: Bools
     warnings: tuple[str, ...] = ()
@@ -168,26 +214,6 @@ class Record:
         """Whether every probability and reward is known as a rational."""
         rows = (self.start, self.transition, self.emission)
         return self.rewards.exact is not None and all(r.weights is not None for r in rows)
-
-    def emission_row_of_edge(self) -> Ints:
-        """For each edge of `transition`, the row of `emission` that its observation follows."""
-        edges = self.transition
-        if self.emission_by_edge:
-            return np.arange(len(edges.indices), dtype=np.int64)
-        n_states = len(self.states)
-        return edges.row_of_entry() // n_states * n_states + edges.indices
-
-    def outcome_entries(self) -> tuple[Ints, Ints]:
-        """Possible outcomes (s, a, s', o), edge by edge: the edge and the emission entry of each.
-
-        Two arrays (outcomes,): positions in `transition.indices` and in `emission.indices`.
-        """
-        rows = self.emission_row_of_edge()
-        counts = np.diff(self.emission.indptr)[rows]
-        edge = np.repeat(np.arange(len(rows), dtype=np.int64), counts)
-        first = np.cumsum(counts) - counts
-        entry = np.arange(len(edge)) - np.repeat(first - self.emission.indptr[rows], counts)
-        return edge, entry
 
     def digest(self) -> str:
         """A fingerprint of the model: not of its name, its warnings or how it was printed."""

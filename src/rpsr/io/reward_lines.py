@@ -23,11 +23,8 @@ def reward_lines(record: Record) -> Iterator[str]:
     else:
         texts = [shortest(value) for value in rewards.values.tolist()]
     edge, entry = record.outcome_entries()
-    row, n_states = record.transition.row_of_entry()[edge], len(record.states)
-    action = row // n_states
-    axes = np.stack(
-        [row % n_states, record.transition.indices[edge], record.emission.indices[entry]]
-    )
+    action, *others = record.outcome_cells(edge, entry)
+    axes = np.stack(others)
     names = (record.states, record.states, record.observations)
     zero = next((i for i, text in enumerate(texts) if float(text) == 0), -1)
     groups = [("*", np.arange(len(action)))]

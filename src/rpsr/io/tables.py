@@ -21,10 +21,14 @@ from rpsr.io.tokens import Tokens
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """One table of the file: its entries by value, and those that write zero."""
+    """One table of the file: its entries by value, and those that write zero.
+
+    keywords: the first tokens of the statements whose body is a keyword, by keyword.
+    """
 
     values: Entries
     clears: Entries
+    keywords: dict[bytes, Ints]
 
     def all(self, dimensions: int) -> Entries:
         """Values and zeros together."""
@@ -51,6 +55,7 @@ def read_table(
     """All statements of one table as entries. `keywords` expand `uniform` and its like."""
     values: list[Entries] = []
     clears: list[Entries] = []
+    said: dict[bytes, Ints] = dict.fromkeys(keywords, np.zeros(0, dtype=np.int64))
     for given, shaped in shape_statements(
         tokens, statements, layout.lookups, layout.fewest
     ).items():
@@ -68,13 +73,14 @@ def read_table(
             written, wiped = expand(_select(shaped, chosen), layout)
             values.append(written)
             clears.append(wiped)
+            said[word] = np.append(said[word], shaped.first[chosen])
             numeric &= ~chosen
         if numeric.any():
             written, wiped = _numbers(tokens, _select(shaped, numeric), given, layout)
             values.append(written)
             clears.append(wiped)
     dimensions = len(layout.sizes)
-    return Table(Entries.join(values, dimensions), Entries.join(clears, dimensions))
+    return Table(Entries.join(values, dimensions), Entries.join(clears, dimensions), said)
 
 
 def _select(shaped: Shaped, chosen: np.ndarray) -> Shaped:

@@ -77,6 +77,6 @@ class Caution:
         known = np.array(self.known)
         penalty = np.outer(model.normalizer, (1 - known) * self.worst)  # in every state
         rewards = model.rewards * known + penalty
-        if model.provenance.get("final"):
+        if model.final:
             rewards[-1] = 0.0  # but when all is over
         return replace(model, rewards=rewards)

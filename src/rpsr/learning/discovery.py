@@ -207,8 +207,9 @@ class DiscoveredRPSR(Estimator):
             kind="learned-rpsr",
             name=self.name,
             discount=self.discount,
-            provenance=provenance(self, data),
+            estimator=type(self).__name__,
             final=data.plan.final,
+            provenance=provenance(self, data),
         )
         if data.plan.final:  # where an intent is read as it is defined, as the last state has it
             read = [prediction(model, *intent_word(data.plan, row))[-1] for row in rows]

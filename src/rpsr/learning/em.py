@@ -21,7 +21,7 @@ what is missing (`em_models.cautious`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -162,12 +162,7 @@ class EMRPSR(Estimator):
             self._candidate(each.fitted, refitted[each], best, trajectories)
             for each in distinct(list(refitted))
         )
-        how = {"estimator": "EMRPSR", "seed": self.seed}
-        how |= {"episodes": episodes, "steps": trajectories.steps}
-        how |= {"final": final_names(trajectories)}
-        self._models = [
-            as_rpsr(each.cautious, how | {"states": each.states}) for each in self.candidates_
-        ]
+        self._models = [self._model(each, trajectories) for each in self.candidates_]
         self.pomdp_ = as_pomdp(self.candidates_[0].fitted, trajectories, self.discount)
         self.model_ = self._models[0]
         self.rank_ = self.model_.dimension
@@ -184,6 +179,21 @@ class EMRPSR(Estimator):
         unknown = int((known(fitted, self.enough) < 1).sum())
         behind, stderr = difference(best.scores, before.scores)
         return Candidate(fitted, cautious, unknown, fitted.size, before.mean, behind, stderr)
+
+    def _model(self, candidate: Candidate, trajectories: Trajectories) -> LinearModel:
+        model = as_rpsr(candidate.cautious)
+        how = {
+            "seed": self.seed,
+            "episodes": trajectories.episodes,
+            "steps": trajectories.steps,
+            "states": candidate.states,
+        }
+        return replace(
+            model,
+            estimator=type(self).__name__,
+            final=final_names(trajectories),
+            provenance=model.provenance | how,
+        )
 
     def _starts(
         self, probe: Encoded, training: Encoded, rng: np.random.Generator

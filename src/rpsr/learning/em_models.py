@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -65,7 +64,7 @@ def cautious(
     return share * parameters.means + (1 - share) * least
 
 
-def as_rpsr(pomdp: POMDP, provenance: dict[str, Any]) -> LinearModel:
+def as_rpsr(pomdp: POMDP) -> LinearModel:
     """The R-PSR of a fitted POMDP, which forgets the states it invented.
 
     Where the rank is that of all states, or too close to call in floats, nothing can be forgotten:
@@ -77,7 +76,7 @@ def as_rpsr(pomdp: POMDP, provenance: dict[str, Any]) -> LinearModel:
     except ModelError:
         model = None
     if model is not None and model.dimension < n:
-        return replace(model, provenance=model.provenance | provenance)
+        return model
     belief = pomdp.belief_model()
     matrices = [
         [belief.operators.matrix(a, o) for o in range(len(pomdp.observations))]
@@ -88,5 +87,4 @@ def as_rpsr(pomdp: POMDP, provenance: dict[str, Any]) -> LinearModel:
         kind="rpsr",
         operators=DenseOperators(np.array(matrices)),
         domain=Simplex(n),
-        provenance=belief.provenance | provenance,
     )

@@ -57,9 +57,9 @@ def final_sights(log: Trajectories) -> Bools:
     return at_ends & ~(at_ends & elsewhere).any()
 
 
-def final_names(log: Trajectories) -> list[str]:
+def final_names(log: Trajectories) -> tuple[str, ...]:
     """The observations that say that a task is over, by name."""
-    return [log.observation_names[o] for o in np.flatnonzero(final_sights(log)).tolist()]
+    return tuple(log.observation_names[o] for o in np.flatnonzero(final_sights(log)).tolist())
 
 
 def _hidden(logs: Logs) -> bool:

@@ -171,13 +171,9 @@ class Table:
             rewards=np.pad(self.rewards, ((0, n - contexts), (0, 0))),
             discount=discount,
             domain=Simplex(n),
-            provenance={
-                "estimator": "LastKTable",
-                "k": self.k,
-                "episodes": log.episodes,
-                "steps": log.steps,
-                "final": final_names(log),
-            },
+            estimator="LastKTable",
+            final=final_names(log),
+            provenance={"k": self.k, "episodes": log.episodes, "steps": log.steps},
         )
 
     def _moves(self, action: int, observation: int, n: int) -> Sparse:

@@ -39,7 +39,6 @@ ESTIMATORS = Registry(
         "last-k": "rpsr.learning.last_k:LastKTable",
     },
 )
-ESTIMATOR_NAMES = tuple(ESTIMATORS.own)  # those of this library
 BehaviourPolicy = Literal["logged", "estimated", "blind"]
 
 

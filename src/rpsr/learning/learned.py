@@ -28,12 +28,14 @@ def learned_model(
     kind: str,
     name: str = "log",
     discount: float | None = None,
-    provenance: dict[str, Any] | None = None,
+    estimator: str | None = None,
     final: tuple[str, ...] = (),
+    provenance: dict[str, Any] | None = None,
 ) -> LinearModel:
     """A linear model whose domain of states is unknown, with sum_o M[a, o] e = e for every action.
 
     Each M[a, o] is multiplied from the left by the matrix closest to the identity that makes it so.
+    estimator: the name of what estimated the parameters.
     final: observations that tasks end with, which all lead to one more state, the last, that shows
     them for ever and earns nothing.
     """
@@ -67,6 +69,8 @@ def learned_model(
         rewards=rewards,
         discount=discount,
         domain=Unknown(),
+        estimator=estimator,
+        final=final,
         provenance=provenance or {},
     )
 

@@ -20,7 +20,7 @@ into an end are not preferred.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,6 @@ from rpsr.logs import Trajectories
 FORMAT = "rpsr-moments"
 FORMAT_VERSION = 2
 ROUNDING = 1e-9  # of the scale of rewards
-Progress = Callable[[int], None]
 
 
 class Moments:
@@ -58,20 +57,11 @@ class Moments:
         self.windows = 0
 
     @staticmethod
-    def of(
-        chunks: Iterable[Trajectories],
-        plan: WindowPlan | None = None,
-        progress: Progress | None = None,
-    ) -> Moments:
-        """The moments of a log, in one pass (after a survey, where no plan is given).
-
-        progress: told the number of steps of each chunk as it is done.
-        """
+    def of(chunks: Iterable[Trajectories], plan: WindowPlan | None = None) -> Moments:
+        """The moments of a log, in one pass (after a survey, where no plan is given)."""
         moments = Moments(plan or WindowPlan.of(Survey.of(chunks)))
         for chunk in chunks:
             moments.add(chunk)
-            if progress is not None:
-                progress(chunk.steps)
         return moments
 
     def add(self, log: Trajectories) -> None:

@@ -22,9 +22,7 @@ WEIGHT, REWARD, REWARD2, WEIGHT2 = range(4)  # the sums of an action: w, w r, w 
 
 
 @njit(cache=True)
-def count_contexts(
-    actions: Ints, pairs: Ints, offsets: Ints, n_actions: int, n_pairs: int, tables: Ints
-) -> None:
+def count_contexts(actions: Ints, pairs: Ints, offsets: Ints, n_pairs: int, tables: Ints) -> None:
     """Add 1 to each (context, action) that occurs, contexts being the last 0, 1, 2, ... pairs.
 
     tables (lengths, rows, A): row `code` of table k counts the actions after the word of k pairs

@@ -75,7 +75,7 @@ class Survey:
         n_actions, n_observations = len(self.action_names), len(self.observation_names)
         pairs = log.actions * n_observations + log.observations
         n_pairs = n_actions * n_observations
-        count_contexts(log.actions, pairs, log.offsets, n_actions, n_pairs, self.tables)
+        count_contexts(log.actions, pairs, log.offsets, n_pairs, self.tables)
         if log.rewards is None:
             self.has_rewards = False
         else:

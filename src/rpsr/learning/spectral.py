@@ -168,17 +168,17 @@ class SpectralRPSR(Estimator):
             kind=self._kind,
             name=self.name,
             discount=self.discount,
-            provenance=provenance(self, data),
+            estimator=type(self).__name__,
             final=data.plan.final,
+            provenance=provenance(self, data),
         )
 
 
 def provenance(estimator: Estimator, data: Hankel) -> dict[str, Any]:
-    """Where a model came from, in words and numbers: by what, from how much, with what settings."""
+    """Where a model came from, in words and numbers: from how much, with what settings."""
     settings = estimator.get_params()
     settings.pop("progress")
-    found = {"windows": data.samples, "final": list(data.plan.final)}
-    return {"estimator": type(estimator).__name__, **found, **settings}
+    return {"windows": data.samples, **settings}
 
 
 @dataclass(frozen=True)

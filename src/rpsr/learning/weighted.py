@@ -55,13 +55,11 @@ def _solve(systems: Floats, right: Floats) -> Floats:
     return solved / size
 
 
-def low_rank(
-    matrix: Floats, weights: Floats, basis: Floats, sweeps: int = SWEEPS
-) -> tuple[Floats, Floats]:
+def low_rank(matrix: Floats, weights: Floats, basis: Floats) -> tuple[Floats, Floats]:
     """B (I, n) and A (n, H) that minimise sum weights (matrix - B A)^2, from a first B."""
     factor, _ = weighted_columns(basis, matrix, weights)
     before = np.inf
-    for _ in range(sweeps):
+    for _ in range(SWEEPS):
         basis = weighted_columns(factor.T, matrix.T, weights.T)[0].T
         basis, _ = np.linalg.qr(basis)
         factor, _ = weighted_columns(basis, matrix, weights)

@@ -11,7 +11,6 @@ row that is off by no more than rounding keeps its floats.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -19,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rpsr.errors import InputError
-from rpsr.io.records import IN_RANGE, LARGEST_REWARD, Floats, Ints, Record, Rewards, Rows
+from rpsr.io.records import IN_RANGE, LARGEST_REWARD, Dynamics, Floats, Ints, Record, Rewards, Rows
 from rpsr.io.weights import PRINTED_ROUNDING, UNREMARKED
 from rpsr.models.numbers import UNIT, parse_discount
 
@@ -64,7 +63,8 @@ def record_from_arrays(
     name = str(given.pop("name", "arrays"))
     if given:
         raise InputError(f"names: unknown key {next(iter(given))!r}")
-    record = Record(
+    dynamics = Dynamics(transition, emission, by_edge)
+    return Record(
         name=name,
         **labels,
         discount=parse_discount(discount),
@@ -72,20 +72,16 @@ def record_from_arrays(
         transition=transition,
         emission=emission,
         emission_by_edge=by_edge,
-        rewards=Rewards(np.zeros(0), np.zeros(0, dtype=np.int64)),
+        rewards=_rewards(dynamics, _numbers(R, "R"), n_actions),
         resets=np.zeros((n_actions, n_states), dtype=np.bool_),
         warnings=_warning(worst),
     )
-    return _with_rewards(record, _numbers(R, "R"))
 
 
-def _with_rewards(record: Record, R: Floats) -> Record:
-    edge, entry = record.outcome_entries()
-    n_states = len(record.states)
-    row = record.transition.row_of_entry()[edge]
-    a, s = row // n_states, row % n_states
-    t, o = record.transition.indices[edge], record.emission.indices[entry]
-    A, S, O = len(record.actions), n_states, len(record.observations)
+def _rewards(dynamics: Dynamics, R: Floats, A: int) -> Rewards:
+    """The rewards of possible outcomes; R in any of the shapes below, A actions."""
+    a, s, t, o = dynamics.outcome_cells(*dynamics.outcome_entries())
+    S, O = dynamics.transition.width, dynamics.emission.width
     readings: dict[tuple[int, ...], tuple[Ints, ...]] = {
         (S, A, S, O): (s, a, t, o),
         (A, S, S, O): (a, s, t, o),
@@ -104,7 +100,7 @@ def _with_rewards(record: Record, R: Floats) -> Record:
         raise InputError(f"R: entry {at} is {R[at]}, expected {IN_RANGE}")
     earned = R[readings[R.shape]]
     values, index = np.unique(earned + 0.0, return_inverse=True)  # + 0.0: no negative zero
-    return replace(record, rewards=Rewards(values, index.astype(np.int64)))
+    return Rewards(values, index.astype(np.int64))
 
 
 def _numbers(array: Any, what: str) -> Floats:

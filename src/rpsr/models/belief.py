@@ -24,5 +24,5 @@ def belief_model(pomdp: POMDP) -> LinearModel:
         discount=pomdp.discount,
         domain=Simplex(len(pomdp.states)),
         reward_error=pomdp.reward_error,
-        provenance={"pomdp": pomdp.digest},
+        pomdp=pomdp.digest,
     )

@@ -45,7 +45,7 @@ def exact_expectations(record: Record) -> tuple[Integers, Integers]:
 
 def _first_outcomes(record: Record) -> Ints:
     """(edges,): where the outcomes of each edge begin; they stand edge by edge."""
-    counts = np.diff(record.emission.indptr)[record.emission_row_of_edge()]
+    counts = record.outcomes_of_edge()
     return np.cumsum(counts) - counts
 
 

@@ -43,7 +43,11 @@ class LinearModel(Shown):
     rounded to a float: planners' bounds allow for it.
     core: names of core tests or intents, n of them or none, and
     coordinates (n, n): their predictions in state x are x @ coordinates.
-    provenance: where the model came from, plain JSON values.
+    estimator: what learned the model from data, by name; None where it was not learned.
+    final: observations that tasks end with.
+    pomdp: the digest of the POMDP whose states the corners of the domain are.
+    provenance: what else people may want to know of where it came from, plain JSON values. Nothing
+    is decided by it.
     """
 
     kind: str
@@ -60,6 +64,9 @@ class LinearModel(Shown):
     reward_error: float = 0.0
     core: tuple[str, ...] = ()
     coordinates: Floats | None = None
+    estimator: str | None = None
+    final: tuple[str, ...] = ()
+    pomdp: str | None = None
     provenance: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def __post_init__(self) -> None:
@@ -78,6 +85,9 @@ class LinearModel(Shown):
         for what, (given, wanted) in expected.items():
             if given != wanted:
                 raise InputError(f"{what}: read shape {given}, expected {wanted}")
+        unknown = [name for name in self.final if name not in self.observations]
+        if unknown:
+            raise InputError(f"final: read {unknown[0]!r}, expected the name of an observation")
         large = np.argwhere(np.abs(self.rewards) > LARGEST_COEFFICIENT)
         if len(large):
             i, a = large[0].tolist()
@@ -136,14 +146,20 @@ class LinearModel(Shown):
     def facts(self) -> list[tuple[str, str]]:
         """Names, discount and core, for people."""
         core = [("core", some(self.core))] if self.core else []
-        learned = self.provenance.get("estimator")
         return [
             ("actions", some(self.actions)),
             ("observations", some(self.observations)),
             ("discount", "none" if self.discount is None else f"{self.discount:g}"),
             *core,
-            *([] if learned is None else [("learned by", str(learned))]),
+            *([] if self.estimator is None else [("learned by", self.estimator)]),
         ]
+
+    def origin(self) -> dict[str, Any]:
+        """Where the model came from, in plain JSON values for people: its provenance and fields."""
+        known: dict[str, Any] = {} if self.pomdp is None else {"pomdp": self.pomdp}
+        if self.estimator is not None:
+            known |= {"estimator": self.estimator, "final": list(self.final)}
+        return known | self.provenance
 
     @cached_property
     def emissions(self) -> Floats:
@@ -188,7 +204,7 @@ class LinearModel(Shown):
     @property
     def estimated(self) -> bool:
         """Whether the model was learned from data, so that what it says may be wrong."""
-        return not self.domain.known or "estimator" in self.provenance
+        return not self.domain.known or self.estimator is not None
 
     def with_discount(self, discount: Fraction | float | str | None) -> LinearModel:
         """The same model under another discount, within [0, 1]."""

@@ -211,15 +211,10 @@ class POMDP(Shown):
     @cached_property
     def outcomes(self) -> Outcomes:
         """All possible (s, a, s', o) with probability and reward, in a fixed order."""
-        record, n = self.record, len(self.states)
+        record, rewards = self.record, self.record.rewards
         edge, entry = record.outcome_entries()
-        row = record.transition.row_of_entry()[edge]
-        rewards = record.rewards
         return Outcomes(
-            action=row // n,
-            state=row % n,
-            next_state=record.transition.indices[edge],
-            observation=record.emission.indices[entry],
+            **record.outcome_cells(edge, entry)._asdict(),
             probability=record.transition.values[edge] * record.emission.values[entry],
             reward=rewards.values[rewards.index],
             reward_index=rewards.index,

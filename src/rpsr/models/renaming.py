@@ -62,4 +62,5 @@ def renamed(
         observations=observations,
         operators=operators,
         rewards=model.rewards[:, order],
+        final=tuple(name for name in model.final if name in observations),
     )

@@ -35,11 +35,12 @@ from rpsr.models.store_checks import (
     flag_of,
     fraction_of,
     names_of,
+    optional_text_of,
     text_of,
 )
 
 FORMAT = "rpsr-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -177,6 +178,9 @@ def _pack_linear(model: LinearModel) -> tuple[dict[str, Any], Arrays]:
         "rounding": model.rounding,
         "reward_error": model.reward_error,
         "core": model.core,
+        "estimator": model.estimator,
+        "final": model.final,
+        "pomdp": model.pomdp,
         "provenance": model.provenance,
     }
     arrays: Arrays = {
@@ -275,5 +279,8 @@ def _unpack_linear(header: dict[str, Any], arrays: Arrays) -> LinearModel:
         reward_error=float(header.get("reward_error", 0.0)),
         core=names_of(header, "core"),
         coordinates=arrays.get("coordinates"),
+        estimator=optional_text_of(header["estimator"]),
+        final=names_of(header, "final"),
+        pomdp=optional_text_of(header["pomdp"]),
         provenance=dict(header["provenance"]),
     )

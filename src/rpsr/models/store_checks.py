@@ -41,6 +41,11 @@ def text_of(value: Any) -> str:
     return value
 
 
+def optional_text_of(value: Any) -> str | None:
+    """A text, or none."""
+    return None if value is None else text_of(value)
+
+
 def flag_of(value: Any) -> bool:
     """True or false."""
     _require(isinstance(value, bool), f"read {_short(value)}, expected true or false")
@@ -48,12 +53,14 @@ def flag_of(value: Any) -> bool:
 
 
 def names_of(header: dict[str, Any], kind: str) -> tuple[str, ...]:
-    """The names of one kind, each once; at least one but for a core, which a model may not have."""
+    """The names of one kind, each once; at least one but for what a model may lack."""
     names = header[kind]
     _require(isinstance(names, list), f"{kind}: read {_short(names)}, expected a list of names")
     found = tuple(text_of(name) for name in names)
     _require(len(set(found)) == len(found), f"{kind}: a name was given twice")
-    _require(len(found) > 0 or kind == "core", f"{kind}: expected a name or more, read none")
+    _require(
+        len(found) > 0 or kind in ("core", "final"), f"{kind}: expected a name or more, read none"
+    )
     return found
 
 
@@ -85,7 +92,7 @@ def check_record(record: Record) -> None:
     _require(resets.dtype == np.bool_ and resets.shape == (A, S), f"resets: shape {resets.shape}")
     rewards = record.rewards
     _check_array(rewards.values, np.float64, (rewards.values.size,), "rewards")
-    outcomes = int(np.diff(record.emission.indptr)[record.emission_row_of_edge()].sum())
+    outcomes = int(record.outcomes_of_edge().sum())
     _check_array(rewards.index, np.int64, (outcomes,), "rewards of outcomes")
     inside = (rewards.index >= 0) & (rewards.index < len(rewards.values))
     _require(inside.all(), "an outcome has a reward that does not exist")

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from rpsr.errors import ModelError
-from rpsr.io.records import Bools, Floats, Integers, Ints, Record, Rewards, Rows
+from rpsr.io.records import Bools, Cells, Floats, Integers, Ints, Record, Rewards, Rows
 from rpsr.models.pomdp import POMDP, Outcomes
 
 END = "end"
@@ -108,9 +108,7 @@ def _join(rows: list[_Row], width: int) -> Rows:
 def _with_outcome_rewards(record: Record, before: POMDP) -> Record:
     """Rewards of a changed process: as before where the outcome existed, else what is expected."""
     sizes = (len(before.states), len(before.observations))
-    edge, _ = record.outcome_entries()
-    blank = Rewards(np.zeros(1), np.zeros(len(edge), dtype=np.int64))
-    old, new = before.outcomes, POMDP(replace(record, rewards=blank)).outcomes
+    old, new = before.outcomes, record.outcome_cells(*record.outcome_entries())
     known, asked = _keys(old, sizes), _keys(new, sizes)  # outcomes come sorted, so keys do
     at = np.minimum(np.searchsorted(known, asked), len(known) - 1)
     existed = known[at] == asked
@@ -141,7 +139,7 @@ def _with_outcome_rewards(record: Record, before: POMDP) -> Record:
     return replace(record, rewards=rewards)
 
 
-def _keys(outcomes: Outcomes, sizes: tuple[int, int]) -> Ints:
+def _keys(outcomes: Outcomes | Cells, sizes: tuple[int, int]) -> Ints:
     n_states, n_observations = sizes
     row = outcomes.action * n_states + outcomes.state
     return (row * n_states + outcomes.next_state) * n_observations + outcomes.observation

@@ -130,35 +130,25 @@ def qmdp_values(
     return process.rewards + after + process.rounding(float(np.abs(values).max()))
 
 
-def fast_informed_values(
-    process: CornerProcess,
-    start: Floats | None = None,
-    *,
-    sweeps: int | None = None,
-    clock: Clock | None = None,
-) -> Floats:
+def fast_informed_values(process: CornerProcess, *, clock: Clock | None = None) -> Floats:
     """The same, (A, k), no higher: the fast-informed bound.
 
     By sweeps, each of which leaves a bound, and policy iteration if there is time: which a' is best
-    for each (s, a, o), then a linear system. sweeps: apply the equation so many times and leave it
-    at that, which proves less and takes less.
-    start (A, k): a bound to begin with, QMDP's by default.
+    for each (s, a, o), then a linear system.
     """
     clock = clock or no_limits()
-    bound = qmdp_values(process, clock=clock.share(0.5)) if start is None else start
+    bound = qmdp_values(process, clock=clock.share(0.5))
     if clock.over:
         return bound
     outcomes, of = _outcomes(process)
     rounding = process.rounding(float(np.abs(bound).max()))
-    for _ in range(SWEEPS if sweeps is None else sweeps):
+    for _ in range(SWEEPS):
         if clock.over:
             return bound
         lower = np.minimum(bound, _informed_ahead(process, outcomes, of, bound) + rounding)
         gain, bound = float((bound - lower).max()), lower
         if gain == 0:
             break
-    if sweeps is not None:
-        return bound
     values = bound
     for _ in range(IMPROVEMENTS):
         if clock.over:

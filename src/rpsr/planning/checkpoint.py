@@ -144,6 +144,6 @@ def _identity(model: LinearModel) -> dict[str, object]:
         "actions": list(model.actions),
         "observations": list(model.observations),
         "discount": model.discount,
-        "pomdp": model.provenance.get("pomdp"),
+        "pomdp": model.pomdp,
         "rewards": "approximate" if model.kind == "psr" else "exact",
     }

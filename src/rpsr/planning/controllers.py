@@ -28,7 +28,6 @@ from rpsr.planning.limits import Clock, no_limits
 from rpsr.planning.solution import Solution
 
 _DIRECT = 2**21  # numbers in the linear system: beyond, it is never formed
-_BASIS = 2**25  # numbers in the directions that GMRES remembers, 8 to 60 of them
 _REFINEMENTS = 3
 
 

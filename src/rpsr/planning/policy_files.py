@@ -80,7 +80,7 @@ def save_solution(solution: Solution, path: str | Path) -> None:
             model,
             solution.value_function,
             solution.epsilon,
-            look_ahead="estimator" in model.provenance,
+            look_ahead=model.estimator is not None,
         ),
         model,
         path,
@@ -97,7 +97,7 @@ def save_policy(policy: Stored, model: LinearModel, path: str | Path) -> None:
             "kind": model.kind,
             "name": model.name,
             "discount": model.discount,
-            "provenance": model.provenance,
+            "provenance": model.origin(),
         },
         "actions": model.actions,
         "observations": model.observations,
@@ -113,7 +113,7 @@ def save_policy(policy: Stored, model: LinearModel, path: str | Path) -> None:
         layers = [_pack_nodes(*layer, model) for layer in policy.layers]
         document |= {"kind": "tree", "root": policy.root, "layers": layers}
     else:
-        learned = "estimator" in model.provenance
+        learned = model.estimator is not None
         own = learned or not model.domain.known
         vectors = policy.value_function.vectors
         vectors = vectors if own else to_beliefs(model, vectors)

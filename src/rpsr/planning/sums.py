@@ -81,7 +81,7 @@ def _seen(model: LinearModel) -> Floats:
 
 def _domain(first: LinearModel, second: LinearModel) -> Domain:
     """Pairs of corners, where both models' corners are the states of one POMDP."""
-    origins = {model.provenance.get("pomdp") for model in (first, second)}
+    origins = {model.pomdp for model in (first, second)}
     domains = [first.domain, second.domain]
     if len(origins) > 1 or None in origins or not all(domain.known for domain in domains):
         return Unknown()

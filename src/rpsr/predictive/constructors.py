@@ -96,8 +96,8 @@ def predictive_model(pomdp: POMDP, core: Core) -> LinearModel:
         reward_error=off,
         core=tuple(str(member) for member in core.members),
         coordinates=core.coordinates if core.members else None,
+        pomdp=pomdp.digest,
         provenance={
-            "pomdp": pomdp.digest,
             "search": core.search,
             "certified": core.certified,
             "error_probability": core.error_probability,

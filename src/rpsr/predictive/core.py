@@ -25,7 +25,7 @@ from rpsr.models.labels import index_of
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive.certify import CertifiedCore, MembersCheck, certified_core, check_members
 from rpsr.predictive.closure import TOLERANCE, is_clear
-from rpsr.predictive.estimate import float_core
+from rpsr.predictive.estimate import float_members
 from rpsr.predictive.futures import (
     ZETA,
     Future,
@@ -149,7 +149,7 @@ def _find(
         )
     members: tuple[Member, ...] = ()
     if named:
-        members = float_core(pomdp, rewards=rewards, search=_SEARCHES[search], seed=seed).members
+        members = float_members(pomdp, rewards=rewards, search=_SEARCHES[search], seed=seed)
         if len(members) != basis.shape[1]:
             raise ModelError(
                 f"{pomdp.name}: the rank is {basis.shape[1]}, but floats cannot tell which tests "

@@ -18,7 +18,7 @@ keeps long tests from underflowing.
 
 A candidate is accepted if its relative residual exceeds the tolerance. An accepted direction of
 residual d carries an error of about eps/d, and later vectors of the span cannot be told from it
-below that; the default, sqrt(eps), is where the two errors meet. The margin (smallest accepted and
+below that; `TOLERANCE`, sqrt(eps), is where the two errors meet. The margin (smallest accepted and
 largest rejected residual) says how clear the decision was: on an ill-conditioned model it closes,
 and only `rpsr.predictive.certify` has an answer.
 
@@ -42,7 +42,7 @@ from rpsr.predictive.quotient import Quotient
 
 _PROBES = 16
 _SUSPICION = 0.1  # of the tolerance
-DEFAULT_TOLERANCE = float(np.sqrt(np.finfo(np.float64).eps))
+TOLERANCE = float(np.sqrt(np.finfo(np.float64).eps))
 
 
 class FloatArithmetic:
@@ -59,11 +59,9 @@ class FloatArithmetic:
         rng: np.random.Generator,
         *,
         rewards: bool,
-        tolerance: float,
     ) -> None:
         n = quotient.size
         self._quotient = quotient
-        self._tolerance = tolerance
         self.shape = (len(pomdp.actions), len(pomdp.observations), n)
         self._operators, self._weights = weighted_operators(pomdp, quotient)
         base = np.ones((1, 2, n))
@@ -130,7 +128,7 @@ class FloatArithmetic:
     def _suspects(self, vectors: Floats) -> Ints:
         """Positions of vectors whose residual may exceed the tolerance, and of the largest."""
         estimates = _lengths(vectors @ self._probes.T) / np.sqrt(_PROBES)
-        suspicious = estimates > _SUSPICION * self._tolerance
+        suspicious = estimates > _SUSPICION * TOLERANCE
         if len(estimates) > 0:
             suspicious[np.argmax(estimates)] = True
         return np.flatnonzero(suspicious)
@@ -140,7 +138,7 @@ class FloatArithmetic:
         return vectors - (vectors @ basis.T) @ basis
 
     def _above(self, sizes: Floats) -> Bools:
-        above = sizes > self._tolerance
+        above = sizes > TOLERANCE
         self.rejected = max(self.rejected, float(sizes[~above].max(initial=0.0)))
         return above
 

@@ -63,7 +63,7 @@ def model_page(
         Section("At a glance", (_facts(pomdp, found), *_warnings(pomdp))),
         Section(
             "What the PSR makes of the rewards",
-            (Text(verdict(pomdp, found)), *_merges(found), *_rewards(pomdp, found)),
+            (Text(verdict(found)), *_merges(found), *_rewards(pomdp, found)),
         ),
         Section("What planning on each model gives", planning_blocks(pomdp, solutions, reason)),
         Section("Step through a history", _stepping(pomdp, models)),
@@ -76,7 +76,7 @@ def model_page(
     ), solutions
 
 
-def verdict(pomdp: POMDP, found: Accuracy) -> str:
+def verdict(found: Accuracy) -> str:
     """Whether a PSR is enough, in a paragraph."""
     if found.accurate:
         text = (
