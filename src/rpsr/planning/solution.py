@@ -82,7 +82,7 @@ class Solution:
     vectors (K, n) and actions (K,): the value function V(x) = max_k vectors[k] . x and the first
     action of each vector's policy. successors (K, O): for each vector and observation, the vector
     that its policy goes on with, or -1 where that is not known.
-    horizon: None for the infinite horizon, else the number of steps planned.
+    horizon: None for the infinite horizon, else the number of steps that was asked for.
     """
 
     planner: str
