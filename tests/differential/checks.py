@@ -129,10 +129,10 @@ class Checks:
         low, high = self._bracket(*task)
         record, lower = self.record, Fraction(found.lower)
         record.at_most("lower <= V*", lower, high, NONE, "lower bound")
-        if found.horizon == plan.horizon:  # otherwise the value is that of fewer steps
-            value, rounded = Fraction(found.value), ROUNDED * self.scale
-            record.at_most("lower <= value", lower, value, rounded, "lower bound")
-            record.at_most("value <= V*", value, high, rounded, "value")
+        record.holds("horizon", found.horizon == plan.horizon, f"{found.horizon} steps")
+        value, rounded = Fraction(found.value), ROUNDED * self.scale
+        record.at_most("lower <= value", lower, value, rounded, "lower bound")
+        record.at_most("value <= V*", value, high, rounded, "value")
         record.holds("an upper bound", found.upper is not None, "none")
         if found.upper is None:
             return

@@ -94,7 +94,7 @@ def test_too_large_a_cross_sum_is_a_limit_that_leaves_bounds(planner, monkeypatc
     short = planner.solve(model, ignore)
     assert short.status is Status.SIZE
     assert not short.status.reached_goal
-    assert 1 <= len(short.stages) < 4
+    assert 1 <= short.iterations < 4 == len(short.stages)
     assert short.lower <= full.value <= short.upper
 
 
@@ -104,8 +104,10 @@ def test_stopped_before_anything_was_pruned_there_is_a_plan_for_one_step(planner
     full = planner.solve(model, ignore)
     none = replace(planner, max_iterations=0).solve(model, ignore)
     assert none.status is Status.ITERATIONS
-    assert none.horizon == len(none.stages) == 1
-    assert PolicyTree.of(none).value(model) == none.value == -1  # listening
+    assert none.horizon == len(none.stages) == 4
+    listening = -sum(model.discount**t for t in range(4))
+    assert PolicyTree.of(none).value(model) == pytest.approx(none.value, abs=1e-12)
+    assert none.value == pytest.approx(listening, abs=1e-12)
     assert none.lower <= full.value <= none.upper
 
 
@@ -122,4 +124,5 @@ def test_limits_leave_bounds_that_hold():
     short = Enumeration(horizon=6, max_iterations=2).solve(model, ignore)
     assert short.status is Status.ITERATIONS
     assert short.lower <= full.value <= short.upper
-    assert len(short.stages) == 2
+    assert short.iterations == 2
+    assert len(short.stages) == 6

@@ -23,6 +23,7 @@ from rpsr.planning.reachable import Reachable
 from rpsr.planning.solution import Status
 from rpsr.planning.solve import solve
 from rpsr.planning.states import StateTable
+from rpsr.planning.trees import PolicyTree
 from rpsr.predictive import psr, rpsr
 
 PAPER = ("heavenhell", "line4-2goals", "loadunload", "paint", "parr", "stand-tiger")
@@ -198,11 +199,12 @@ def test_a_limit_leaves_bounds_that_hold_and_a_policy_worth_the_lower_one(
     truth = solve(model, Reachable(horizon=horizon)).value
     if stop == "interrupt":
         monkeypatch.setattr(graph._Builder, "expand", interrupting(9))
+    shortest = 8 * model.dimension * (horizon or 0)  # bytes of a plan with one tree per step
     limits = {
         "states": {"limit": 15},
         "time": {"time_limit": 1e-9},
-        "memory": {"memory_limit": 8_000},
-        "little memory": {"memory_limit": 800},
+        "memory": {"memory_limit": 8_000 + shortest},
+        "little memory": {"memory_limit": 800 + shortest},
         "interrupt": {},
     }
     found = solve(model, Reachable(horizon=horizon, **limits[stop]))
@@ -216,7 +218,11 @@ def test_a_limit_leaves_bounds_that_hold_and_a_policy_worth_the_lower_one(
         assert extract_controller(found).value(model) == pytest.approx(found.value, abs=1e-12)
         assert found.lower == pytest.approx(found.value, abs=1e-9)
     else:
-        assert found.horizon == len(found.stages) < horizon
+        assert found.horizon == len(found.stages) == horizon
+        worth = PolicyTree.of(found).value(model)
+        assert found.lower <= found.value <= worth + 1e-12
+        if stop != "time":  # without which a value may be no more than a lower bound
+            assert found.value == pytest.approx(worth, abs=1e-12)
 
 
 def test_more_memory_closes_the_gap_and_a_model_that_does_not_fit_is_refused():

@@ -5,14 +5,16 @@ action and, for every observation, the tree of V_{j-1} that it goes on with. Pru
 only when what is kept is proven as good, up to the rounding of values; the sum of those tolerances,
 discounted, is the width of the interval between the lower and the upper value that is reported.
 
-Stopped early after j of k steps, the trees so far are optimal for j steps. The remaining k - j
-earn between the best action's worst reward and the best reward a step, which bounds the rest.
-There is always a plan for one step: a vector an action, which needs no pruning.
+Stopped early after j of k steps, the trees so far are optimal for j steps, and are followed by one
+action for the others (see `unplanned`). The optimal plan earns no more in those than the best
+reward at every step. There is always a plan for one step: a vector an action, which needs no
+pruning.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,6 +23,7 @@ from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.process import CornerProcess, corner_process
 from rpsr.planning.pruning import Effort
 from rpsr.planning.solution import ProgressRow, Solution, Status
+from rpsr.planning.unplanned import PLANNING, completed, hold_shortest_plan
 from rpsr.planning.value_function import ValueFunction
 
 Backup = Callable[[CornerProcess, ValueFunction, float, Clock, Effort], ValueFunction]
@@ -38,6 +41,8 @@ def plan_horizon(
     """The optimal trees of every depth up to the horizon, at least 1, by repeated backups."""
     process, effort = corner_process(model), Effort()
     clock.hold_model(process.nbytes)
+    hold_shortest_plan(model, horizon, clock)
+    planning = replace(clock, time_limit=clock.share(PLANNING).time_limit)
     nothing = np.zeros((1, process.k))
     stage = ValueFunction(
         nothing,
@@ -52,13 +57,13 @@ def plan_horizon(
                 raise LimitReached(Status.ITERATIONS)
             scale = float(np.abs(process.rewards).max() + np.abs(stage.vectors).max())
             tolerance = process.rounding(scale)
-            stage = backup(process, stage, tolerance, clock, effort)
+            stage = backup(process, stage, tolerance, planning, effort)
             if step == 0:
                 stage = ValueFunction(
                     stage.vectors, stage.actions, np.full_like(stage.successors, -1)
                 )
             stages.append(stage)
-            clock.held += stage.nbytes
+            planning.held += stage.nbytes
             rounded = tolerance + process.discount * rounded
             lost = loss_of(process, tolerance) + process.discount * lost
             value, off = process.value_at_start(stage.vectors)
@@ -82,33 +87,36 @@ def plan_horizon(
         stage = ValueFunction(process.rewards, np.arange(n_actions), never)
         stages.append(stage)
     value, off = process.value_at_start(stage.vectors)
-    worst, best = _rest(process, len(stages), horizon)
+    lower, upper = value - rounded - off, value + rounded + lost + off
+    planned = len(stages)
+    if planned == horizon:
+        lifted = tuple(process.lifted(stage) for stage in stages)
+    else:
+        upper += _at_most(process, planned, horizon)
+        lifted, value, lower = completed(process, stages, horizon, rounded, clock)
     return Solution(
         planner=name,
         model=model,
         status=status,
         value=value,
-        lower=value - rounded - off + worst,
-        upper=value + rounded + lost + off + best,
+        lower=lower,
+        upper=upper,
         residual=None,
         epsilon=lost + rounded if status is Status.HORIZON else None,
-        value_function=process.lifted(stage),
-        iterations=len(stages),
+        value_function=lifted[-1],
+        iterations=planned,
         seconds=clock.seconds,
-        horizon=len(stages),
+        horizon=horizon,
         trace=tuple(clock.rows),
-        stages=tuple(process.lifted(stage) for stage in stages),
+        stages=lifted,
         extras={"programs": effort.programs, "undecided": effort.undecided},
     )
 
 
-def _rest(process: CornerProcess, done: int, horizon: int) -> tuple[float, float]:
-    """What the steps that were not planned earn at least and at most."""
+def _at_most(process: CornerProcess, planned: int, horizon: int) -> float:
+    """What the steps that were not planned earn at most."""
     discount = process.model.discount
     discount = 1.0 if discount is None else discount
-    weight = sum(discount**t for t in range(done, horizon))
-    off = process.rounding(weight * float(np.abs(process.rewards).max())) * (horizon - done)
-    return (
-        weight * float(process.rewards.min(axis=1).max()) - off,
-        weight * float(process.rewards.max()) + off,
-    )
+    weight = sum(discount**t for t in range(planned, horizon))
+    off = process.rounding(weight * float(np.abs(process.rewards).max())) * (horizon - planned)
+    return weight * float(process.rewards.max()) + off

@@ -16,14 +16,15 @@ For a horizon the graph is cut at that depth and backward induction solves it, d
 
 Stopped by a limit (states, time, memory) or Ctrl-C, the states found but not explored are worth
 at least the best single action for ever and at most what they would be if the corners were seen,
-which bounds the value; of a horizon, the steps that were explored are planned and the rest is
-bounded by rewards. Everything here is about states reachable from the start; of the rest of the
-domain nothing is claimed, and `Solution.epsilon` is the error at the start.
+which bounds the value; of a horizon, as many steps are planned as were explored, solved and valued
+in time, and the others do one action (see `unplanned`). Everything here is about states reachable
+from the start; of the rest of the domain nothing is claimed, and `Solution.epsilon` is the error at
+the start.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -51,10 +52,12 @@ from rpsr.planning.process import CornerProcess, corner_process
 from rpsr.planning.rounding import tree_at_start, worth_at_start
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
 from rpsr.planning.trees import PolicyTree
+from rpsr.planning.unplanned import completed, hold_shortest_plan
 from rpsr.planning.value_function import ValueFunction
 
 SAME = 1e-13  # states that rounding keeps apart differ by less than this, others by more
 EXPLORING = 0.5  # of the time limit: looking for states; the rest is for solving what was found
+SOLVING, VALUING = 0.3, 0.4  # of what is left then: of a horizon, each one after the other
 MOST_NUMBERS = 2**24  # of a controller's vectors and successors, where states are left unexplored
 _ULP = float(np.finfo(float).eps)
 
@@ -88,28 +91,30 @@ class Reachable:
         discount = planning_discount(model, self.horizon)
         check_epsilon(self.epsilon)
         clock = Clock(progress, self.time_limit, self.memory_limit)
+        if self.horizon is not None:
+            hold_shortest_plan(model, self.horizon, clock)
         graph = explore(
             model,
             limit=self.limit,
             steps=self.horizon,
             time_limit=clock.share(EXPLORING).seconds_left,
             memory_limit=self.memory_limit,
+            held=clock.held,
             tolerance=self.tolerance,
             partial=True,
         )
         steps, stopped = self.horizon, graph.stopped
-        no_bounds = steps is not None and value_bounds(model, 1.0) is None
-        if stopped and no_bounds:
-            level = int(graph.depth.max())
-            raise not_closed(model, stopped, level, self.limit, self.time_limit, self.memory_limit)
         clock.report(ProgressRow(clock.seconds, 0, points=len(graph.states)))
         if steps is None:
             plan = _for_ever(graph, discount, clock)
             stopped = stopped or (Status.TIME if clock.over else None)
         else:
-            # States that were found but not explored are good for one step, their last.
-            steps = min(steps, int(graph.depth.max()) + 1) if stopped else steps
-            plan = _for_a_horizon(graph, discount, steps, self.horizon or 0)
+            plan = _for_a_horizon(graph, discount, steps, clock)
+            stopped = stopped or (Status.TIME if plan is None or plan.steps < steps else None)
+        if plan is None:
+            assert stopped is not None, "a plan that was not stopped is whole"
+            level = int(graph.depth.max())
+            raise not_closed(model, stopped, level, self.limit, self.time_limit, self.memory_limit)
         close = bool(graph.edges.moved.max(initial=0.0) <= SAME)
         gap = None if plan.upper is None else plan.upper - plan.lower
         ahead = sum(discount**k for k in range(steps)) if steps else 1 / (1 - discount)
@@ -144,7 +149,7 @@ class Reachable:
             value_function=plan.found,
             iterations=1,
             seconds=last.seconds,
-            horizon=steps,
+            horizon=self.horizon,
             trace=tuple(clock.rows),
             stages=plan.stages,
             extras={"states": len(graph.states), "closed_exactly": close},
@@ -181,6 +186,7 @@ class _Plan:
     rounded: float  # the part of the gap that is rounding
     found: ValueFunction
     stages: tuple[ValueFunction, ...] = ()
+    steps: int = 0  # of a horizon: how many were planned
 
 
 def _problem(graph: ReachableGraph, discount: float, rewards: Floats) -> FiniteProblem:
@@ -298,41 +304,68 @@ def _blind(model: LinearModel, clock: Clock) -> tuple[int, Floats]:
     return best, vectors[best]
 
 
-def _for_a_horizon(graph: ReachableGraph, discount: float, horizon: int, wanted: int) -> _Plan:
-    """Plan a horizon; bounds are those of the `wanted` steps, of which it may be a part."""
+def _for_a_horizon(
+    graph: ReachableGraph, discount: float, horizon: int, clock: Clock
+) -> _Plan | None:
+    """Plan a horizon; None where a limit came first and the model's domain is unknown."""
     model = graph.model
     rewards = graph.states @ model.rewards
     problem = _problem(graph, discount, rewards)
-    total = sum(discount**k for k in range(horizon))
-    later = sum(discount**k for k in range(horizon, wanted))
-    rest = value_bounds(model, later) or (0.0, 0.0)
+    # States that were found but not explored are good for one step, their last.
+    steps = min(horizon, int(graph.depth.max()) + 1) if graph.stopped else horizon
+    total = sum(discount**k for k in range(steps))
     paid = hidden(graph, value_bounds(model, total))
     above = None if paid is None else _problem(graph, discount, rewards + discount * paid)
     values = best = np.zeros(len(rewards))
-    layers: list[tuple[Ints, Ints]] = []
-    nothing = np.full((len(rewards), len(model.observations)), -1, dtype=np.int64)
-    for k in range(1, horizon + 1):
+    tops: list[float] = []  # at the start, an upper bound on the optimal value of so many steps
+    chosen: list[Ints] = []
+    solving = clock.share(SOLVING)
+    while len(chosen) < steps and not (chosen and solving.over):
         choices = problem.action_values(values)
         scale = float(np.abs(choices).max())
-        actions = lowest_within(choices, 4 * ROUNDING * scale)
+        chosen.append(lowest_within(choices, 4 * ROUNDING * scale))
         values = choices.max(axis=1)
         best = best if above is None else above.action_values(best).max(axis=1)
-        # With k steps to go, only states within horizon - k steps of the start can be met; they
-        # come first, since the graph was explored in order of depth.
-        met = int((graph.depth <= horizon - k).sum())
-        following = graph.successors(actions)[:met] if k > 1 else nothing[:met]
-        layers.append((actions[:met], following))
+        tops.append(float(best[0]))
+    layers = _layers(graph, chosen)
     tree = PolicyTree(model.actions, model.observations, tuple(layers))
-    stages = tree.stages(model)
+    stages = tree.stages(model, clock.share(VALUING))
+    steps = len(stages)
+    if steps < len(layers):
+        layers = _layers(graph, chosen[:steps])
+        stages = tuple(v[: len(layer[0])] for v, layer in zip(stages, layers, strict=True))
     value = float(stages[-1][0] @ model.start)
     # Each step's rounding, for values up to total * the largest reward, adds up like rewards do.
     terms = 2 * (model.dimension + len(model.observations) + 2) * _ULP
     rounding = terms * total**2 * float(np.abs(rewards).max()) + total * model.reward_error
     joined = tuple(ValueFunction(v, *layer) for v, layer in zip(stages, layers, strict=True))
     if above is None:
-        return _Plan(value, value - rounding + rest[0], None, 2 * rounding, joined[-1], joined)
-    choices = [np.column_stack([chosen, np.maximum(after, 0)]) for chosen, after in layers]
-    lower = tree_at_start(corner_process(model), stages, choices)
-    upper = max(value, float(best[0])) + rounding
+        if steps < horizon:
+            return None
+        return _Plan(value, value - rounding, None, 2 * rounding, joined[-1], joined, steps)
+    process = corner_process(model)
+    following = [np.column_stack([chosen, np.maximum(after, 0)]) for chosen, after in layers]
+    lower = tree_at_start(process, stages, following)
+    upper = max(value, tops[steps - 1]) + rounding
     rounded = rounding + value - lower
-    return _Plan(value, lower + rest[0], upper + rest[1], rounded, joined[-1], joined)
+    if steps < horizon:
+        later = sum(discount**k for k in range(steps, horizon))
+        upper += later * float(process.rewards.max()) + horizon * rounding
+        planned = [replace(stage, vectors=process.lower(stage.vectors)) for stage in joined]
+        joined, value, lower = completed(process, planned, horizon, value - lower, clock)
+    return _Plan(value, lower, upper, rounded, joined[-1], joined, steps)
+
+
+def _layers(graph: ReachableGraph, chosen: list[Ints]) -> list[tuple[Ints, Ints]]:
+    """The layers of a tree with a node per state; chosen[k - 1] (N,): actions with k steps to go.
+
+    With k of so many steps to go, only states within steps - k of the start can be met; they come
+    first, since the graph was explored in order of depth.
+    """
+    layers: list[tuple[Ints, Ints]] = []
+    for k, actions in enumerate(chosen, 1):
+        met = np.arange(int((graph.depth <= len(chosen) - k).sum()))
+        never = np.full((len(met), len(graph.model.observations)), -1, dtype=np.int64)
+        following = graph.successors(actions, met) if k > 1 else never
+        layers.append((actions[: len(met)], following))
+    return layers

@@ -82,7 +82,7 @@ class Solution:
     function over the domain, or None.
     value_function: vectors (K, n), what each does and which follows; `vectors`, `actions` and
     `successors` are its arrays. horizon: None for the infinite horizon, else the number of steps
-    planned; stages then has the value functions for 1, 2, ... steps.
+    asked for; stages then has the value functions for 1, 2, ... steps.
     """
 
     planner: str

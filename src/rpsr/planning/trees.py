@@ -16,6 +16,7 @@ from rpsr.io.records import Floats, Ints
 from rpsr.models.labels import Label, index_of
 from rpsr.models.linear import LinearModel
 from rpsr.planning.finite import planning_discount
+from rpsr.planning.limits import Clock, LimitReached, no_limits
 from rpsr.planning.solution import Solution
 
 
@@ -70,19 +71,28 @@ class PolicyTree:
         """The subtree of steps - 1 steps that goes on."""
         return max(0, int(self.layers[steps - 1][1][tree, observation]))
 
-    def stages(self, model: LinearModel) -> tuple[Floats, ...]:
-        """The values of the trees of each layer, (K_k, n), by backward induction."""
+    def stages(self, model: LinearModel, clock: Clock | None = None) -> tuple[Floats, ...]:
+        """The values of the trees of each layer, (K_k, n), by backward induction.
+
+        Past a clock's deadline, those of the layers that were done by then, the first at least.
+        """
+        clock = clock or no_limits()
         discount = planning_discount(model, self.horizon)
-        stages = [np.zeros((1, model.dimension))]
-        for steps, (actions, successors) in enumerate(self.layers, 1):
-            following = np.maximum(successors, 0) if steps > 1 else np.zeros_like(successors)
+        stages = [model.rewards[:, self.layers[0][0]].T.copy()]
+        for actions, successors in self.layers[1:]:
             layer = model.rewards[:, actions].T.copy()
-            for a, o in np.ndindex(len(model.actions), len(model.observations)):
-                trees = np.flatnonzero(actions == a)
-                after = stages[-1][following[trees, o]]
-                layer[trees] += discount * model.operators.right(after, a, o)
+            try:
+                for a in np.unique(actions).tolist():
+                    trees = np.flatnonzero(actions == a)
+                    for o in np.flatnonzero(model.emissions[a].any(axis=0)).tolist():
+                        for part in clock.parts(len(trees), 10.0 * model.dimension):
+                            some = trees[part]
+                            after = stages[-1][np.maximum(successors[some, o], 0)]
+                            layer[some] += discount * model.operators.right(after, a, o)
+            except LimitReached:
+                break
             stages.append(layer)
-        return tuple(stages[1:])
+        return tuple(stages)
 
     def value(self, model: LinearModel) -> float:
         """The value of the tree at a model's start."""

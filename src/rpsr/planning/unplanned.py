@@ -1,0 +1,116 @@
+"""A plan for the first j steps of a horizon H, made one for all H steps.
+
+In the H - j steps that were not planned one action is done, whatever is observed: the one whose
+worst reward is the best, argmax_a min_s R(s, a). So below the planned layers come H - j layers of
+one tree each, and each of these steps earns max_a min_s R(s, a) or more.
+
+The trees are valued by backing up that action first and the planned layers after it. Where time is
+too short for that, a tree is worth at least its j steps and the worst reward of the others. Either
+way vectors are at most their own backups but for rounding, which is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from rpsr.errors import InputError
+from rpsr.io.records import Floats
+from rpsr.models.linear import LinearModel
+from rpsr.planning.limits import PART_SECONDS, Clock, LimitReached
+from rpsr.planning.moves import backups
+from rpsr.planning.process import CornerProcess
+from rpsr.planning.value_function import ValueFunction
+
+PLANNING = 0.9  # of the time limit; the rest is for valuing what was planned
+MOST_NUMBERS = 2**30  # of the vectors of a plan with one tree per step: 8 GiB
+
+
+def hold_shortest_plan(model: LinearModel, horizon: int, clock: Clock) -> None:
+    """Count the bytes of a plan with one tree per step, or refuse the horizon."""
+    numbers = horizon * model.dimension
+    if numbers > MOST_NUMBERS:
+        raise InputError(
+            f"horizon: a plan for {horizon} steps takes at least {8 * numbers} bytes on "
+            f"{model.name}: give a shorter one"
+        )
+    clock.hold(8 * numbers, f"the model and a plan for {horizon} steps take at least")
+
+
+def completed(
+    process: CornerProcess,
+    planned: Sequence[ValueFunction],
+    horizon: int,
+    rounded: float,
+    clock: Clock,
+) -> tuple[tuple[ValueFunction, ...], float, float]:
+    """The stages of all steps, the best tree's value at the start, and what of that is proven.
+
+    planned: fewer stages than the horizon has steps. rounded: by how much their values may exceed
+    what their trees earn.
+    """
+    left, action = horizon - len(planned), int(process.rewards.min(axis=1).argmax())
+    if clock.time_limit is not None:  # a part of work is always possible, which most plans take
+        clock = replace(clock, time_limit=max(clock.time_limit, clock.seconds + PART_SECONDS))
+    try:
+        below, values, rounded = _valued(process, planned, left, action, clock)
+    except (LimitReached, KeyboardInterrupt):
+        below, values, more = _at_least(process, planned, left, action)
+        rounded += more
+    actions = np.array([action])
+    only = np.zeros((1, process.observations), dtype=np.int64)
+    never = np.full_like(only, -1)
+    stages = [
+        ValueFunction(vector[None], actions, only if step else never)
+        for step, vector in enumerate(process.lift(below))
+    ]
+    for stage, worth in zip(planned, values, strict=True):
+        successors = np.maximum(stage.successors, 0)
+        stages.append(ValueFunction(process.lift(worth), stage.actions, successors))
+    value, off = process.vectors_at_start(stages[-1].vectors, values[-1])
+    return tuple(stages), value, value - rounded - off
+
+
+def _valued(
+    process: CornerProcess, planned: Sequence[ValueFunction], left: int, action: int, clock: Clock
+) -> tuple[Floats, list[Floats], float]:
+    """What the trees of every layer earn at the corners, and the rounding of the last layer.
+
+    (left, k) for the layers of one tree, and (K_j, k) for each planned one.
+    """
+    largest = float(np.abs(process.rewards).max())
+    below, values, rounded = np.empty((left, process.k)), list[Floats](), 0.0
+    only = np.zeros((1, 1 + process.observations), dtype=np.int64)
+    only[0, 0] = action
+    after = np.zeros((1, process.k))
+    for step in range(left + len(planned)):
+        choices = only
+        if step >= left:
+            stage = planned[step - left]
+            choices = np.column_stack([stage.actions, np.maximum(stage.successors, 0)])
+        rounded *= process.discount
+        rounded += process.rounding(largest + float(np.abs(after).max()))
+        fresh = np.empty((len(choices), process.k))
+        for part in clock.parts(len(choices), 2.0 * len(process.chance) / len(process.rewards)):
+            fresh[part] = backups(process.moves, choices[part], after)
+        if step < left:
+            below[step] = fresh[0]
+        else:
+            values.append(fresh)
+        after = fresh
+    return below, values, rounded
+
+
+def _at_least(
+    process: CornerProcess, planned: Sequence[ValueFunction], left: int, action: int
+) -> tuple[Floats, list[Floats], float]:
+    """The same, every unplanned step earning its worst reward; and the rounding of these steps."""
+    discount = 1.0 if process.model.discount is None else process.model.discount
+    powers = discount ** np.arange(horizon := left + len(planned))
+    worth = float(process.rewards[action].min()) * np.cumsum(powers[:left])
+    below = np.asarray(np.repeat(worth[:, None], process.k, axis=1), dtype=np.float64)
+    values = [stage.vectors + powers[j] * worth[-1] for j, stage in enumerate(planned, 1)]
+    scale = float(np.abs(process.rewards).max()) * float(powers.sum())
+    return below, values, horizon * process.rounding(scale)
