@@ -195,21 +195,21 @@ def fit_q(
 class RecurrentPolicy:
     """Greedy for Q on the network's state; told of actions and observations only.
 
-    It follows one episode, as every policy does, or with `start(B)`, `act_all` and `update_all` as
+    It follows one episode, as every policy does, or with `reset(B)`, `act_all` and `update_all` as
     many side by side.
     """
 
     def __init__(self, q: Values, names: tuple[tuple[str, ...], tuple[str, ...]]) -> None:
         self.q, self.model = q, q.model
         self.actions, self.observations = names
-        self.start()
+        self.reset()
 
     @property
     def memory(self) -> np.ndarray:
         """The hidden state, of the first episode."""
         return self._states[0].numpy().astype(np.float64)
 
-    def start(self, batch: int = 1) -> None:
+    def reset(self, batch: int = 1) -> None:
         """Forget the history."""
         self._states = self.model.start.detach().repeat(batch, 1)
 
@@ -251,7 +251,7 @@ def earned(
     """
     rng, system = np.random.default_rng(seed), sampler(pomdp)
     actions, observations = np.zeros((2, episodes, steps), dtype=np.int64)
-    policy.start(episodes)
+    policy.reset(episodes)
     at = system.begin(rng, episodes)
     for step in range(steps):
         actions[:, step] = policy.act_all()

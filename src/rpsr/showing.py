@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from html import escape
+from itertools import chain, repeat
 
 MOST_NAMES = 6  # of a list of names, before it is cut
 
@@ -21,24 +22,55 @@ class Shown(ABC):
         """What it is, in one line."""
 
     @abstractmethod
-    def facts(self) -> list[tuple[str, str]]:
-        """What a person wants to know of it, by name."""
+    def facts(self) -> Sequence[tuple[str, ...]]:
+        """What a person wants to know of it: rows, each with its name first."""
+
+    def columns(self) -> tuple[str, ...]:
+        """What stands above the facts, where they are a table of several columns."""
+        return ()
 
     def __str__(self) -> str:
         return f"<{self.title()}>"
 
     def __repr__(self) -> str:
-        facts = self.facts()
-        width = max((len(name) for name, _ in facts), default=0)
-        return "\n".join([str(self), *(f"  {name:<{width}}  {text}" for name, text in facts)])
+        head, facts = self.columns(), self.facts()
+        rows, sides = [head, *facts] if head else facts, self._sides()
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ("  ".join(map(_pad, row, widths, sides)).rstrip() for row in rows)
+        return "\n".join([str(self), *(f"  {line}" for line in lines)])
 
     def _repr_html_(self) -> str:
+        sides = self._sides()
+        columns = "".join(map(_cell, self.columns(), sides, repeat("th")))
+        head = f"<thead><tr>{columns}</tr></thead>" if columns else ""
         rows = "".join(
-            f'<tr><th style="text-align:left">{escape(name)}</th>'
-            f'<td style="text-align:left">{escape(text)}</td></tr>'
-            for name, text in self.facts()
+            f"<tr>{''.join(map(_cell, row, sides, chain(['th'], repeat('td'))))}</tr>"
+            for row in self.facts()
         )
-        return f"<div><strong>{escape(self.title())}</strong><table>{rows}</table></div>"
+        table = f"<table>{head}<tbody>{rows}</tbody></table>"
+        return f"<div><strong>{escape(self.title())}</strong>{table}</div>"
+
+    def _sides(self) -> list[str]:
+        """Where the text of each column stands: numbers below a heading stand on the right."""
+        columns, headed = zip(*self.facts(), strict=True), bool(self.columns())
+        return ["right" if headed and all(map(_is_number, each)) else "left" for each in columns]
+
+
+def _pad(text: str, width: int, side: str) -> str:
+    return text.rjust(width) if side == "right" else text.ljust(width)
+
+
+def _cell(text: str, side: str, tag: str) -> str:
+    return f'<{tag} style="text-align:{side}">{escape(text)}</{tag}>'
+
+
+def _is_number(text: str) -> bool:
+    """Whether it is a number, or nothing in its place."""
+    try:
+        float(text or 0)
+    except ValueError:
+        return False
+    return True
 
 
 def some(names: Sequence[str]) -> str:
@@ -47,6 +79,6 @@ def some(names: Sequence[str]) -> str:
     return shown if len(names) <= MOST_NAMES else f"{shown}, ... ({len(names)} in all)"
 
 
-def counted(number: int, noun: str) -> str:
-    """A number with its noun, which gets an s where it is not 1."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def counted(number: int, noun: str, nouns: str = "") -> str:
+    """A number with its noun, which where it is not 1 gets an s or is another word."""
+    return f"{number} {noun}" if number == 1 else f"{number} {nouns or noun + 's'}"

@@ -88,5 +88,5 @@ def obeyed(pomdp: POMDP, rng: np.random.Generator, record: Record) -> None:
         path = Path(folder) / "policy.alpha"
         write_alpha(model, vectors, actions, path)
         policy: Any = open_policy(path, pomdp)
-    policy.start()
+    policy.reset()
     record.holds(".alpha as written", policy.act() in best, f"action {policy.act()}, not {best}")

@@ -8,7 +8,6 @@ of them. Beyond, it is worth at most the optimal value.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from copy import copy
 from fractions import Fraction
 
 import numpy as np
@@ -62,8 +61,8 @@ def horizon_value(oracle: Oracle, policy: Policy, steps: int) -> Bracket:
         ahead = (after >> BITS) * discount.numerator // discount.denominator
         return process.earns(belief, a) + ahead
 
-    begun = copy(policy)
-    begun.start()
+    begun = policy.copy()
+    begun.reset()
     value = from_here(process.start, begun, steps)
     return process.bracket(value - 4 * steps, value + 4 * steps, Fraction(steps + 1))
 
@@ -73,8 +72,8 @@ def followed_value(oracle: Oracle, policy: Policy, limit: int) -> Bracket:
 
     Equal beliefs are one where the policy remembers the same, to the digits that filters carry.
     """
-    begun = copy(policy)
-    begun.start()
+    begun = policy.copy()
+    begun.reset()
     met: dict[Came, Policy | None] = {BEGUN: begun}
 
     def remembered(came: Came) -> Hashable:
@@ -102,7 +101,7 @@ def _after(policy: Policy | None, action: int, observation: int) -> Policy | Non
     """The policy one step later; None where its filter takes what was seen for impossible."""
     if policy is None:
         return None
-    following = copy(policy)
+    following = policy.copy()
     try:
         following.update(action, observation)
     except ImpossibleObservation:

@@ -62,7 +62,7 @@ def test_a_system_without_discount_is_summed_as_it_is():
     pomdp = build("tiger").with_discount(None)
     listen = StochasticController.stationary(pomdp, [1.0, 0.0, 0.0])
     (found,) = evaluate(
-        pomdp, listen, models={"pomdp": pomdp.belief_model()}, episodes=3, steps=7, name="listen"
+        pomdp, {"listen": listen}, models={"pomdp": pomdp.belief_model()}, episodes=3, steps=7
     )
     assert (found.policy, found.mean, found.std, found.exact) == ("listen", -7.0, 0.0, -7.0)
 

@@ -52,7 +52,7 @@ class Repeats:
     def memory(self):
         return np.array(self.history[-2:], dtype=float)
 
-    def start(self):
+    def reset(self):
         self.history = []
 
     def act(self):
@@ -194,13 +194,13 @@ def test_all_forms_of_a_policy_do_the_same(name, monkeypatch):
     options = {"episodes": 40, "steps": 30, "ends": False, "states": True}
     log = simulate(pomdp, policy, **options)
     for episode in log:
-        policy.start()
+        policy.reset()
         for a, o in zip(episode.actions.tolist(), episode.observations.tolist(), strict=True):
             assert policy.act() == a
             policy.update(a, o)
     monkeypatch.setattr("rpsr.evaluation.simulation.tabulate", lambda policy, steps: None)
     for episode in simulate(pomdp, policy, **options):
-        policy.start()
+        policy.reset()
         for a, o in zip(episode.actions.tolist(), episode.observations.tolist(), strict=True):
             assert policy.act() == a
             policy.update(a, o)
@@ -214,7 +214,7 @@ def test_plans_for_a_horizon_are_followed_to_their_end():
         log = simulate(pomdp, policy, episodes=50, steps=5)
         follower = staged if policy is staged else tree.policy()
         for episode in log:
-            follower.start()
+            follower.reset()
             for a, o in zip(episode.actions.tolist(), episode.observations.tolist(), strict=True):
                 assert follower.act() == a
                 follower.update(a, o)

@@ -1,13 +1,12 @@
 """`check_planner` and `check_policy` pass for what is sound and name what is not."""
 
-from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
 from rpsr.domains import build
-from rpsr.planning.policies import AlphaPolicy, UniformPolicy
+from rpsr.planning.policies import AlphaPolicy, Policy, UniformPolicy
 from rpsr.planning.reachable import Reachable
 from rpsr.planning.solution import ProgressRow
 from rpsr.planning.solve import PLANNER_NAMES, planner_by_name, solve
@@ -137,7 +136,7 @@ def alpha():
     return AlphaPolicy.of(solve(TIGER, Reachable()))
 
 
-class Wrapped:
+class Wrapped(Policy):
     """A sound policy, to be broken."""
 
     def __init__(self):
@@ -148,14 +147,14 @@ class Wrapped:
     def memory(self):
         return self.inner.memory
 
-    def start(self):
-        self.inner.start()
+    def reset(self):
+        self.inner.reset()
 
     def act(self):
         return self.inner.act()
 
     def update(self, action, observation):
-        self.inner = copy(self.inner)
+        self.inner = self.inner.copy()
         self.inner.update(action, observation)
 
 
@@ -171,7 +170,7 @@ class Fickle(Wrapped):
 
 
 class Stubborn(Wrapped):
-    def start(self):
+    def reset(self):
         self.asked = 0 if self.asked == 0 else self.asked
 
     def act(self):
@@ -206,8 +205,8 @@ class Deaf(Wrapped):
     ("kind", "law"),
     [
         (Outside, "history 0, step 0: action 3"),
-        (Fickle, "`start` did not forget|asking twice gave another action"),
-        (Stubborn, "`start` did not forget"),
+        (Fickle, "`reset` did not forget|asking twice gave another action"),
+        (Stubborn, "`reset` did not forget"),
         (Shared, "updating a copy changed the original"),
         (Growing, "the memory changed its length"),
         (Deaf, "an observation that does not exist was accepted"),

@@ -1,6 +1,5 @@
 """Policies: alpha, controllers, trees, uniform; the laws, ties, exact values."""
 
-from copy import copy
 from functools import cache
 
 import numpy as np
@@ -58,8 +57,8 @@ def test_a_policy_follows_an_episode():
     policy.update("a", "A")
     policy.update("a", policy.model.observations[2])
     before = policy.act()
-    twin = copy(policy)
-    twin.start()
+    twin = policy.copy()
+    twin.reset()
     assert twin.act() == 0
     assert policy.act() == before
 

@@ -65,28 +65,23 @@ def evaluate(
     from rpsr.evaluation import evaluate as estimate
 
     system = load_system(source, normalize, discount)
-    policies = {path: _ways(path, policy_of(path, system), look_ahead) for path in policy or [None]}
-    models = _models(system)
+    paths = dict.fromkeys(policy or [None])
+    policies = [_ways(path, policy_of(path, system), look_ahead) for path in paths]
     with measured_progress("simulating episodes") as progress:
-
-        def estimates(followed: AnyPolicy, name: str) -> list[Estimate]:
-            return estimate(
-                system,
-                followed,
-                models=models,
-                episodes=episodes,
-                steps=steps,
-                seed=seed,
-                workers=workers,
-                name=name,
-                progress=progress,
-            )
-
-        rows: list[Estimate] = []
-        for ways in policies.values():
-            first, *others = [estimates(followed, name) for name, followed in ways.items()]
-            rows += first
-            rows += [row for other in others if _differ(first, other) for row in other]
+        found = estimate(
+            system,
+            {name: followed for ways in policies for name, followed in ways.items()},
+            episodes=episodes,
+            steps=steps,
+            seed=seed,
+            workers=workers,
+            progress=progress,
+        )
+    rows: list[Estimate] = []
+    for ways in policies:
+        first, *others = [[row for row in found if row.policy == name] for name in ways]
+        rows += first
+        rows += [row for other in others if _differ(first, other) for row in other]
     for name in dict.fromkeys(row.policy for row in rows):
         _mention([row for row in rows if row.policy == name], system.discount)
     if json:
@@ -122,15 +117,6 @@ def _differ(first: list[Estimate], second: list[Estimate]) -> bool:
         return not math.isclose(x or 0.0, y or 0.0, rel_tol=DIFFERENT, abs_tol=DIFFERENT)
 
     return any(map(apart, first, second))
-
-
-def _models(system: POMDP | LinearModel) -> dict[str, LinearModel]:
-    from rpsr.models import POMDP
-    from rpsr.predictive import psr, rpsr
-
-    if not isinstance(system, POMDP):
-        return {system.kind: system}
-    return {"pomdp": system.belief_model(), "psr": psr(system), "rpsr": rpsr(system)}
 
 
 def _row(estimate: Estimate) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Evaluation: policies simulated on any model and valued by any, exactly where that can be."""
 
-from rpsr.evaluation.estimates import Estimate, evaluate
+from rpsr.evaluation.estimates import Estimate, Estimates, evaluate
 from rpsr.evaluation.exact import exact_return
 from rpsr.evaluation.experiment import (
     PAPER_DOMAINS,
@@ -16,6 +16,7 @@ from rpsr.evaluation.stored import open_policy
 __all__ = [
     "PAPER_DOMAINS",
     "Estimate",
+    "Estimates",
     "Experiment",
     "StochasticController",
     "evaluate",

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rpsr.errors import InputError
 from rpsr.evaluation.exact import exact_return
 from rpsr.evaluation.returns import returns
-from rpsr.evaluation.simulation import AnyPolicy, Progress, simulate
+from rpsr.evaluation.simulation import AnyPolicy, Progress, runnable, simulate
+from rpsr.evaluation.stochastic import StochasticController
 from rpsr.evaluation.truncation import cut_off, enough_steps, planned_steps
 from rpsr.io.records import Floats
+from rpsr.models.given import as_linear, as_model
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
-from rpsr.planning.policies import UniformPolicy
+from rpsr.planning.given import UNIFORM
+from rpsr.planning.policies import Policy, UniformPolicy
+from rpsr.planning.solution import Solution
+from rpsr.predictive.constructors import psr, rpsr
+from rpsr.showing import Shown, counted
 
 ROUNDING = 1e-12  # of the scale of returns: sums of some hundred rewards in floats
 
@@ -73,28 +80,80 @@ class Estimate:
         )
 
 
+class Estimates(Shown, tuple[Estimate, ...]):
+    """The table that `evaluate` makes: an estimate for each policy by each model, in that order."""
+
+    def title(self) -> str:
+        """What it is, in one line."""
+        policies = counted(len({row.policy for row in self}), "policy", "policies")
+        return f"returns of {policies} by {counted(len({row.model for row in self}), 'model')}"
+
+    def columns(self) -> tuple[str, ...]:
+        """The names of what is shown of an estimate."""
+        return ("policy", "model", "mean", "stderr", "exact", "episodes", "steps", "cut off")
+
+    def facts(self) -> list[tuple[str, ...]]:
+        """A row for each estimate; what is not known is left out."""
+        return [
+            (
+                row.policy,
+                row.model,
+                f"{row.mean:.5g}",
+                *("" if x is None else f"{x:.5g}" for x in (row.stderr, row.exact)),
+                *(str(row.episodes), str(row.steps)),
+                "" if row.cut_off is None else f"{row.cut_off:.2g}",
+            )
+            for row in self
+        ]
+
+
+Models = POMDP | LinearModel | Mapping[str, POMDP | LinearModel]
+
+
 def evaluate(
     system: POMDP | LinearModel,
-    policy: AnyPolicy,
+    policy: AnyPolicy | Sequence[AnyPolicy] | Mapping[str, AnyPolicy] = UNIFORM,
     *,
-    models: Mapping[str, LinearModel],
+    models: Models | None = None,
     episodes: int = 1000,
     steps: int | None = None,
     seed: int = 0,
     workers: int = 1,
-    name: str | None = None,
     progress: Progress | None = None,
-) -> list[Estimate]:
-    """Simulate a policy on a system and value every episode by every model, at its discount.
+) -> Estimates:
+    """Simulate policies on a system and value every episode by every model, at its discount.
 
-    models: by the names their estimates bear. name: the policy's; that of its kind by default.
+    policy: one, several, or several by the names that their estimates bear; a plan is called by its
+    planner, another policy by its kind. Any action with equal chance by default.
+    models: what values episodes, by name; by default a POMDP together with its PSR and its R-PSR,
+    and a linear model by itself.
     steps: of each episode; by default enough that what is cut off counts for less than the
     standard error (see `truncation.enough_steps`). `Estimate.cut_off` bounds it in any case.
     Episodes go on for all steps, whether or not the task ends before: a model that does not know of
     the end goes on expecting rewards.
     """
-    if not models:
-        raise InputError("models: expected at least one to value episodes by")
+    system = as_model(system, "system")
+    followed = {name: runnable(given, system) for name, given in _named(policy).items()}
+    valuing = _forms(system) if models is None else _named_models(models)
+    return Estimates(
+        row
+        for name, each in followed.items()
+        for row in _estimates(system, name, each, valuing, episodes, steps, seed, workers, progress)
+    )
+
+
+def _estimates(
+    system: POMDP | LinearModel,
+    name: str,
+    policy: StochasticController | Policy,
+    models: dict[str, LinearModel],
+    episodes: int,
+    steps: int | None,
+    seed: int,
+    workers: int,
+    progress: Progress | None,
+) -> list[Estimate]:
+    """The estimates of one policy; its nine arguments are those of `evaluate`."""
     if steps is None:
         steps = enough_steps(system, policy, models, episodes=episodes, seed=seed)
     trajectories = simulate(
@@ -111,7 +170,7 @@ def evaluate(
     return [
         Estimate.of(
             returns(trajectories, model, discount=discount),
-            name or policy_name(policy),
+            name,
             label,
             steps,
             exact_return(system, policy, steps=steps, rewards=model),
@@ -121,6 +180,42 @@ def evaluate(
     ]
 
 
-def policy_name(policy: AnyPolicy) -> str:
+def _forms(system: POMDP | LinearModel) -> dict[str, LinearModel]:
+    """A POMDP with its PSR and R-PSR, or a linear model, by name."""
+    if not isinstance(system, POMDP):
+        return {system.kind: system}
+    return {"pomdp": system.belief_model(), "psr": psr(system), "rpsr": rpsr(system)}
+
+
+def _named_models(models: Models) -> dict[str, LinearModel]:
+    if not isinstance(models, Mapping):
+        only = as_linear(models, "models")
+        return {only.kind: only}
+    if not models:
+        raise InputError("models: expected at least one to value episodes by")
+    return {name: as_linear(model, f"models: {name}") for name, model in models.items()}
+
+
+def _named(policy: Any) -> dict[str, Any]:
+    """Policies by their own names, each of which is numbered where it comes again."""
+    if isinstance(policy, Mapping):
+        named: dict[Any, Any] = dict(policy)
+        return {str(name): each for name, each in named.items()}
+    found: dict[str, Any] = {}
+    for each in policy if isinstance(policy, list | tuple) else [policy]:
+        name, again = _name(each), 2
+        while name in found:
+            name, again = f"{_name(each)} {again}", again + 1
+        found[name] = each
+    return found
+
+
+def _name(policy: Any) -> str:
     """What to call a policy that nobody named."""
-    return "uniform" if isinstance(policy, UniformPolicy) else type(policy).__name__
+    match policy:
+        case UniformPolicy():
+            return UNIFORM
+        case Solution():
+            return policy.planner
+        case _:
+            return policy if isinstance(policy, str) else type(policy).__name__

@@ -18,9 +18,10 @@ import math
 import numpy as np
 
 from rpsr.errors import ImpossibleObservation, ModelError
-from rpsr.evaluation.simulation import AnyPolicy, as_table
+from rpsr.evaluation.simulation import AnyPolicy, as_table, runnable
 from rpsr.evaluation.stochastic import StochasticController
 from rpsr.io.records import Floats, Ints
+from rpsr.models.given import as_linear
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.controllers import FiniteStateController
@@ -37,7 +38,7 @@ def exact_return(
     policy: AnyPolicy,
     *,
     steps: int | None = None,
-    rewards: LinearModel | None = None,
+    rewards: POMDP | LinearModel | None = None,
 ) -> float | None:
     """The expected discounted return from a system's start, exactly but for rounding, or None.
 
@@ -46,13 +47,13 @@ def exact_return(
     predict the same observations, as a POMDP's PSR and R-PSR do. None comes back for a policy that
     is no table and reaches too many states to make it one.
     """
-    linear = system.belief_model() if isinstance(system, POMDP) else system
+    linear = as_linear(system, "system")
     discount = planning_discount(linear, steps)
-    table = as_table(policy, linear, steps)
+    table = as_table(runnable(policy, linear), linear, steps)
     if table is None:
         return None
     if rewards is not None:
-        linear = _with_rewards_of(linear, rewards)
+        linear = _with_rewards_of(linear, as_linear(rewards, "rewards"))
     if steps is not None:
         return _sum(linear, table, discount, steps)
     return _for_ever(linear, table, discount)

@@ -26,6 +26,7 @@ from rpsr.evaluation.simulation import simulate
 from rpsr.evaluation.truncation import cut_off
 from rpsr.io.records import Floats
 from rpsr.logs.trajectories import Trajectories
+from rpsr.models.given import as_pomdp
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.exact import ValueIteration
@@ -152,6 +153,7 @@ def experiment(
 
     planner: exact value iteration to 1e-8 by default. progress: told each stage as it begins.
     """
+    pomdp = as_pomdp(pomdp)
     tell = progress or _silent
     planner = planner or ValueIteration(epsilon=EPSILON)
     tell("models")

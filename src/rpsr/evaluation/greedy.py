@@ -8,10 +8,13 @@ node, by the tolerance of `rpsr.planning.walk`.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from rpsr.evaluation.stochastic import StochasticController, deterministic
 from rpsr.io.records import Floats, Ints
+from rpsr.models.given import wrong_type
 from rpsr.models.linear import LinearModel
 from rpsr.planning.graph import TOLERANCE
 from rpsr.planning.policies import AlphaPolicy, StagedPolicy
@@ -44,6 +47,9 @@ def tabulate(
 
     steps: how many steps it must know; all that the policy has a plan for by default.
     """
+    given: Any = policy
+    if not isinstance(given, AlphaPolicy | StagedPolicy):
+        raise wrong_type(given, "policy", "a policy that acts by a value function")
     model, horizon = policy.model, horizon_of(policy)
     if horizon is not None and steps is not None:
         horizon = min(horizon, steps)

@@ -8,12 +8,15 @@ is accurate on the states that the sequence meets.
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from rpsr.errors import ImpossibleObservation, InputError
 from rpsr.evaluation.filtering import advance
 from rpsr.io.records import Floats, Ints
 from rpsr.logs.trajectories import Trajectories
+from rpsr.models.given import as_linear, wrong_type
 from rpsr.models.linear import LinearModel
 from rpsr.models.numbers import parse_discount
 from rpsr.models.pomdp import POMDP
@@ -32,15 +35,17 @@ def returns(
     discount: instead of the model's own; a model that has none sums undiscounted. An observation
     that the model excludes is an `ImpossibleObservation` that names episode and step.
     """
-    linear = model.belief_model() if isinstance(model, POMDP) else model
+    linear, given = as_linear(model), cast(object, trajectories)
+    if not isinstance(given, Trajectories):
+        raise wrong_type(given, "trajectories", "episodes, as `simulate` and `read_logs` give them")
     for kind, mine, theirs in (
         ("actions", trajectories.action_names, linear.actions),
         ("observations", trajectories.observation_names, linear.observations),
     ):
         if mine != theirs:
             raise InputError(f"the episodes' {kind} are {mine}, the model's are {theirs}")
-    given = parse_discount(linear.discount if discount is None else discount)
-    factor = 1.0 if given is None else float(given)
+    chosen = parse_discount(linear.discount if discount is None else discount)
+    factor = 1.0 if chosen is None else float(chosen)
     total = np.zeros(trajectories.episodes)
     for first in range(0, len(total), TOGETHER):
         episodes = np.arange(first, min(first + TOGETHER, len(total)))

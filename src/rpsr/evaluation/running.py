@@ -235,7 +235,7 @@ class _Asked:
 
     def begin(self, batch: int) -> None:
         assert batch == 1, "one object follows one episode"
-        self._policy.start()
+        self._policy.reset()
 
     def act(self, rng: np.random.Generator, step: int) -> tuple[Ints, Floats]:
         probabilities = getattr(self._policy, "probabilities", None)

@@ -6,7 +6,7 @@ number of workers, and a long simulation can be written block by block.
 
 A policy that is a table (`StochasticController`: uniform, finite-state controllers, policy trees,
 and greedy policies that reach few states) runs compiled on a POMDP. Other greedy policies filter
-all episodes of a block together. Any other object with `start`, `act` and `update` is asked step by
+all episodes of a block together. Any other object with `reset`, `act` and `update` is asked step by
 step, in this process and in order; one that chooses by chance may have `probabilities() -> (A,)`,
 from which the simulator then draws, by its own seeds, instead of calling `act`.
 """
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -25,17 +25,30 @@ from rpsr.evaluation.running import Job
 from rpsr.evaluation.stochastic import StochasticController, check_fit
 from rpsr.evaluation.systems import sampler
 from rpsr.logs.trajectories import Trajectories
+from rpsr.models.given import as_model
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.models.terminal import final_observations
 from rpsr.planning.controllers import ControllerPolicy, FiniteStateController
+from rpsr.planning.given import as_policy
 from rpsr.planning.policies import AlphaPolicy, Policy, StagedPolicy, UniformPolicy
+from rpsr.planning.policy_files import StoredVectors
+from rpsr.planning.solution import Solution
 from rpsr.planning.trees import PolicyTree, TreePolicy
 
 BLOCK = 256  # episodes, fewer where they are long
 BLOCK_STEPS = 2**18
 
-AnyPolicy = Policy | StochasticController | FiniteStateController | PolicyTree
+# All that can be followed; "uniform" is the one text. `runnable` turns it into a table or a policy.
+AnyPolicy = (
+    Policy
+    | Solution
+    | StochasticController
+    | FiniteStateController
+    | PolicyTree
+    | StoredVectors
+    | Literal["uniform"]
+)
 Progress = Callable[[int, int], None]
 
 
@@ -55,6 +68,7 @@ def simulate(
 ) -> Trajectories:
     """Episodes of a policy on a system; the same for the same seed, whatever the workers.
 
+    policy: a plan, a policy, a controller, a tree, or "uniform" for any action with equal chance.
     rewards: record R(s, a, s', o) of what happened in a POMDP, or x R[:, a] of a linear model.
     states: record a POMDP's hidden states. propensities: the probability of each action taken.
     ends: an episode ends, and counts as terminated, at an observation that only absorbing states
@@ -99,6 +113,7 @@ def simulate_blocks(
             raise InputError(f"{name}: read {value}, expected at least 1")
     if seed < 0:
         raise InputError(f"seed: read {seed}, expected a number from 0")
+    system = as_model(system, "system")
     if states and not isinstance(system, POMDP):
         raise ModelError(f"a {system.kind} model has no hidden states to record")
     final = np.zeros(len(system.observations), dtype=np.bool_)
@@ -106,7 +121,9 @@ def simulate_blocks(
         final = final_observations(system)
     elif ends and isinstance(system, LinearModel):
         final[:] = [name in system.final for name in system.observations]
-    job = Job(system, sampler(system), _runnable(policy, system, steps), steps, final)
+    followed = runnable(policy, system)
+    table = as_table(followed, system, steps)
+    job = Job(system, sampler(system), followed if table is None else table, steps, final)
     sizes = _block_sizes(episodes, steps)
     seeds = np.random.SeedSequence(seed).spawn(len(sizes))
 
@@ -146,8 +163,13 @@ def _reported(
         yield block
 
 
+def runnable(policy: AnyPolicy, system: POMDP | LinearModel) -> StochasticController | Policy:
+    """What can be followed as what runs: a table as it is, all else as a policy at its start."""
+    return policy if isinstance(policy, StochasticController) else as_policy(policy, system)
+
+
 def as_table(
-    policy: AnyPolicy, system: POMDP | LinearModel, steps: int | None
+    policy: StochasticController | Policy, system: POMDP | LinearModel, steps: int | None
 ) -> StochasticController | None:
     """A policy as a table for so many steps, checked against the system; None if it is none."""
     match policy:
@@ -155,12 +177,8 @@ def as_table(
             table = policy
         case UniformPolicy():
             table = StochasticController.stationary(policy.model)
-        case FiniteStateController():
-            table = StochasticController.of(policy)
         case ControllerPolicy():
             table = StochasticController.of(policy.controller)
-        case PolicyTree():
-            table = StochasticController.of_tree(policy)
         case TreePolicy():
             table = StochasticController.of_tree(policy.tree)
         case AlphaPolicy() | StagedPolicy():
@@ -173,16 +191,6 @@ def as_table(
             return None
     table.check(system, steps)
     return table
-
-
-def _runnable(
-    policy: AnyPolicy, system: POMDP | LinearModel, steps: int
-) -> StochasticController | Policy:
-    table = as_table(policy, system, steps)
-    if table is not None:
-        return table
-    assert not isinstance(policy, StochasticController | FiniteStateController | PolicyTree)
-    return policy
 
 
 def _joined(blocks: list[Trajectories]) -> Trajectories:

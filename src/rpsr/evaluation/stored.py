@@ -14,6 +14,7 @@ from pathlib import Path
 from rpsr.errors import InputError
 from rpsr.evaluation.simulation import AnyPolicy
 from rpsr.io.files import place_of
+from rpsr.models.given import as_linear
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.coordinates import from_beliefs
@@ -27,7 +28,7 @@ def open_policy(path: str | Path, system: POMDP | LinearModel) -> AnyPolicy:
     Its actions and observations must be the system's. The classic forms hold no names and say
     nothing of a model: `.alpha` vectors are followed through the POMDP's beliefs.
     """
-    linear = system.belief_model() if isinstance(system, POMDP) else system
+    linear = as_linear(system, "system")
     stored = load_policy(path, linear)
     if not isinstance(stored, StoredVectors):
         return stored

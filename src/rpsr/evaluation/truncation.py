@@ -16,11 +16,11 @@ from collections.abc import Mapping
 
 from rpsr.evaluation.greedy import horizon_of
 from rpsr.evaluation.returns import returns
-from rpsr.evaluation.simulation import AnyPolicy, simulate
+from rpsr.evaluation.simulation import simulate
 from rpsr.evaluation.stochastic import StochasticController
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
-from rpsr.planning.policies import StagedPolicy
+from rpsr.planning.policies import Policy, StagedPolicy
 from rpsr.planning.reachable import value_bounds
 from rpsr.planning.trees import PolicyTree, TreePolicy
 
@@ -50,12 +50,12 @@ def cut_off(
     return weight / (1 - discount) * max(map(abs, bounds))
 
 
-def planned_steps(policy: AnyPolicy) -> int | None:
+def planned_steps(policy: StochasticController | Policy) -> int | None:
     """For how many steps a policy knows what to do; None for ever."""
     match policy:
         case StagedPolicy():
             return horizon_of(policy)
-        case TreePolicy(tree=PolicyTree(horizon=horizon)) | PolicyTree(horizon=horizon):
+        case TreePolicy(tree=PolicyTree(horizon=horizon)):
             return horizon
         case StochasticController(horizon=horizon):
             return horizon
@@ -65,7 +65,7 @@ def planned_steps(policy: AnyPolicy) -> int | None:
 
 def enough_steps(
     system: POMDP | LinearModel,
-    policy: AnyPolicy,
+    policy: StochasticController | Policy,
     models: Mapping[str, LinearModel],
     *,
     episodes: int,

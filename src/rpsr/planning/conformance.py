@@ -7,7 +7,6 @@ in rotated coordinates, the form that PSRs and R-PSRs have; a planner must not n
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import fields, is_dataclass, replace
 from itertools import product
 from typing import Any
@@ -111,17 +110,17 @@ def check_policy(
     """Verify what every policy owes its user, along random histories of a model.
 
     Its actions exist and asking twice changes nothing; names and indices mean the same; its memory
-    keeps its length; a shallow copy goes its own way; `start` forgets everything; an observation
+    keeps its length; a copy goes its own way; `reset` forgets everything; an observation
     that does not exist is refused. A policy that draws its actions is not `deterministic`, and the
     laws about repetition are left out.
     """
     rng = np.random.default_rng(seed)
-    policy.start()
+    policy.reset()
     first, length = policy.act(), len(policy.memory)
     for history in range(histories):
-        policy.start()
+        policy.reset()
         if deterministic:
-            _require(policy.act() == first, f"history {history}: `start` did not forget")
+            _require(policy.act() == first, f"history {history}: `reset` did not forget")
         x = model.start
         for step in range(steps):
             where = f"history {history}, step {step}"
@@ -131,7 +130,7 @@ def check_policy(
             chances = np.maximum(model.predict(x, action), 0)
             chances[chances <= model.rounding] = 0
             observation = int(rng.choice(len(chances), p=chances / chances.sum()))
-            twin, before = copy(policy), policy.memory.copy()
+            twin, before = policy.copy(), policy.memory.copy()
             twin.update(model.actions[action], model.observations[observation])
             kept = np.array_equal(policy.memory, before)
             _require(kept, f"{where}: updating a copy changed the original")
@@ -140,11 +139,11 @@ def check_policy(
             agree = np.array_equal(policy.memory, twin.memory)
             _require(agree or not deterministic, f"{where}: names and indices led elsewhere")
             x = model.update(x, action, observation)
-    policy.start()
+    policy.reset()
     try:
         policy.update(policy.act(), len(model.observations))
     except InputError:
-        policy.start()
+        policy.reset()
     else:
         raise AssertionError("an observation that does not exist was accepted")
 

@@ -19,20 +19,24 @@ from scipy.sparse.linalg import splu
 
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Floats, Ints
+from rpsr.models.given import as_linear
 from rpsr.models.labels import Label, index_of
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import SparseOperators, StackedProcess
+from rpsr.models.pomdp import POMDP
 from rpsr.planning.discounted import SMALL, iterated
 from rpsr.planning.finite import infinite_discount
 from rpsr.planning.limits import Clock, no_limits
+from rpsr.planning.policies import AlphaPolicy, Policy
 from rpsr.planning.solution import Solution
+from rpsr.showing import Shown, counted, some
 
 _DIRECT = 2**21  # numbers in the linear system: beyond, it is never formed
 _REFINEMENTS = 3
 
 
-@dataclass(frozen=True, eq=False)
-class FiniteStateController:
+@dataclass(frozen=True, eq=False, repr=False)
+class FiniteStateController(Shown):
     """K nodes with actions (K,) and successors (K, O), begun in node `first`.
 
     A successor of -1 stands for an observation that was never expected: should it come, the
@@ -70,22 +74,43 @@ class FiniteStateController:
         successor = int(self.successors[node, observation])
         return self.first if successor < 0 else successor
 
-    def vectors(self, model: LinearModel, clock: Clock | None = None) -> Floats:
+    def vectors(self, model: POMDP | LinearModel, clock: Clock | None = None) -> Floats:
         """The value of every node in every state of a model, (K, n), exactly but for rounding.
 
         clock: ends it early, and `excess` then says how far the vectors may be off.
         """
-        self.check(model)
-        discount = infinite_discount(model)
+        linear = as_linear(model)
+        self.check(linear)
+        discount = infinite_discount(linear)
         successors = np.where(self.successors < 0, self.first, self.successors)
-        equations = _Equations(model, self.actions, successors, discount)
+        equations = _Equations(linear, self.actions, successors, discount)
         return equations.solve(clock or no_limits())
 
-    def value(self, model: LinearModel) -> float:
+    def value(self, model: POMDP | LinearModel) -> float:
         """The value at a model's start."""
-        return float(self.vectors(model)[self.first] @ model.start)
+        linear = as_linear(model)
+        return float(self.vectors(linear)[self.first] @ linear.start)
 
-    def check(self, model: LinearModel) -> None:
+    def title(self) -> str:
+        """What it is, in one line."""
+        return (
+            f"finite-state controller: {counted(len(self), 'node')}, "
+            f"{counted(len(self.action_names), 'action')}, "
+            f"{counted(len(self.observation_names), 'observation')}"
+        )
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Which nodes take which action, and where it begins."""
+        taken = np.bincount(self.actions, minlength=len(self.action_names))
+        nodes = [f"{name} ({taken[a]})" for a, name in enumerate(self.action_names) if taken[a] > 0]
+        begins = f"node {self.first}, {self.action_names[int(self.actions[self.first])]}"
+        return [
+            ("first", begins),
+            ("nodes by action", some(nodes)),
+            ("observations", some(self.observation_names)),
+        ]
+
+    def check(self, model: POMDP | LinearModel) -> None:
         """Refuse a model whose actions or observations are not the controller's."""
         for kind, mine, theirs in (
             ("actions", self.action_names, model.actions),
@@ -95,7 +120,7 @@ class FiniteStateController:
                 raise ModelError(f"the controller's {kind} are {mine}, the model's are {theirs}")
 
 
-class ControllerPolicy:
+class ControllerPolicy(Shown, Policy):
     """A controller being followed: its memory is its node."""
 
     def __init__(self, controller: FiniteStateController) -> None:
@@ -107,7 +132,7 @@ class ControllerPolicy:
         """What, with the controller, determines everything to come: the node, (1,)."""
         return np.array([float(self._node)])
 
-    def start(self) -> None:
+    def reset(self) -> None:
         """Forget the history."""
         self._node = self.controller.first
 
@@ -128,6 +153,15 @@ class ControllerPolicy:
         seen = index_of(controller.observation_names, observation, "observation")
         self._node = controller.after(self._node, seen)
 
+    def title(self) -> str:
+        """What it is, in one line."""
+        return f"policy that follows a controller of {counted(len(self.controller), 'node')}"
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Where it is and what it does next."""
+        action = self.controller.action_names[self.act()]
+        return [("node", str(self._node)), ("next action", action)]
+
 
 def extract_controller(solution: Solution) -> FiniteStateController:
     """The controller that a value function for the infinite horizon implies.
@@ -146,8 +180,6 @@ def extract_controller(solution: Solution) -> FiniteStateController:
     first = int((solution.vectors @ model.start).argmax())
     if (solution.successors >= 0).any(axis=1).all():
         return FiniteStateController(*names, solution.actions, solution.successors, first)
-    from rpsr.planning.policies import AlphaPolicy
-
     policy = AlphaPolicy.of(solution)
     witnesses, order = {first: model.start}, [first]
     actions: list[int] = []

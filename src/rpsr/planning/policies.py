@@ -15,28 +15,35 @@ the policies of a POMDP and of its R-PSR the same and not only their values.
 
 from __future__ import annotations
 
-from typing import Protocol
+from copy import copy, deepcopy
+from typing import Protocol, Self
 
 import numpy as np
 
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Floats, Ints
+from rpsr.models.given import as_linear, as_model
 from rpsr.models.labels import Label, index_of
 from rpsr.models.linear import LinearModel
+from rpsr.models.pomdp import POMDP
 from rpsr.planning.finite import ROUNDING, infinite_discount
 from rpsr.planning.solution import Solution
 from rpsr.planning.value_function import action_values
+from rpsr.showing import Shown, counted
 
 
 class Policy(Protocol):
-    """A policy being followed. A shallow copy (`copy.copy`) goes its own way from where it is."""
+    """A policy being followed, by the four verbs `act`, `update`, `reset` and `copy`.
+
+    A policy of your own may derive from it, which gives it `copy`.
+    """
 
     @property
     def memory(self) -> Floats:
         """What, with the policy itself, determines all it will do: a vector of fixed length."""
         ...
 
-    def start(self) -> None:
+    def reset(self) -> None:
         """Forget the history: the next action is the first."""
         ...
 
@@ -48,6 +55,14 @@ class Policy(Protocol):
         """Take in what was done and seen."""
         ...
 
+    def copy(self) -> Self:
+        """The same policy, which goes its own way from where this one is.
+
+        This copy is shallow: `update` must put new objects in the place of old ones, not change
+        them; a policy that changes them has a `copy` of its own.
+        """
+        return copy(self)
+
 
 def best_actions(values: Floats, epsilon: float | None) -> Ints:
     """The lowest action within 4 epsilon of the best (or within rounding of it), (B, A) -> (B,)."""
@@ -56,7 +71,7 @@ def best_actions(values: Floats, epsilon: float | None) -> Ints:
     return (values >= values.max(axis=1, keepdims=True) - tolerance).argmax(axis=1)
 
 
-class AlphaPolicy:
+class AlphaPolicy(Shown, Policy):
     """Acts by a value function, on the filtered state of a model.
 
     vectors (K, n). actions (K,): take the action of the vector that is best at the state; without
@@ -99,7 +114,7 @@ class AlphaPolicy:
         """The memory of the filter: the state, (n,), and on a learned model recent interactions."""
         return self._filter.memory
 
-    def start(self) -> None:
+    def reset(self) -> None:
         """Forget the history."""
         self._filter = self.model.filter()
 
@@ -125,8 +140,18 @@ class AlphaPolicy:
         """The policy that looks one step ahead with the same vectors, at its start."""
         return AlphaPolicy(self.model, self.vectors, self.epsilon)
 
+    def title(self) -> str:
+        """What it is, in one line."""
+        way = "looks one step ahead with" if self.actions is None else "takes the best of"
+        return f"policy that {way} {counted(len(self.vectors), 'vector')}"
 
-class StagedPolicy:
+    def facts(self) -> list[tuple[str, str]]:
+        """What it is for and what it does next."""
+        error = [] if self.epsilon is None else [("epsilon", f"{self.epsilon:.3g}")]
+        return [*_situation(self.model, self.act()), *error]
+
+
+class StagedPolicy(Shown, Policy):
     """Greedy for a finite horizon: with k steps to go it looks ahead to the value of k - 1.
 
     stages: the value functions for 1, 2, ..., H steps, each (K, n).
@@ -137,7 +162,7 @@ class StagedPolicy:
             raise InputError("stages: expected at least one value function")
         self.model = model
         self.stages = (np.zeros((1, model.dimension)), *stages)
-        self.start()
+        self.reset()
 
     @staticmethod
     def of(solution: Solution) -> StagedPolicy:
@@ -151,7 +176,7 @@ class StagedPolicy:
         """The memory of the filter, then how many steps are left."""
         return np.append(self._filter.memory, float(self._left))
 
-    def start(self) -> None:
+    def reset(self) -> None:
         """Forget the history; the whole horizon is ahead."""
         self._filter = self.model.filter()
         self._left = len(self.stages) - 1
@@ -171,12 +196,27 @@ class StagedPolicy:
         """The actions for a batch of states with so many steps left, (B, n) -> (B,)."""
         return best_actions(action_values(self.model, states, self.stages[left - 1]), None)
 
+    def title(self) -> str:
+        """What it is, in one line."""
+        return f"policy that looks one step ahead, for {counted(len(self.stages) - 1, 'step')}"
 
-class UniformPolicy:
+    def facts(self) -> list[tuple[str, str]]:
+        """What it is for, what it does next and how long it goes on."""
+        action = self.act() if self._left else None
+        return [*_situation(self.model, action), ("steps left", str(self._left))]
+
+
+def _situation(model: POMDP | LinearModel, action: int | None) -> list[tuple[str, str]]:
+    """For what model a policy is and what it does next, for people."""
+    chosen = "none: its horizon is over" if action is None else model.actions[action]
+    return [("model", model.title()), ("next action", chosen)]
+
+
+class UniformPolicy(Shown, Policy):
     """Any action with equal chance, drawn from a generator that the user gives."""
 
-    def __init__(self, model: LinearModel, rng: np.random.Generator) -> None:
-        self.model = model
+    def __init__(self, model: POMDP | LinearModel, rng: np.random.Generator) -> None:
+        self.model = as_model(model)
         self._rng = rng
         self._action = self._draw()
 
@@ -188,7 +228,7 @@ class UniformPolicy:
         """The action drawn for this step, (1,)."""
         return np.array([float(self._action)])
 
-    def start(self) -> None:
+    def reset(self) -> None:
         """Draw the first action."""
         self._action = self._draw()
 
@@ -202,9 +242,24 @@ class UniformPolicy:
         index_of(self.model.observations, observation, "observation")
         self._action = self._draw()
 
+    def copy(self) -> Self:
+        """The same policy, which will draw the same as this one, from a generator of its own."""
+        twin = copy(self)
+        twin._rng = deepcopy(self._rng)
+        return twin
+
+    def title(self) -> str:
+        """What it is, in one line."""
+        return f"uniform policy over {counted(len(self.model.actions), 'action')}"
+
+    def facts(self) -> list[tuple[str, str]]:
+        """What it is for and what it does next."""
+        return _situation(self.model, self._action)
+
     def vector(self) -> Floats:
         """The expected discounted return from every state, exactly, (n,)."""
-        model, n = self.model, self.model.dimension
+        model = as_linear(self.model)
+        n = model.dimension
         discount = infinite_discount(model)
         moves = sum(
             model.operators.matrix(a, o)

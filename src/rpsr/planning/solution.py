@@ -16,6 +16,7 @@ import numpy as np
 from rpsr.io.records import Floats, Ints
 from rpsr.models.linear import LinearModel
 from rpsr.planning.value_function import ValueFunction
+from rpsr.showing import Shown, counted
 
 if TYPE_CHECKING:
     from rpsr.planning.policies import Policy
@@ -72,8 +73,8 @@ class ProgressRow:
 Progress = Callable[[ProgressRow], None]
 
 
-@dataclass(frozen=True, eq=False)
-class Solution:
+@dataclass(frozen=True, eq=False, repr=False)
+class Solution(Shown):
     """The result of planning on a linear model of dimension n.
 
     value: at the start, of the policy returned (a lower bound where only bounds are known).
@@ -121,6 +122,39 @@ class Solution:
     def gap(self) -> float | None:
         """Upper minus lower at the start."""
         return None if self.upper is None else self.upper - self.lower
+
+    def title(self) -> str:
+        """What it is, in one line."""
+        ahead = "" if self.horizon is None else f" for {counted(self.horizon, 'step')}"
+        model = f"{self.model.kind} model of {self.model.name!r}"
+        return f"plan of {self.planner} on the {model}{ahead}"
+
+    def facts(self) -> list[tuple[str, str]]:
+        """The value, how sure it is, and what it took."""
+        between = f"{self.lower:.9g}, nothing above it is proven"
+        if self.upper is not None:
+            between = f"{self.lower:.9g} to {self.upper:.9g}, {self.upper - self.lower:.2g} apart"
+        error = [] if self.epsilon is None else [("error anywhere", f"at most {self.epsilon:.3g}")]
+        effort = f"{counted(self.iterations, 'iteration')} in {self.seconds:.3g} seconds"
+        return [
+            ("value", f"{self.value:.9g}"),
+            ("bounds", between),
+            *error,
+            ("status", self.status.value),
+            ("vectors", str(len(self.vectors))),
+            ("effort", effort),
+        ]
+
+    def _repr_html_(self) -> str:
+        """The facts, and the bounds over time where the trace has some."""
+        bounded = [row for row in self.trace if row.lower is not None and row.upper is not None]
+        if len(bounded) < 2:
+            return super()._repr_html_()
+        from rpsr.report.planning_plots import plot_bounds
+        from rpsr.report.svg import svg_image
+
+        drawn = svg_image(plot_bounds(self), alt="bounds on the value at the start, over seconds")
+        return f"{super()._repr_html_()}{drawn}"
 
     def policy(self) -> Policy:
         """The policy of the plan, to run: `act` says what to do, `update` takes what followed.

@@ -7,6 +7,7 @@ from typing import Any
 
 from rpsr.errors import InputError
 from rpsr.kernels import interpreted_first
+from rpsr.models.given import as_linear
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.solution import Planner, Progress, ProgressRow, Solution
@@ -74,18 +75,6 @@ def default_planner(model: POMDP | LinearModel, *, horizon: int | None = None) -
     linear = as_linear(model)
     known = linear.domain.known
     return "vi" if known and (horizon is not None or not linear.estimated) else "pbvi"
-
-
-def as_linear(model: POMDP | LinearModel) -> LinearModel:
-    """A model as a linear one, a POMDP by its beliefs; an `InputError` for anything else."""
-    given: Any = model
-    if isinstance(given, POMDP):
-        return given.belief_model()
-    if not isinstance(given, LinearModel):
-        hint = "; rpsr.load opens files and names" if isinstance(given, str) else ""
-        read = f"read {type(given).__name__}"
-        raise InputError(f"model: {read}, expected a POMDP or a linear model{hint}")
-    return given
 
 
 def planner_by_name(name: str, **options: Any) -> Planner:

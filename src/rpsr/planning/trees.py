@@ -13,15 +13,19 @@ import numpy as np
 
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Floats, Ints
+from rpsr.models.given import as_linear
 from rpsr.models.labels import Label, index_of
 from rpsr.models.linear import LinearModel
+from rpsr.models.pomdp import POMDP
 from rpsr.planning.finite import planning_discount
 from rpsr.planning.limits import Clock, LimitReached, no_limits
+from rpsr.planning.policies import Policy
 from rpsr.planning.solution import Solution
+from rpsr.showing import Shown, counted, some
 
 
-@dataclass(frozen=True, eq=False)
-class PolicyTree:
+@dataclass(frozen=True, eq=False, repr=False)
+class PolicyTree(Shown):
     """layers[k - 1] = actions (K_k,) and successors (K_k, O) of the trees of k steps.
 
     root: which tree of the last layer is followed. A successor of -1 stands for an observation that
@@ -71,12 +75,12 @@ class PolicyTree:
         """The subtree of steps - 1 steps that goes on."""
         return max(0, int(self.layers[steps - 1][1][tree, observation]))
 
-    def stages(self, model: LinearModel, clock: Clock | None = None) -> tuple[Floats, ...]:
+    def stages(self, model: POMDP | LinearModel, clock: Clock | None = None) -> tuple[Floats, ...]:
         """The values of the trees of each layer, (K_k, n), by backward induction.
 
         Past a clock's deadline, those of the layers that were done by then, the first at least.
         """
-        clock = clock or no_limits()
+        clock, model = clock or no_limits(), as_linear(model)
         discount = planning_discount(model, self.horizon)
         stages = [model.rewards[:, self.layers[0][0]].T.copy()]
         for actions, successors in self.layers[1:]:
@@ -94,24 +98,43 @@ class PolicyTree:
             stages.append(layer)
         return tuple(stages)
 
-    def value(self, model: LinearModel) -> float:
+    def value(self, model: POMDP | LinearModel) -> float:
         """The value of the tree at a model's start."""
-        return float(self.stages(model)[-1][self.root] @ model.start)
+        linear = as_linear(model)
+        return float(self.stages(linear)[-1][self.root] @ linear.start)
+
+    def title(self) -> str:
+        """What it is, in one line."""
+        return (
+            f"policy tree: {counted(self.horizon, 'step')}, "
+            f"{counted(len(self.action_names), 'action')}, "
+            f"{counted(len(self.observation_names), 'observation')}"
+        )
+
+    def facts(self) -> list[tuple[str, str]]:
+        """How it begins, and how many trees there are with fewer steps."""
+        begins = self.action_names[int(self.layers[-1][0][self.root])]
+        sizes = [str(len(actions)) for actions, _ in reversed(self.layers)]
+        return [
+            ("first action", begins),
+            ("trees by steps left", some(sizes)),
+            ("observations", some(self.observation_names)),
+        ]
 
 
-class TreePolicy:
+class TreePolicy(Shown, Policy):
     """A tree being followed: its memory is how many steps are left and which tree goes on."""
 
     def __init__(self, tree: PolicyTree) -> None:
         self.tree = tree
-        self.start()
+        self.reset()
 
     @property
     def memory(self) -> Floats:
         """Steps left and the tree that goes on, (2,)."""
         return np.array([float(self._left), float(self._node)])
 
-    def start(self) -> None:
+    def reset(self) -> None:
         """Back to the root."""
         self._left, self._node = self.tree.horizon, self.tree.root
 
@@ -134,3 +157,13 @@ class TreePolicy:
         if self._left > 1:
             self._node = self.tree.after(self._left, self._node, seen)
         self._left = max(0, self._left - 1)
+
+    def title(self) -> str:
+        """What it is, in one line."""
+        return f"policy that follows a tree of {counted(self.tree.horizon, 'step')}"
+
+    def facts(self) -> list[tuple[str, str]]:
+        """What it does next and how long it goes on."""
+        over = "none: its horizon is over"
+        action = self.tree.action_names[self.act()] if self._left else over
+        return [("next action", action), ("steps left", str(self._left))]

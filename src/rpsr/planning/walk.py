@@ -8,7 +8,6 @@ Markov chain of that policy, whose value is a linear system.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -51,9 +50,9 @@ def walk(
     tolerance: float = TOLERANCE,
 ) -> list[Node]:
     """Breadth first from the start, to a depth and a number of nodes; those asked come first."""
-    begun = [copy(policy) for policy in policies]
+    begun = [policy.copy() for policy in policies]
     for policy in begun:
-        policy.start()
+        policy.reset()
     nodes = [Node(model.start, begun, (), 1.0)]
     size = float(np.abs(model.start).max())
     table = StateTable(_key(nodes[0]), tolerance, size)
@@ -69,7 +68,7 @@ def walk(
             chance = float(after @ model.normalizer)
             if chance <= model.rounding:
                 continue
-            following = [copy(policy) for policy in node.policies]
+            following = [policy.copy() for policy in node.policies]
             for policy in following:
                 policy.update(action, o)
             history = (*node.history, (model.actions[action], seen))

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from rpsr.errors import InputError
+from rpsr.models.given import wrong_type
 from rpsr.planning.solution import ProgressRow, Solution
 from rpsr.report.style import COLOURS, COLUMN, DASHES, MARKERS, PAPER, new_figure, styled
 
 Trace = Solution | Sequence[ProgressRow]
+Traces = Solution | Mapping[str, Trace]
+_EXPECTED = "a plan or rows of progress"
 
 
 @styled
-def plot_convergence(
-    traces: Mapping[str, Trace], *, quantity: Literal["gap", "residual"] = "gap"
-) -> Figure:
+def plot_convergence(traces: Traces, *, quantity: Literal["gap", "residual"] = "gap") -> Figure:
     """The gap between bounds, or the proven Bellman residual, by iteration, on a log scale.
 
-    traces: solutions, or rows of progress, by the names they get in the legend. Rows without the
-    quantity, and those at zero, are not drawn.
+    traces: a plan, or plans and rows of progress by the names they get in the legend. Rows without
+    the quantity, and those at zero, are not drawn.
     """
     figure = new_figure(COLUMN, 2.9)
     axes = figure.add_subplot()
@@ -53,8 +54,11 @@ def plot_convergence(
 
 
 @styled
-def plot_bounds(traces: Mapping[str, Trace]) -> Figure:
-    """Lower and upper bound on the value at the start, over seconds, on a log scale of time."""
+def plot_bounds(traces: Traces) -> Figure:
+    """Lower and upper bound on the value at the start, over seconds, on a log scale of time.
+
+    traces: a plan, or plans and rows of progress by the names they get in the legend.
+    """
     figure = new_figure(COLUMN, 2.9)
     axes = figure.add_subplot()
     for i, (name, trace) in enumerate(_named(traces).items()):
@@ -93,10 +97,21 @@ def _plain_numbers(axis: Axis) -> None:
     axis.set_minor_formatter(LogFormatter(labelOnlyBase=False, minor_thresholds=(1, 0.4)))
 
 
-def _named(traces: Mapping[str, Trace]) -> dict[str, Sequence[ProgressRow]]:
-    if not traces:
-        raise InputError("traces: expected at least one solution to draw")
-    return {
-        name: trace.trace if isinstance(trace, Solution) else trace
-        for name, trace in traces.items()
-    }
+def _named(traces: Traces) -> dict[str, Sequence[ProgressRow]]:
+    if isinstance(traces, Solution):
+        return {traces.planner: traces.trace}
+    given: Any = traces
+    if not isinstance(given, Mapping):
+        raise wrong_type(given, "traces", f"{_EXPECTED}, by name")
+    if not given:
+        raise InputError("traces: expected at least one plan to draw")
+    return {str(name): _rows(trace, str(name)) for name, trace in given.items()}
+
+
+def _rows(trace: Any, name: str) -> Sequence[ProgressRow]:
+    """The rows of progress of a plan, or rows as they are."""
+    if isinstance(trace, Solution):
+        return trace.trace
+    if not isinstance(trace, Sequence) or not all(isinstance(row, ProgressRow) for row in trace):
+        raise wrong_type(trace, f"traces: {name}", _EXPECTED)
+    return trace

@@ -108,7 +108,7 @@ def _walks(pomdp: POMDP, model: LinearModel, psr: LinearModel) -> list[Walk]:
 def walk_from(pomdp: POMDP, policy: Policy, state: int, psr: LinearModel) -> Walk:
     """Follow a policy from a state of load/unload, in which every step is certain."""
     start = pomdp.states[state]
-    policy.start()
+    policy.reset()
     belief = psr.filter()
     cells: list[int] = []
     actions: list[str] = []

@@ -95,11 +95,10 @@ def _aware(pomdp: POMDP, planner: Planner, episodes: int, seed: int) -> tuple[Es
     solution = solve(model, planner)
     (estimate,) = evaluate(
         seen,
-        AlphaPolicy.of(solution),
+        {f"{RA}-vi": AlphaPolicy.of(solution)},
         models={RA: model},
         episodes=episodes,
         steps=paper.STEPS,
         seed=seed,
-        name=f"{RA}-vi",
     )
     return estimate, Plan.of(RA, solution)

@@ -1,0 +1,43 @@
+"""What users hand over where a model is wanted: taken if it makes sense, else refused in a line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rpsr.errors import InputError
+from rpsr.models.linear import LinearModel
+from rpsr.models.pomdp import POMDP
+
+_OPENS = "rpsr.load opens files and names"
+
+
+def as_model(given: Any, what: str = "model") -> POMDP | LinearModel:
+    """A POMDP or a linear model as it is; an `InputError` for anything else.
+
+    what: the name that the argument has where it was given, for the message.
+    """
+    if not isinstance(given, POMDP | LinearModel):
+        raise wrong_type(given, what, "a POMDP or a linear model", _OPENS)
+    return given
+
+
+def as_linear(given: Any, what: str = "model") -> LinearModel:
+    """A model as a linear one, a POMDP by its beliefs; an `InputError` for anything else."""
+    model = as_model(given, what)
+    return model.belief_model() if isinstance(model, POMDP) else model
+
+
+def as_pomdp(given: Any, what: str = "pomdp") -> POMDP:
+    """A POMDP as it is; an `InputError` for anything else, linear models included."""
+    if not isinstance(given, POMDP):
+        raise wrong_type(given, what, "a POMDP", _OPENS)
+    return given
+
+
+def wrong_type(given: Any, what: str, expected: str, of_text: str = "") -> InputError:
+    """The error that says what was read and what was expected; of_text: what helps with a text."""
+    read = f"a {given.kind} model" if isinstance(given, LinearModel) else type(given).__name__
+    if isinstance(given, str):
+        read = repr(given if len(given) <= 40 else given[:37] + "...")
+        expected += f"; {of_text}" if of_text else ""
+    return InputError(f"{what}: read {read}, expected {expected}")

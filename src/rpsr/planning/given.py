@@ -1,0 +1,38 @@
+"""What users hand over where a policy is wanted: taken if it can be followed, else refused."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from rpsr.models.given import wrong_type
+from rpsr.models.linear import LinearModel
+from rpsr.models.pomdp import POMDP
+from rpsr.planning.policies import Policy, UniformPolicy
+
+UNIFORM: Literal["uniform"] = "uniform"
+VERBS = ("reset", "act", "update")  # what it takes to be followed
+_EXPECTED = f"a plan, a policy with {', '.join(VERBS)}, a controller, a tree or {UNIFORM!r}"
+
+
+def as_policy(given: Any, model: POMDP | LinearModel, what: str = "policy") -> Policy:
+    """What is given as a policy for a model, which says what `"uniform"` chooses from.
+
+    A plan, a controller, a tree and vectors from a file are begun at their start; a policy is taken
+    as it is. Anything else is an `InputError`. what: the name that the argument has where it was
+    given, for the message.
+    """
+    if isinstance(given, str) and given == UNIFORM:
+        return UniformPolicy(model, np.random.default_rng(0))
+    begin: Any = None if isinstance(given, type) else getattr(given, "policy", None)
+    found: Any = begin() if callable(begin) and not _follows(given) else given
+    if not _follows(found):
+        raise wrong_type(given, what, _EXPECTED, "rpsr.load_policy opens files")
+    return found
+
+
+def _follows(given: Any) -> bool:
+    """Whether it is an object (not a class) with the verbs of a policy."""
+    verbs = (getattr(given, verb, None) for verb in VERBS)
+    return not isinstance(given, type) and all(map(callable, verbs))
