@@ -90,7 +90,7 @@ def test_the_steps_that_were_not_planned_do_the_action_whose_worst_reward_is_bes
     pomdp = random_exact(1, Sizes(3, 4, 2))
     found = solve(pomdp, planner_by_name(planner, horizon=9, **STOPS[planner]))
     best = int(pomdp.R.min(axis=0).argmax())
-    last = [(len(actions), int(actions[0])) for _, actions, _ in found.stages[:5]]
+    last = [(len(stage), int(stage.actions[0])) for stage in found.stages[:5]]
     assert last == [(1, best)] * 5
 
 
