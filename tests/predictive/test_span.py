@@ -17,6 +17,9 @@ from rpsr.errors import ModelError
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive import core as core_module
 from rpsr.predictive import find_core
+from rpsr.predictive.accuracy import reward_errors
+from rpsr.predictive.echelon import ModularArithmetic
+from rpsr.predictive.modular_search import Spans
 from rpsr.predictive.span import (
     block_basis,
     closure_basis,
@@ -62,7 +65,7 @@ def test_blocks_have_an_orthonormal_basis_of_indicators(labels):
 @FEW
 @given(pomdp=pomdps())
 def test_the_basis_from_rationals_spans_the_outcomes(pomdp, rewards):
-    found = rational_basis(pomdp, rewards=rewards)
+    found = rational_basis(Spans.of(pomdp, rewards=rewards))
     assume(found is not None)
     assert_spans(found[0], pomdp, rewards=rewards)
     assert_same_rows(*found[:2])
@@ -82,10 +85,10 @@ def test_the_basis_by_closure_spans_the_outcomes(seed, rewards):
 
 def test_small_rationals_are_found_and_large_ones_are_not_guessed():
     small, large = mixture(Fraction(1, 3)), mixture(Fraction("0.314159265359"))
-    found = rational_basis(small, rewards=False)
+    found = rational_basis(Spans.of(small, rewards=False))
     assert found is not None
     assert leak(small, found[0]) < 1e-15
-    assert rational_basis(large, rewards=False) is None
+    assert rational_basis(Spans.of(large, rewards=False)) is None
 
 
 @pytest.mark.parametrize("k", range(20))
@@ -94,6 +97,36 @@ def test_no_basis_is_wrong_whatever_the_weights(k):
     core = find_core(pomdp, "psr")
     assert core.rank == 2
     assert_spans(core.basis, pomdp, rewards=False)
+
+
+@pytest.fixture
+def searched(monkeypatch):
+    """The primes modulo which outcome vectors are searched, one after another."""
+    primes: list[int] = []
+    begin = ModularArithmetic.__init__
+
+    def noted(self, operators, base, shape, prime, rng):
+        primes.append(prime)
+        begin(self, operators, base, shape, prime, rng)
+
+    monkeypatch.setattr(ModularArithmetic, "__init__", noted)
+    return primes
+
+
+@pytest.mark.parametrize("search", ["bfs", "dfs"])
+def test_a_prime_is_searched_once_for_certificate_and_basis(searched, search):
+    core = find_core(mixture(Fraction(1, 3)), "psr", search=search)
+    assert (core.rank, core.certified) == (2, True)
+    assert len(searched) == len(set(searched)) == 3
+
+
+def test_more_primes_for_longer_fractions_go_on_from_those_before(searched):
+    pomdp = mixture(Fraction("0.314159265359"))
+    core = find_core(pomdp, "psr")
+    assert not core.accurate
+    searched.clear()
+    assert reward_errors(pomdp, core) is not None
+    assert len(searched) == len(set(searched)) > 3
 
 
 def test_a_leak_is_measured():

@@ -27,6 +27,7 @@ from rpsr.errors import ModelError
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive.core import Core, find_core
+from rpsr.predictive.modular_search import Spans
 from rpsr.predictive.orthonormal import reward_magnitudes
 from rpsr.predictive.projection import EXACT_WORK, block_means, exact_residuals, on_blocks
 from rpsr.predictive.reach import accurate_on_reachable, reachable_states
@@ -123,11 +124,12 @@ def _compare(pomdp: POMDP, exact: bool | None, seed: int) -> Accuracy:
     tests = find_core(pomdp, "psr", exact=exact, named=False, seed=seed)
     intents = find_core(pomdp, "rpsr", exact=exact, named=False, seed=seed)
     deadline.begin("measuring the errors of rewards")
-    errors = reward_errors(pomdp, tests, seed=seed)
+    spans = Spans.of(pomdp, rewards=False, seed=seed)
+    errors = reward_errors(pomdp, tests, spans=spans)
     if errors is None:
         raise ModelError(f"{pomdp.name}: floats cannot tell what tests span")
     deadline.begin("asking what can be reached from the start")
-    at_reachable = reward_errors(pomdp, tests, reachable_states(pomdp), seed=seed)
+    at_reachable = reward_errors(pomdp, tests, reachable_states(pomdp), spans=spans)
     answer = accurate_on_reachable(pomdp, tests, intents, seed=seed)
     lost = float(np.abs(pomdp.R - reconstruct(intents, pomdp.R)).max())
     if (tests.rank == intents.rank) != tests.accurate:  # the theorem says they go together
@@ -162,13 +164,14 @@ def _compare(pomdp: POMDP, exact: bool | None, seed: int) -> Accuracy:
 
 
 def reward_errors(
-    pomdp: POMDP, core: Core, states: Bools | None = None, *, seed: int = 0
+    pomdp: POMDP, core: Core, states: Bools | None = None, *, spans: Spans | None = None
 ) -> Floats | None:
     """|R - U U^+ R|, (S, A); with `states` (S,), on those alone, and 0 elsewhere.
 
     Exactly 0 where the core is certified to carry the rewards; from fractions where the span is
     that of blocks of states, or has a small basis of rationals; else in floats. None where floats
     cannot tell what the span is on those states.
+    spans: those of the core's outcome vectors modulo primes, where they may have been found before.
     """
     if core.certified and core.accurate:
         return np.zeros(pomdp.R.shape)
@@ -176,7 +179,7 @@ def reward_errors(
     if on_blocks(core):
         return _block_errors(pomdp, core.blocks, chosen)
     errors = np.zeros(pomdp.R.shape)
-    found = _rational_errors(pomdp, core, chosen, seed) if core.certified else None
+    found = _rational_errors(pomdp, core, chosen, spans) if core.certified else None
     if found is None:
         noise = max(NOTHING, 10 * core.error)
         found = _float_errors(pomdp.R[chosen], core.basis[chosen], noise)
@@ -230,12 +233,12 @@ def _groups(labels: Ints) -> list[Ints]:
     return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1) if len(order) else []
 
 
-def _rational_errors(pomdp: POMDP, core: Core, chosen: Bools, seed: int) -> Floats | None:
+def _rational_errors(pomdp: POMDP, core: Core, chosen: Bools, spans: Spans | None) -> Floats | None:
     """The errors on chosen states, (C, A), in fractions; None where that is too much work."""
     if core.rank * (core.rank + len(pomdp.actions)) * int(chosen.sum()) > EXACT_WORK:
         return None
-    rewards = core.kind == "rpsr"
-    tried = (rational_rows(pomdp, rewards=rewards, seed=seed, primes=k) for k in PRIMES)
+    known = Spans.of(pomdp, rewards=core.kind == "rpsr") if spans is None else spans
+    tried = (rational_rows(known, k) for k in PRIMES)
     found = next((rows for rows in tried if rows is not None), None)
     if found is None:
         return None

@@ -39,12 +39,14 @@ from rpsr.errors import ModelError
 from rpsr.io.records import Bools, Ints
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive.bounds import chance_of_dividing, comparison_bits, minor_bits
-from rpsr.predictive.echelon import block_rewards, outcome_arithmetic
+from rpsr.predictive.echelon import block_rewards
 from rpsr.predictive.modular import ModularPOMDP, reductions
+from rpsr.predictive.modular_search import Searched, Spans, search_modulo
 from rpsr.predictive.primes import PRIME_BITS
-from rpsr.predictive.quotient import Quotient, coarsest, constant_rewards, is_lumpable
+from rpsr.predictive.quotient import Quotient, constant_rewards, is_lumpable
 from rpsr.predictive.search import Member, Search, breadth_first, completing
 
+KEPT = 3  # searches whose spans are kept: as many as a basis of rationals begins with
 _MOST_PRIMES = 64  # beyond these, a rank by blocks gets a probability, any other is not certified
 
 
@@ -59,6 +61,7 @@ class CertifiedCore:
     labels (S,): blocks of states that no outcome vector tells apart, numbered by first state; if
     there are as many blocks as members, the span is all vectors constant on blocks.
     primes: those the certificate rests on, the first being the one that found the core set.
+    spans: of all outcome vectors modulo primes, going on from the searches that were made.
     """
 
     members: tuple[Member, ...]
@@ -67,6 +70,7 @@ class CertifiedCore:
     labels: Ints
     primes: tuple[int, ...]
     seed: int
+    spans: Spans
 
     @property
     def rank(self) -> int:
@@ -100,7 +104,7 @@ def certified_core(
         found = _attempt(next(models), rng, search, rewards=rewards)
         proof = (
             _prove_by_merging(found, models, error, rewards=rewards)
-            if found.full
+            if found.searched.arithmetic.full
             else _prove_by_agreement(found, models, error, rng, search, rewards=rewards)
         )
         if proof is not None:
@@ -111,6 +115,7 @@ def certified_core(
                 labels=found.quotient.labels,
                 primes=proof.primes,
                 seed=seed,
+                spans=Spans(models, rng, rewards=rewards, searched=proof.searched),
             )
     raise AssertionError("count() has no end")
 
@@ -129,6 +134,7 @@ class MembersCheck:
     error_probability: float
     rewards_inside: Bools
     labels: Ints
+    spans: Spans
 
 
 def check_members(
@@ -145,6 +151,7 @@ def check_members(
         error_probability=core.error_probability,
         rewards_inside=core.rewards_inside,
         labels=core.labels,
+        spans=core.spans,
     )
 
 
@@ -152,12 +159,21 @@ def check_members(
 class _Attempt:
     """What one prime says. `bad_luck` bounds the probability of a wrong rejection."""
 
-    model: ModularPOMDP
-    quotient: Quotient
-    members: tuple[Member, ...]
+    searched: Searched
     rewards_inside: Bools
-    full: bool
     bad_luck: float
+
+    @property
+    def model(self) -> ModularPOMDP:
+        return self.searched.model
+
+    @property
+    def quotient(self) -> Quotient:
+        return self.searched.quotient
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        return self.searched.members
 
     def agrees_with(self, other: _Attempt) -> bool:
         same_rewards = np.array_equal(self.rewards_inside, other.rewards_inside)
@@ -167,26 +183,24 @@ class _Attempt:
 
 @dataclass(frozen=True, eq=False)
 class _Proof:
+    """searched: the first searches of a proof by agreement, at most `KEPT`."""
+
     error: float
     rewards_inside: Bools
     primes: tuple[int, ...]
+    searched: tuple[Searched, ...] = ()
 
 
 def _attempt(
     model: ModularPOMDP, rng: np.random.Generator, search: Search, *, rewards: bool
 ) -> _Attempt:
-    quotient = coarsest(model, rng, rewards=rewards)
-    deadline.begin(f"searching for core {'intents' if rewards else 'tests'}")
-    arithmetic = outcome_arithmetic(model, quotient, rng, rewards=rewards)
-    members = search(arithmetic, rewards)
-    outside = arithmetic.outside(block_rewards(model, quotient))
+    phase = f"searching for core {'intents' if rewards else 'tests'}"
+    searched = search_modulo(model, rng, search, rewards=rewards, phase=phase)
+    outside = searched.arithmetic.outside(block_rewards(model, searched.quotient))
     return _Attempt(
-        model=model,
-        quotient=quotient,
-        members=members,
-        rewards_inside=constant_rewards(model, quotient) & ~outside,
-        full=arithmetic.full,
-        bad_luck=arithmetic.tried / model.prime**2,
+        searched=searched,
+        rewards_inside=constant_rewards(model, searched.quotient) & ~outside,
+        bad_luck=searched.arithmetic.tried / model.prime**2,
     )
 
 
@@ -226,6 +240,7 @@ def _prove_by_agreement(
 ) -> _Proof | None:
     divisible = chance_of_dividing(minor_bits(found.model.pomdp, found.members))
     primes, left = [found.model.prime], 1.0
+    searched = [found.searched]
     while left > error:
         if len(primes) == _MOST_PRIMES:
             name = found.model.pomdp.name
@@ -236,4 +251,6 @@ def _prove_by_agreement(
             return None
         primes.append(other.model.prime)
         left *= divisible + other.bad_luck
-    return _Proof(left, found.rewards_inside, tuple(primes))
+        if len(searched) < KEPT:
+            searched.append(other.searched)
+    return _Proof(left, found.rewards_inside, tuple(primes), tuple(searched))

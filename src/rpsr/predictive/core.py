@@ -35,9 +35,9 @@ from rpsr.predictive.futures import (
     Token,
     parse_future,
 )
+from rpsr.predictive.modular_search import FINDING_BASIS
 from rpsr.predictive.search import Member, breadth_first, depth_first
 from rpsr.predictive.span import (
-    FINDING_BASIS,
     block_basis,
     closure_basis,
     leak,
@@ -241,7 +241,7 @@ def _certified(
     began: float,
     seed: int,
 ) -> Core:
-    basis, alike, error = _certified_basis(pomdp, kind, len(members), proof.labels, seed)
+    basis, alike, error = _certified_basis(pomdp, kind, len(members), proof, seed)
     outcomes = _outcome_matrix(pomdp, members)
     deadline.begin("measuring the margin")
     sines = _sines(basis, outcomes)
@@ -285,16 +285,16 @@ def _sines(basis: Floats, outcomes: Floats) -> Floats:
 
 
 def _certified_basis(
-    pomdp: POMDP, kind: Kind, rank: int, blocks: Ints, seed: int
+    pomdp: POMDP, kind: Kind, rank: int, proof: CertifiedCore | MembersCheck, seed: int
 ) -> tuple[Floats, Ints, float]:
     """Q, labels of states that it does not tell apart, and how far it sticks out of the span."""
     deadline.begin(FINDING_BASIS)
+    blocks = proof.labels
     if rank == int(blocks.max()) + 1:
         return block_basis(blocks), blocks, 0.0  # its columns are constant on blocks to the bit
-    rewards = kind == "rpsr"
-    found = rational_basis(pomdp, rewards=rewards, seed=seed)
+    found = rational_basis(proof.spans)
     if found is None:
-        basis, alike, _ = closure_basis(pomdp, rewards=rewards, seed=seed)
+        basis, alike, _ = closure_basis(pomdp, rewards=kind == "rpsr", seed=seed)
         found = basis, alike, GROWTH * leak(pomdp, basis)
     if found[0].shape[1] != rank or leak(pomdp, found[0]) > TOLERANCE:
         raise ModelError(

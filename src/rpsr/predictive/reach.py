@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from math import log2
 from typing import Any, TypeVar
 
@@ -95,7 +96,7 @@ class _Question:
     core: Core
     intents: Core
 
-    @property
+    @cached_property
     def quotient(self) -> Quotient:
         labels = self.intents.blocks
         return Quotient(labels, np.unique(labels, return_index=True)[1])
@@ -106,9 +107,17 @@ class _Question:
         return is_lumpable(model, quotient) and bool(constant_rewards(model, quotient).all())
 
 
+@dataclass(frozen=True, eq=False)
+class _Reduced:
+    """The POMDP modulo a prime, with its start (n,), by block."""
+
+    model: ModularPOMDP
+    start: Ints
+
+
 def _agreed(
     asked: _Question,
-    answer: Callable[[_Question, ModularPOMDP, np.random.Generator], tuple[Answer, float]],
+    answer: Callable[[_Question, _Reduced, np.random.Generator], tuple[Answer, float]],
     seed: int,
 ) -> tuple[Answer, float]:
     """What enough primes agree on, and the probability that all of them err."""
@@ -117,11 +126,12 @@ def _agreed(
     error, starts = 1.0, 1
     for model in reductions(asked.pomdp, rng):
         deadline.check()
-        if _start(asked.pomdp, asked.quotient, model.prime) is None:
+        start = _start(asked.pomdp, asked.quotient, model.prime)
+        if start is None:
             continue
         if not asked.sound(model):
             raise ModelError(f"{asked.pomdp.name}: the core of intents belongs to another model")
-        found, chance = answer(asked, model, rng)
+        found, chance = answer(asked, _Reduced(model, start), rng)
         if answers and found != answers[0]:  # an unlucky prime: forget what came before
             answers, error, starts = [], 1.0, starts + 1
             continue
@@ -135,9 +145,10 @@ def _agreed(
 
 
 def _modular_answer(
-    asked: _Question, model: ModularPOMDP, rng: np.random.Generator
+    asked: _Question, reduced: _Reduced, rng: np.random.Generator
 ) -> tuple[bool, float]:
-    beliefs, predicted, chance = _predicted(asked, model, rng)
+    model = reduced.model
+    beliefs, predicted, chance = _predicted(asked, reduced, rng)
     earned = _product(beliefs, model.rewards[asked.quotient.first], model.prime)  # (k, A): B R
     span = _span_of(predicted.T, model.prime, rng)
     inside = not span.outside(np.ascontiguousarray(earned.T)).any()
@@ -145,23 +156,23 @@ def _modular_answer(
 
 
 def _modular_rank(
-    asked: _Question, model: ModularPOMDP, rng: np.random.Generator
+    asked: _Question, reduced: _Reduced, rng: np.random.Generator
 ) -> tuple[int, float]:
-    _, predicted, chance = _predicted(asked, model, rng)
-    span = _span_of(predicted.T, model.prime, rng)
-    return span.rank, chance + span.tried / model.prime**2
+    _, predicted, chance = _predicted(asked, reduced, rng)
+    prime = reduced.model.prime
+    span = _span_of(predicted.T, prime, rng)
+    return span.rank, chance + span.tried / prime**2
 
 
 def _predicted(
-    asked: _Question, model: ModularPOMDP, rng: np.random.Generator
+    asked: _Question, reduced: _Reduced, rng: np.random.Generator
 ) -> tuple[Ints, Ints, float]:
     """B (k, n) and B U (k, r) modulo a prime, and the chance that the prime is unlucky."""
-    pomdp, prime, quotient = asked.pomdp, model.prime, asked.quotient
-    start = _start(pomdp, quotient, prime)
-    assert start is not None, "`_agreed` passes over such primes"
+    pomdp, quotient, model = asked.pomdp, asked.quotient, reduced.model
+    prime = model.prime
     forward = ModularArithmetic(
         _transposed(quotient.operators(pomdp, model.probability), quotient.size),
-        start[None],
+        reduced.start[None],
         (len(pomdp.actions), len(pomdp.observations), quotient.size),
         prime,
         rng,

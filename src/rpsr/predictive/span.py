@@ -22,7 +22,6 @@ rational reconstruction.
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import islice
 from math import isqrt
 
 import numpy as np
@@ -33,13 +32,11 @@ from rpsr.models.numbers import UNIT
 from rpsr.models.operators import Sparse
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive.closure import TOLERANCE, close
-from rpsr.predictive.echelon import outcome_arithmetic
 from rpsr.predictive.modular import reductions
+from rpsr.predictive.modular_search import FINDING_BASIS, Spans
 from rpsr.predictive.orthonormal import reward_magnitudes, weighted_operators
 from rpsr.predictive.quotient import coarsest
-from rpsr.predictive.search import breadth_first
 
-FINDING_BASIS = "finding a basis of what tests and intents span"
 _PROBES = 4
 _LARGE_BLOCK = 2**19  # numbers in a block of work
 
@@ -52,16 +49,14 @@ def block_basis(labels: Ints) -> Floats:
     return basis
 
 
-def rational_basis(
-    pomdp: POMDP, *, rewards: bool, seed: int = 0
-) -> tuple[Floats, Ints, float] | None:
+def rational_basis(spans: Spans) -> tuple[Floats, Ints, float] | None:
     """Q, (S, n), from the reduced echelon basis over the rationals; None if that is not found.
 
     Also labels (S,): states have the same label if and only if their rows of U are the same. And a
     bound on how far Q sticks out of the span, |(I - P) Q| with P the projection on it: for any Z it
     is at most |Q - B Z|, B being the exact basis, and Z is chosen so that this is small.
     """
-    found = rational_rows(pomdp, rewards=rewards, seed=seed)
+    found = rational_rows(spans)
     if found is None:
         return None
     exact, labels = found
@@ -82,32 +77,21 @@ def rational_basis(
     )
 
 
-def rational_rows(
-    pomdp: POMDP, *, rewards: bool, seed: int = 0, primes: int = 2
-) -> tuple[list[list[Fraction]], Ints] | None:
+def rational_rows(spans: Spans, primes: int = 2) -> tuple[list[list[Fraction]], Ints] | None:
     """The reduced echelon basis of the span over the rationals, by blocks; None if not found.
 
     n rows of as many numbers as there are blocks, and the block of each state (S,).
     primes: put together to find rationals; one more checks them.
     """
-    rng = np.random.default_rng(seed)
-    models = reductions(pomdp, rng)
-    reduced: list[tuple[Ints, Ints, Ints, int]] = []
-    for model in islice(models, primes + 1):
-        quotient = coarsest(model, rng, rewards=rewards)
-        deadline.begin(FINDING_BASIS)
-        arithmetic = outcome_arithmetic(model, quotient, rng, rewards=rewards)
-        breadth_first(arithmetic, rewards)
-        rows, pivots = arithmetic.reduced_basis()
-        reduced.append((rows, pivots, quotient.labels, model.prime))
-    _, pivots, labels, _ = reduced[0]
-    for _, other_pivots, other_labels, _ in reduced[1:]:
-        if not (np.array_equal(pivots, other_pivots) and np.array_equal(labels, other_labels)):
+    one, *others = found = spans.first(primes + 1)
+    for other in others:
+        same_blocks = np.array_equal(one.labels, other.labels)
+        if not (same_blocks and np.array_equal(one.pivots, other.pivots)):
             return None
     deadline.check()
-    entries = np.stack([rows.ravel() for rows, *_ in reduced], axis=1)
+    entries = np.stack([span.rows.ravel() for span in found], axis=1)
     distinct, where = np.unique(entries, axis=0, return_inverse=True)
-    *moduli, check = (prime for *_, prime in reduced)
+    *moduli, check = (span.prime for span in found)
     values: list[Fraction] = []
     for i, (*residues, z) in enumerate(distinct.tolist()):
         if i % 1024 == 0:
@@ -116,12 +100,12 @@ def rational_rows(
         for residue, prime in zip(residues, moduli, strict=True):
             together += modulus * ((residue - together) * pow(modulus, -1, prime) % prime)
             modulus *= prime
-        found = _rational(together, modulus)
-        if found is None or (found[0] - found[1] * z) % check != 0:
+        ratio = _rational(together, modulus)
+        if ratio is None or (ratio[0] - ratio[1] * z) % check != 0:
             return None
-        values.append(Fraction(*found))
-    table = where.reshape(reduced[0][0].shape)
-    return [[values[k] for k in row.tolist()] for row in table], labels
+        values.append(Fraction(*ratio))
+    table = where.reshape(one.rows.shape)
+    return [[values[k] for k in row.tolist()] for row in table], one.labels
 
 
 def _renumbered(labels: Ints) -> Ints:
