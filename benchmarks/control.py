@@ -196,7 +196,7 @@ def earned(pomdp, policy):
 def optimum(domain):
     """What a plan on the true model earns, on the same test seeds."""
     pomdp = rpsr.load_pomdp(domain).with_discount(DISCOUNT)
-    solution = solve(pomdp, planner_by_name("pbvi", seed=0, points=600, epsilon=1e-4))
+    solution = solve(pomdp, planner_by_name("pbvi", seed=0, max_points=600, epsilon=1e-4))
     return earned(pomdp, AlphaPolicy(solution.model, solution.vectors))[0]
 
 

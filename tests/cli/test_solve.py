@@ -68,7 +68,7 @@ def test_anytime_planners_close_the_gap(say, planner):
     assert found["lower"] <= PARR <= found["upper"]
     assert found["gap"] <= 0.01
     assert len(read_alpha("p.alpha", build("parr").belief_model())[0]) == found["vectors"]
-    code, out, _ = say("solve", "hallway", "--planner", planner, "--max-trials", "3", "--json")
+    code, out, _ = say("solve", "hallway", "--planner", planner, "--max-iterations", "3", "--json")
     found = json.loads(out)
     assert (code, found["status"], found["iterations"]) == (3, "iterations", 3)
 

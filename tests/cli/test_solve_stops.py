@@ -156,7 +156,9 @@ def test_files_are_written_while_planning(say, monkeypatch, words):
     monkeypatch.setattr(solve_verb, "write_policy", write_policy)
     monkeypatch.setattr(checkpoint, "save_checkpoint", save_checkpoint)
     files = ("-o", "p.json", "--checkpoint", "c.ckpt")
-    code, _, err = say("solve", "tiger", "--planner", "sarsop", "--max-trials", "5", *files, *words)
+    code, _, err = say(
+        "solve", "tiger", "--planner", "sarsop", "--max-iterations", "5", *files, *words
+    )
     assert (code, err) == (3, "rpsr: wrote p.json\nrpsr: wrote c.ckpt\n")
     assert len(policies) == len(checkpoints) > 2
     assert policies == ["INTERRUPTED"] * (len(policies) - 1) + ["ITERATIONS"]
@@ -173,7 +175,7 @@ def test_a_full_disk_while_planning_is_told_once_and_planning_goes_on(say, monke
         save(solution, target)
 
     monkeypatch.setattr(checkpoint, "save_checkpoint", full)
-    words = ("--planner", "sarsop", "--max-trials", "5", "--checkpoint", "c.ckpt")
+    words = ("--planner", "sarsop", "--max-iterations", "5", "--checkpoint", "c.ckpt")
     code, out, err = say("solve", "tiger", *words)
     assert (code, "lower" in out, len(tries) > 3) == (3, True, True)
     said = "c.ckpt: cannot be written: No space left on device; planning continues"

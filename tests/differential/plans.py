@@ -77,13 +77,11 @@ def _effort(rng: np.random.Generator, planner: str) -> dict[str, int | None]:
         case "enumeration":
             return {"max_iterations": int(rng.integers(1, 3)) if early else 6}
         case "hsvi" | "sarsop":
-            return {"max_trials": int(rng.integers(0, 4)) if early else 40}
+            return {"max_iterations": int(rng.integers(0, 4)) if early else 40}
         case "pbvi" | "perseus":
-            return {"points": int(rng.integers(2, 12)) if early else 30, "max_iterations": 20}
+            return {"max_points": int(rng.integers(2, 12)) if early else 30, "max_iterations": 20}
         case "q-learning":
             steps, states = int(rng.integers(64, 1000)), int(rng.integers(1, 40))
-            return {"steps": steps, "states": states, "tilings": 2}
-        case "reachable":
-            return {"limit": int(rng.integers(1, 20)) if early else 100}
+            return {"max_iterations": -(-steps // 64), "max_states": states, "tilings": 2}
         case _:
-            return {"states": int(rng.integers(1, 20)) if early else 100}
+            return {"max_states": int(rng.integers(1, 20)) if early else 100}

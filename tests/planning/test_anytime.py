@@ -73,7 +73,7 @@ def test_bounds_bracket_the_optimum_on_every_model(seed, A, S, O, by_edge):
         exact = ValueIteration(epsilon=1e-5, time_limit=5).solve(model, ignore)
         for planner in PLANNERS:
             for trials in (0, 2, 300):
-                found = planner(epsilon=1e-3, max_trials=trials).solve(model, ignore)
+                found = planner(epsilon=1e-3, max_iterations=trials).solve(model, ignore)
                 assert found.lower <= exact.upper
                 assert exact.lower <= found.upper
             assert found.status is Status.SOLVED
@@ -176,7 +176,7 @@ def test_kernels_agree_with_their_python():
 @pytest.mark.parametrize("planner", PLANNERS)
 def test_the_same_trials_give_the_same_result(planner):
     model = build("hallway").belief_model()
-    first, second = (planner(max_trials=8, seed=3).solve(model, ignore) for _ in range(2))
+    first, second = (planner(max_iterations=8, seed=3).solve(model, ignore) for _ in range(2))
     assert first.status is Status.ITERATIONS
     assert first.iterations == 8
     assert first.seed == 3
@@ -203,7 +203,7 @@ def test_too_little_memory_is_said_up_front_and_otherwise_ends_the_search():
 
 def test_arrays_and_their_larger_copies_stay_within_the_limit():
     model, limit = build("hallway").belief_model(), 20_000_000
-    SARSOP(max_trials=1).solve(model, ignore)  # compiles
+    SARSOP(max_iterations=1).solve(model, ignore)  # compiles
     tracemalloc.start()
     try:
         found = SARSOP(memory_limit=limit).solve(model, ignore)
@@ -254,9 +254,9 @@ def test_a_limit_inside_a_trial_leaves_valid_bounds(monkeypatch):
 
 def test_small_chunks_leave_valid_bounds(monkeypatch):
     model = build("4x3").belief_model()
-    whole = SARSOP(max_trials=20).solve(model, ignore)
+    whole = SARSOP(max_iterations=20).solve(model, ignore)
     monkeypatch.setattr(anytime, "CHUNK", 100)
-    pieces = SARSOP(max_trials=20).solve(model, ignore)
+    pieces = SARSOP(max_iterations=20).solve(model, ignore)
     assert max(pieces.lower, whole.lower) <= min(pieces.upper, whole.upper)
 
 
@@ -301,7 +301,9 @@ def test_an_episode_ends_or_begins_again(tmp_path, view, worth):
 
 
 def test_a_sparse_domain_stays_sparse():
-    found = SARSOP(max_trials=3, memory_limit=64_000_000).solve(build("tag").belief_model(), ignore)
+    found = SARSOP(max_iterations=3, memory_limit=64_000_000).solve(
+        build("tag").belief_model(), ignore
+    )
     assert found.status is Status.ITERATIONS
     assert -20 <= found.lower < found.upper <= 1
 

@@ -108,7 +108,7 @@ def test_nothing_is_lost_over_a_horizon(seed, horizon):
 def test_lifted_vectors_stay_below_the_optimum_everywhere(seed):
     pomdp = wasteful(seed)
     small = compress(pomdp)
-    lifted = small.lift(solve(small.model, PBVI(points=20)))
+    lifted = small.lift(solve(small.model, PBVI(max_points=20)))
     optimum = solve(pomdp, ValueIteration(epsilon=1e-6))
     beliefs = np.vstack([np.eye(8), np.random.default_rng(0).dirichlet(np.ones(8), 20)])
     assert (lifted.value_at(beliefs) <= optimum.value_at(beliefs) + 1e-5).all()

@@ -25,8 +25,8 @@ SHORT = {
     "policy-iteration": {"max_iterations": 3},
     "pbvi": {"max_iterations": 5},
     "perseus": {"max_iterations": 5},
-    "hsvi": {"max_trials": 20},
-    "sarsop": {"max_trials": 20},
+    "hsvi": {"max_iterations": 20},
+    "sarsop": {"max_iterations": 20},
 }
 MODELS = {"belief": build("tiger").belief_model(), "rpsr": rpsr(build("tiger"))}
 
@@ -59,7 +59,7 @@ def test_what_is_kept_holds_and_is_gone_on_from(name, kind):
 
 def test_nothing_is_kept_before_the_period_has_passed():
     kept = []
-    SARSOP(max_trials=5).solve(MODELS["belief"], Keeping(kept.append, every=1e9))
+    SARSOP(max_iterations=5).solve(MODELS["belief"], Keeping(kept.append, every=1e9))
     assert kept == []
 
 
@@ -67,9 +67,9 @@ def test_nothing_is_kept_before_the_period_has_passed():
 @pytest.mark.parametrize("planner", [HSVI, SARSOP])
 def test_the_lower_bound_at_once_is_the_checkpoint_s(planner, kind):
     model, rows = MODELS[kind], []
-    save_checkpoint(planner(max_trials=60).solve(model, ignore), "c.ckpt")
+    save_checkpoint(planner(max_iterations=60).solve(model, ignore), "c.ckpt")
     saved = load_checkpoint("c.ckpt", model)
-    planner(max_trials=1).resume(model, rows.append, saved)
+    planner(max_iterations=1).resume(model, rows.append, saved)
     assert rows[0].iteration == 0
     assert saved.lower - 1e-9 <= rows[0].lower <= BEST + 1e-6
 
@@ -78,7 +78,7 @@ def test_the_lower_bound_at_once_is_the_checkpoint_s(planner, kind):
 @pytest.mark.parametrize("name", SHORT)
 def test_a_false_checkpoint_is_not_believed(name, by):
     model = MODELS["belief"]
-    save_checkpoint(SARSOP(max_trials=20).solve(model, ignore), "c.ckpt")
+    save_checkpoint(SARSOP(max_iterations=20).solve(model, ignore), "c.ckpt")
     saved = load_checkpoint("c.ckpt", model)
     found = saved.value_function
     boast = replace(saved, value_function=replace(found, vectors=found.vectors + by))
@@ -88,7 +88,7 @@ def test_a_false_checkpoint_is_not_believed(name, by):
 
 def test_a_checkpoint_without_successors_is_refused():
     model = MODELS["belief"]
-    save_checkpoint(SARSOP(max_trials=2).solve(model, ignore), "c.ckpt")
+    save_checkpoint(SARSOP(max_iterations=2).solve(model, ignore), "c.ckpt")
     saved = load_checkpoint("c.ckpt", model)
     found = saved.value_function
     unknown = replace(found, successors=np.full_like(found.successors, -1))
@@ -121,5 +121,5 @@ solve(build("hallway"), {name!r}, epsilon=1e-9, progress=Keeping(keep, every=0.0
     assert running.returncode == -signal.SIGKILL
     model = build("hallway").belief_model()
     saved = load_checkpoint("c.ckpt", model)
-    again = SARSOP(max_trials=1).resume(model, ignore, saved)
+    again = SARSOP(max_iterations=1).resume(model, ignore, saved)
     assert saved.lower - 1e-9 <= again.lower <= again.upper

@@ -27,9 +27,9 @@ from rpsr.predictive import psr, rpsr
 BELOW = ("pbvi", "perseus", "q-learning")  # need no domain
 ABOVE = ("qmdp", "fib", "policy-iteration")
 QUICK = {
-    "pbvi": {"points": 40},
-    "perseus": {"points": 60},
-    "q-learning": {"steps": 5_000, "states": 40},
+    "pbvi": {"max_points": 40},
+    "perseus": {"max_points": 60},
+    "q-learning": {"max_iterations": 79, "max_states": 40},
     "policy-iteration": {"epsilon": 1e-4},
 }
 PAPER = ("loadunload", "parr", "tiger", "stand-tiger", "heavenhell")
@@ -131,7 +131,7 @@ def test_point_based_planners_reach_the_value(name, domain):
 @pytest.mark.parametrize("domain", ["loadunload", "parr", "tiger"])
 def test_q_learning_finds_what_small_problems_are_worth(domain):
     best = solve(paper(domain), Reachable())
-    found = solve(rpsr(paper(domain)), planner_by_name("q-learning", steps=100_000))
+    found = solve(rpsr(paper(domain)), planner_by_name("q-learning", max_iterations=100_000 // 64))
     assert best.lower * 0.99 <= found.lower <= best.upper
     assert found.extras["q"].values(found.model.start[None]).max() == found.extras["estimate"]
 
@@ -208,7 +208,7 @@ def test_what_was_learned_before_ctrl_c_is_the_policy(monkeypatch):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(Clock, "check", interrupt)
-    found = plan(model, "q-learning", steps=200_000)
+    found = plan(model, "q-learning")
     assert found.status is Status.INTERRUPTED
     assert found.lower > 0  # and listening for ever is worth -20
 
@@ -266,12 +266,12 @@ def test_a_little_noise_costs_little():
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("pbvi", {"points": 0}, "points: read 0"),
+        ("pbvi", {"max_points": 0}, "max_points: read 0"),
         ("perseus", {"epsilon": 0.0}, "epsilon: read 0.0"),
-        ("qmdp", {"states": 0}, "states: read 0"),
+        ("qmdp", {"max_states": 0}, "max_states: read 0"),
         ("fib", {"epsilon": -1.0}, "epsilon: read -1.0"),
         ("policy-iteration", {"epsilon": 0.0}, "epsilon: read 0.0"),
-        ("q-learning", {"steps": 0}, "steps: read 0"),
+        ("q-learning", {"max_iterations": 0}, "max_iterations: read 0"),
         ("q-learning", {"width": 0.0}, "width: read 0.0"),
         ("q-learning", {"explore": 2.0}, "explore: read 2.0"),
     ],

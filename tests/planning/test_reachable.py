@@ -124,7 +124,7 @@ def test_merging_far_too_much_still_gives_bounds_that_hold():
 
 def test_exploring_says_which_limit_it_met():
     for options, reached in (
-        ({"limit": 50}, "50 states"),
+        ({"max_states": 50}, "50 states"),
         ({"time_limit": 1e-9}, "1e-09 seconds"),
         ({"memory_limit": 500}, "500"),
     ):
@@ -201,7 +201,7 @@ def test_a_limit_leaves_bounds_that_hold_and_a_policy_worth_the_lower_one(
         monkeypatch.setattr(graph._Builder, "expand", interrupting(9))
     shortest = 8 * model.dimension * (horizon or 0)  # bytes of a plan with one tree per step
     limits = {
-        "states": {"limit": 15},
+        "states": {"max_states": 15},
         "time": {"time_limit": 1e-9},
         "memory": {"memory_limit": 8_000 + shortest},
         "little memory": {"memory_limit": 800 + shortest},

@@ -22,7 +22,7 @@ from rpsr.predictive import rpsr
 STOPS = {
     "vi": {"max_iterations": 2},
     "enumeration": {"max_iterations": 2},
-    "reachable": {"limit": 5},
+    "reachable": {"max_states": 5},
 }
 
 

@@ -144,7 +144,7 @@ def test_a_slow_system_is_factorised_in_the_end_if_nobody_waits(monkeypatch):
 
 def test_an_unfinished_graph_has_nodes_for_what_its_policy_meets_and_one_for_the_rest():
     model = build("hallway").belief_model()
-    found = solve(model, Reachable(limit=300))
+    found = solve(model, Reachable(max_states=300))
     assert found.status is Status.SIZE
     assert len(found.vectors) < found.extras["states"]
     assert found.lower <= 1.02

@@ -34,13 +34,13 @@ INFINITE = (
 QUICK = {
     "vi": {"epsilon": 1e-4},
     "enumeration": {"epsilon": 1e-2},
-    "reachable": {"limit": 60, "epsilon": 1e-3},
-    "pbvi": {"points": 40},
-    "perseus": {"points": 60},
-    "q-learning": {"steps": 5_000, "states": 40},
+    "reachable": {"max_states": 60, "epsilon": 1e-3},
+    "pbvi": {"max_points": 40},
+    "perseus": {"max_points": 60},
+    "q-learning": {"max_iterations": 79, "max_states": 40},
     "policy-iteration": {"epsilon": 1e-4},
 }
-EARLY = {"max_trials": 2, "max_iterations": 2, "limit": 5, "states": 3}
+EARLY = {"max_iterations": 2, "max_states": 3}
 MARGIN = 1e-10  # of the largest value that rewards allow: rounding of the valuation here
 
 SURE = """
@@ -136,7 +136,7 @@ def test_a_search_that_is_stopped_at_any_trial_knows_how_its_vectors_go_on(name,
     pomdp = STOPPED[problem]()
     model = pomdp.belief_model()
     for trials in (1, 3, 30):
-        found = solve(model, planner_by_name(name, epsilon=1e-6, max_trials=trials))
+        found = solve(model, planner_by_name(name, epsilon=1e-6, max_iterations=trials))
         # Too many equations for a dense system; policies' own valuation is tested above.
         assert extract_controller(found).value(model) >= found.lower - margin(pomdp)
 

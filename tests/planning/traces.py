@@ -29,12 +29,12 @@ DOMAINS = (
 MODELS = ("belief", "psr", "rpsr")
 PLANNERS: dict[str, dict[str, Any]] = {
     "vi": {"max_iterations": 1},
-    "sarsop": {"max_trials": 6},
-    "hsvi": {"max_trials": 4},
-    "pbvi": {"points": 20, "max_iterations": 4},
-    "perseus": {"points": 20, "max_iterations": 4},
+    "sarsop": {"max_iterations": 6},
+    "hsvi": {"max_iterations": 4},
+    "pbvi": {"max_points": 20, "max_iterations": 4},
+    "perseus": {"max_points": 20, "max_iterations": 4},
     "policy-iteration": {"max_iterations": 1},
-    "reachable": {"limit": 200},
+    "reachable": {"max_states": 200},
     "qmdp": {},
     "fib": {},
 }

@@ -96,9 +96,12 @@ def solve(
             help="Memory that planning may take, its model included: bytes, or such as 2GB.",
         ),
     ] = None,
-    max_trials: Annotated[
+    max_iterations: Annotated[
         int | None,
-        Parameter(validator=positive, help="Trials after which to stop, of planners that try."),
+        Parameter(
+            validator=positive,
+            help="Stop after this many iterations: backups, rounds or trials, by the planner.",
+        ),
     ] = None,
     seed: Annotated[int | None, Parameter(help="Seed of planners that use chance.")] = None,
     output: Annotated[
@@ -161,7 +164,7 @@ def solve(
         "epsilon": epsilon,
         "time_limit": time_limit,
         "memory_limit": memory_limit,
-        "max_trials": max_trials,
+        "max_iterations": max_iterations,
         "seed": seed,
     }
     by_default = planner is None and horizon is None

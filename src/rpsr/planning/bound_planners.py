@@ -20,22 +20,22 @@ Intelligence Research 13 (2000), for the fast-informed bound.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
 
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Floats, Ints
-from rpsr.models.linear import LinearModel
 from rpsr.planning.bounds import above_corners, fast_informed_values, qmdp_values, upper_at_start
 from rpsr.planning.finite import ROUNDING, infinite_discount
 from rpsr.planning.followed import followed
-from rpsr.planning.limits import Clock, LimitReached
+from rpsr.planning.limits import Clock
 from rpsr.planning.points import first_plans, lower_at_start
-from rpsr.planning.precision import CLOSED, Epsilon, goal_of
-from rpsr.planning.process import CornerProcess, corner_process
-from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
+from rpsr.planning.precision import CLOSED, goal_of
+from rpsr.planning.process import CornerProcess
+from rpsr.planning.runner import BasePlanner, Run
+from rpsr.planning.solution import Solution, Status
 from rpsr.planning.value_function import action_values
 
 BOUND_SHARE, BLIND_SHARE = 0.6, 0.3  # of the time there is when each of them begins
@@ -44,42 +44,33 @@ NUMBERS = 2**21  # in the vectors of a controller: no more states are followed, 
 
 
 @dataclass(frozen=True)
-class BoundPlanner(ABC):
+class BoundPlanner(BasePlanner):
     """Act by an upper bound, and find out what that is worth.
 
     epsilon: the gap at the start that is good enough, in units of reward or a share of the value
     there (`Relative`); by default 1e-6 of the range of values (see `precision`).
-    states: how many to follow the bound through, at most. time_limit in seconds;
-    memory_limit in bytes.
+    time_limit in seconds; memory_limit in bytes.
+    max_states: how many to follow the bound through, at most.
     """
 
-    epsilon: Epsilon = None
-    states: int = 1000
-    time_limit: float | None = None
-    memory_limit: int | None = None
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """The planner's name on the command line."""
+    max_states: int = 1000
 
     @abstractmethod
     def bound(self, process: CornerProcess, clock: Clock) -> Floats:
         """Values above the optimal ones of each action at the corners, (A, k)."""
 
-    def solve(self, model: LinearModel, progress: Progress) -> Solution:
+    def plan(self, run: Run) -> Solution:
         """Plan; a `ModelError` where the domain is unknown or the discount is 1."""
+        model, clock = run.model, run.clock
         infinite_discount(model)
         if not model.domain.known:
             raise ModelError(
                 f"{model.name}: planner {self.name} bounds values from above at the corners of the "
                 f"model's domain, and the domain of this {model.kind} model is unknown: use pbvi"
             )
-        if self.states < 1:
-            raise InputError(f"states: read {self.states}, expected at least 1")
-        clock = Clock(progress, self.time_limit, self.memory_limit)
-        process = corner_process(model)
-        clock.hold_model(process.nbytes)
+        if self.max_states < 1:
+            raise InputError(f"max_states: read {self.max_states}, expected at least 1")
+        process = run.corners()
         goal = goal_of(self.epsilon, CLOSED, model, process.ahead)
         bound = self.bound(process, clock.share(BOUND_SHARE))
         above = above_corners(process, bound)
@@ -93,47 +84,30 @@ class BoundPlanner(ABC):
             near = 4 * ROUNDING * np.abs(values).max(axis=1, keepdims=True)
             return (values >= best - near).argmax(axis=1)
 
-        most = min(self.states, max(FIRST, NUMBERS // model.dimension))
-        status, limit = Status.SETTLED, min(FIRST, most)
-        try:
+        def follow() -> Status:
+            nonlocal plans, lower, met
+            most = min(self.max_states, max(FIRST, NUMBERS // model.dimension))
+            limit = min(FIRST, most)
             while True:
                 made, graph = followed(model, rule, blind, limit, clock=clock)
                 met = len(graph.states)
                 worth = lower_at_start(model, process, made, model.start[None])
                 if worth > lower:
                     plans, lower = made, worth
-                gap = max(upper - lower, 0.0)
-                size = len(plans.vectors)
-                clock.report(
-                    ProgressRow(clock.seconds, 1, lower, upper, gap, vectors=size, points=met)
-                )
-                if gap <= goal.at(lower, upper):
-                    status = Status.SOLVED
-                    break
+                run.report(1, lower, upper, vectors=len(plans), points=met)
+                if max(upper - lower, 0.0) <= goal.at(lower, upper):
+                    return Status.SOLVED
                 if graph.stopped not in (None, Status.SIZE):
-                    raise LimitReached(graph.stopped)
+                    return graph.stopped
                 if graph.stopped is None or limit >= most:
-                    break
+                    return Status.SETTLED
                 clock.check()
                 limit = min(2 * limit, most)
-        except LimitReached as reached:
-            status = reached.status
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
-        return Solution(
-            planner=self.name,
-            model=model,
-            status=status,
-            value=float(plans.at(model.start[None])[0]),
-            lower=lower,
-            upper=max(upper, lower),
-            residual=None,
-            epsilon=None,
-            value_function=plans,
-            iterations=1,
-            seconds=clock.seconds,
-            trace=tuple(clock.rows),
-            extras={"states": met, "bound": above},
+
+        status = run.attempt(follow)
+        value = float(plans.at(model.start[None])[0])
+        return run.solution(
+            status, plans, (lower, upper), value=value, iterations=1, states=met, bound=above
         )
 
 
@@ -143,14 +117,11 @@ class QMDP(BoundPlanner):
 
     epsilon: the gap at the start that is good enough, in units of reward or a share of the value
     there (`Relative`); by default 1e-6 of the range of values (see `precision`).
-    states: how many to follow the bound through, at most. time_limit in seconds;
-    memory_limit in bytes.
+    time_limit in seconds; memory_limit in bytes.
+    max_states: how many to follow the bound through, at most.
     """
 
-    @property
-    def name(self) -> str:
-        """The planner's name on the command line."""
-        return "qmdp"
+    name = "qmdp"
 
     def bound(self, process: CornerProcess, clock: Clock) -> Floats:
         """As if the state were seen from the next step on, (A, k)."""
@@ -163,14 +134,11 @@ class FastInformedBound(BoundPlanner):
 
     epsilon: the gap at the start that is good enough, in units of reward or a share of the value
     there (`Relative`); by default 1e-6 of the range of values (see `precision`).
-    states: how many to follow the bound through, at most. time_limit in seconds;
-    memory_limit in bytes.
+    time_limit in seconds; memory_limit in bytes.
+    max_states: how many to follow the bound through, at most.
     """
 
-    @property
-    def name(self) -> str:
-        """The planner's name on the command line."""
-        return "fib"
+    name = "fib"
 
     def bound(self, process: CornerProcess, clock: Clock) -> Floats:
         """As if it were seen one step later than that, (A, k)."""

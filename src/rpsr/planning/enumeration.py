@@ -16,22 +16,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rpsr.models.linear import LinearModel
 from rpsr.planning.backup import enumerated
 from rpsr.planning.bounds import blind_values, mdp_values, upper_at_start
 from rpsr.planning.covering import close
 from rpsr.planning.finite import planning_discount
 from rpsr.planning.horizon import plan_horizon
-from rpsr.planning.limits import Clock, LimitReached
-from rpsr.planning.precision import PROVEN, Epsilon, check_epsilon, goal_of
-from rpsr.planning.process import CornerProcess, corner_process
+from rpsr.planning.precision import PROVEN, goal_of
+from rpsr.planning.process import CornerProcess
 from rpsr.planning.pruning import Effort
-from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
+from rpsr.planning.runner import BasePlanner, Run
+from rpsr.planning.solution import Solution, Status
 from rpsr.planning.value_function import ValueFunction
 
 
 @dataclass(frozen=True)
-class Enumeration:
+class Enumeration(BasePlanner):
     """Plain value iteration for tiny models.
 
     horizon: steps to plan; None for the infinite horizon, to within epsilon over the domain.
@@ -40,36 +39,25 @@ class Enumeration:
     time_limit in seconds; memory_limit in bytes; max_iterations: backups.
     """
 
+    name = "enumeration"
+
     horizon: int | None = None
-    epsilon: Epsilon = None
-    time_limit: float | None = None
-    memory_limit: int | None = None
     max_iterations: int | None = None
 
-    @property
-    def name(self) -> str:
-        """The planner's name on the command line."""
-        return "enumeration"
-
-    def solve(self, model: LinearModel, progress: Progress) -> Solution:
+    def plan(self, run: Run) -> Solution:
         """Plan by full cross-sums."""
-        planning_discount(model, self.horizon)
-        check_epsilon(self.epsilon)
-        clock = Clock(progress, self.time_limit, self.memory_limit)
+        planning_discount(run.model, self.horizon)
         if self.horizon is not None:
-            return plan_horizon(
-                self.name, model, self.horizon, clock, enumerated, _loss, self.max_iterations
-            )
-        return _converge(self, model, clock)
+            return plan_horizon(run, self.horizon, enumerated, _loss, self.max_iterations)
+        return _converge(self, run)
 
 
 def _loss(_process: CornerProcess, tolerance: float) -> float:
     return 2 * tolerance  # the tolerance itself, and what rounding hides in its proofs
 
 
-def _converge(planner: Enumeration, model: LinearModel, clock: Clock) -> Solution:
-    process, effort = corner_process(model), Effort()
-    clock.hold_model(process.nbytes)
+def _converge(planner: Enumeration, run: Run) -> Solution:
+    process, effort = run.corners(), Effort()
     ahead = process.ahead
     blind = blind_values(process)
     seen = mdp_values(process)
@@ -78,60 +66,42 @@ def _converge(planner: Enumeration, model: LinearModel, clock: Clock) -> Solutio
     scale = float(np.abs(process.rewards).max()) * ahead
     tolerance = process.rounding(scale + float(np.abs(blind).max()))
     every = np.arange(len(blind))
-    stage = ValueFunction(blind, every, np.repeat(every[:, None], process.observations, axis=1))
-    stages = [stage]
-    status, steps = Status.SOLVED, 0
+    successors = np.repeat(every[:, None], process.observations, axis=1)
+    stages = [ValueFunction(blind, every, successors)]
     rounded, lost = tolerance * ahead, _loss(process, tolerance) * ahead
-    goal = goal_of(planner.epsilon, PROVEN, model, ahead)
+    goal = goal_of(planner.epsilon, PROVEN, run.model, ahead)
+
+    def bounds(stage: ValueFunction) -> tuple[float, float]:
+        value, off = process.value_at_start(stage.vectors)
+        return value - rounded - lost - off, min(most, value + wide + rounded + lost + off)
 
     def wanted() -> float:
-        value, off = process.value_at_start(stage.vectors)
+        value, off = process.value_at_start(stages[-1].vectors)
         return goal.at(value - rounded - off, value + wide + rounded + lost + off)
 
-    try:
+    def converge() -> Status:
+        nonlocal wide
         while wide + rounded + lost > max(wanted(), 2 * (rounded + lost)):  # as floats can prove
-            if planner.max_iterations is not None and steps >= planner.max_iterations:
-                raise LimitReached(Status.ITERATIONS)
-            stage = enumerated(process, stage, tolerance, clock, effort)
-            stages.append(stage)
-            clock.held += stage.nbytes
-            steps, wide = steps + 1, wide * process.discount
-            value, off = process.value_at_start(stage.vectors)
-            lower = value - rounded - lost - off
-            upper = min(most, value + wide + rounded + lost + off)
-            clock.report(
-                ProgressRow(
-                    seconds=clock.seconds,
-                    iteration=steps,
-                    lower=lower,
-                    upper=upper,
-                    gap=upper - lower,
-                    vectors=len(stage.vectors),
-                    programs=effort.programs,
-                )
-            )
-    except LimitReached as limit:
-        status = limit.status
-    except KeyboardInterrupt:
-        status = Status.INTERRUPTED
-    if status is Status.SOLVED and wide + rounded + lost > wanted():
-        status = Status.ROUNDING
-    stage = _controller(stages, tolerance)
-    value, off = process.value_at_start(stage.vectors)
-    return Solution(
-        planner=planner.name,
-        model=model,
-        status=status,
-        value=value,
-        lower=value - rounded - lost - off,
-        upper=min(most, value + wide + rounded + lost + off),
-        residual=None,
+            if planner.max_iterations is not None and len(stages) > planner.max_iterations:
+                return Status.ITERATIONS
+            stages.append(enumerated(process, stages[-1], tolerance, run.clock, effort))
+            run.clock.held += stages[-1].nbytes
+            wide *= process.discount
+            size, programs = len(stages[-1]), effort.programs
+            run.report(len(stages) - 1, *bounds(stages[-1]), vectors=size, programs=programs)
+        return Status.ROUNDING if wide + rounded + lost > wanted() else Status.SOLVED
+
+    status = run.attempt(converge)
+    found = _controller(stages, tolerance)
+    return run.solution(
+        status,
+        process.lifted(found),
+        bounds(found),
+        value=process.value_at_start(found.vectors)[0],
+        iterations=len(stages) - 1,
         epsilon=wide + rounded + lost,
-        value_function=process.lifted(stage),
-        iterations=steps,
-        seconds=clock.seconds,
-        trace=tuple(clock.rows),
-        extras={"programs": effort.programs, "undecided": effort.undecided},
+        programs=effort.programs,
+        undecided=effort.undecided,
     )
 
 

@@ -18,11 +18,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from rpsr.models.linear import LinearModel
-from rpsr.planning.limits import Clock, LimitReached
-from rpsr.planning.process import CornerProcess, corner_process
+from rpsr.planning.limits import Clock
+from rpsr.planning.process import CornerProcess
 from rpsr.planning.pruning import Effort
-from rpsr.planning.solution import ProgressRow, Solution, Status
+from rpsr.planning.runner import Run
+from rpsr.planning.solution import Solution, Status
 from rpsr.planning.unplanned import PLANNING, completed, hold_shortest_plan
 from rpsr.planning.value_function import ValueFunction
 
@@ -30,63 +30,46 @@ Backup = Callable[[CornerProcess, ValueFunction, float, Clock, Effort], ValueFun
 
 
 def plan_horizon(
-    name: str,
-    model: LinearModel,
+    run: Run,
     horizon: int,
-    clock: Clock,
     backup: Backup,
     loss_of: Callable[[CornerProcess, float], float],
     max_iterations: int | None = None,
 ) -> Solution:
     """The optimal trees of every depth up to the horizon, at least 1, by repeated backups."""
-    process, effort = corner_process(model), Effort()
-    clock.hold_model(process.nbytes)
-    hold_shortest_plan(model, horizon, clock)
+    clock, process, effort = run.clock, run.corners(), Effort()
+    hold_shortest_plan(run.model, horizon, clock)
     planning = replace(clock, time_limit=clock.share(PLANNING).time_limit)
-    nothing = np.zeros((1, process.k))
-    stage = ValueFunction(
-        nothing,
-        np.zeros(1, dtype=np.int64),
-        np.full((1, process.observations), -1, dtype=np.int64),
-    )
+    never = np.full((1, process.observations), -1, dtype=np.int64)
+    nothing = ValueFunction(np.zeros((1, process.k)), np.zeros(1, dtype=np.int64), never)
     stages: list[ValueFunction] = []
-    status, lost, rounded = Status.HORIZON, 0.0, 0.0
-    try:
+    lost = rounded = 0.0
+
+    def plan_steps() -> Status:
+        nonlocal lost, rounded
         for step in range(horizon):
             if max_iterations is not None and step >= max_iterations:
-                raise LimitReached(Status.ITERATIONS)
-            scale = float(np.abs(process.rewards).max() + np.abs(stage.vectors).max())
+                return Status.ITERATIONS
+            before = stages[-1] if stages else nothing
+            scale = float(np.abs(process.rewards).max() + np.abs(before.vectors).max())
             tolerance = process.rounding(scale)
-            stage = backup(process, stage, tolerance, planning, effort)
+            stage = backup(process, before, tolerance, planning, effort)
             if step == 0:
-                stage = ValueFunction(
-                    stage.vectors, stage.actions, np.full_like(stage.successors, -1)
-                )
+                stage = replace(stage, successors=np.full_like(stage.successors, -1))
             stages.append(stage)
             planning.held += stage.nbytes
             rounded = tolerance + process.discount * rounded
             lost = loss_of(process, tolerance) + process.discount * lost
             value, off = process.value_at_start(stage.vectors)
-            row = ProgressRow(
-                seconds=clock.seconds,
-                iteration=step + 1,
-                lower=value - rounded - off,
-                upper=value + rounded + lost + off,
-                gap=2 * (rounded + off) + lost,
-                vectors=len(stage.vectors),
-                programs=effort.programs,
-            )
-            clock.report(row)
-    except LimitReached as limit:
-        status = limit.status
-    except KeyboardInterrupt:
-        status = Status.INTERRUPTED
+            lower, upper = value - rounded - off, value + rounded + lost + off
+            run.report(step + 1, lower, upper, vectors=len(stage), programs=effort.programs)
+        return Status.HORIZON
+
+    status = run.attempt(plan_steps)
     if not stages:
-        n_actions = len(process.rewards)
-        never = np.full((n_actions, process.observations), -1, dtype=np.int64)
-        stage = ValueFunction(process.rewards, np.arange(n_actions), never)
-        stages.append(stage)
-    value, off = process.value_at_start(stage.vectors)
+        actions = np.arange(len(process.rewards))
+        stages.append(ValueFunction(process.rewards, actions, np.repeat(never, len(actions), 0)))
+    value, off = process.value_at_start(stages[-1].vectors)
     lower, upper = value - rounded - off, value + rounded + lost + off
     planned = len(stages)
     if planned == horizon:
@@ -94,22 +77,16 @@ def plan_horizon(
     else:
         upper += _at_most(process, planned, horizon)
         lifted, value, lower = completed(process, stages, horizon, rounded, clock)
-    return Solution(
-        planner=name,
-        model=model,
-        status=status,
+    return run.solution(
+        status,
+        lifted[-1],
+        (lower, upper),
         value=value,
-        lower=lower,
-        upper=upper,
-        residual=None,
-        epsilon=lost + rounded if status is Status.HORIZON else None,
-        value_function=lifted[-1],
         iterations=planned,
-        seconds=clock.seconds,
-        horizon=horizon,
-        trace=tuple(clock.rows),
+        epsilon=lost + rounded if status is Status.HORIZON else None,
         stages=lifted,
-        extras={"programs": effort.programs, "undecided": effort.undecided},
+        programs=effort.programs,
+        undecided=effort.undecided,
     )
 
 

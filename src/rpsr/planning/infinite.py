@@ -23,54 +23,46 @@ from dataclasses import replace
 
 import numpy as np
 
-from rpsr.models.linear import LinearModel
 from rpsr.planning.bounds import qmdp_values, upper_at_start
 from rpsr.planning.faces import maximal_faces, worth_it
-from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.precision import PROVEN, Epsilon, goal_of
-from rpsr.planning.process import corner_process
+from rpsr.planning.runner import Run
 from rpsr.planning.search import THIN, begin, go_on
-from rpsr.planning.solution import ProgressRow, Solution, Status
-from rpsr.planning.value_function import ValueFunction
+from rpsr.planning.solution import Solution, Status
 
 SEEING = 0.2  # of the time there is, for the value of seeing every state
 
 
 def plan_infinite(
-    name: str,
-    model: LinearModel,
+    run: Run,
     epsilon: Epsilon,
-    clock: Clock,
     max_iterations: int | None = None,
     faces: bool | None = None,
-    earlier: ValueFunction | None = None,
 ) -> Solution:
     """Vectors proven to be within epsilon of the optimal value over the domain.
 
     Where rounding may hide more than epsilon, they are proven as closely as floats allow.
     faces: whether to look at faces only; None leaves it to `faces.worth_it`.
-    earlier: what an earlier search found, to begin with.
     """
-    process = corner_process(model)
-    clock.hold_model(process.nbytes)
+    clock, process = run.clock, run.corners()
     ahead = process.ahead
-    goal = goal_of(epsilon, PROVEN, model, ahead)
+    goal = goal_of(epsilon, PROVEN, run.model, ahead)
     # The value of seeing every state, until something better is proven.
     upper = upper_at_start(process, qmdp_values(process, clock=clock.share(SEEING)))
     search = begin(process, clock)
-    status, proven, passes = Status.SOLVED, np.inf, 0
-    cutoff = 1e-2 * search.scale * (1 - process.discount)
+    proven, passes = np.inf, 0
 
     def finished(status: Status) -> Solution:
         ends = replace(search)  # which the backup at the start, added to it, leaves as it is
         if not status.certified and not search.whole:
             ends.look_ahead()
-        return ends.solution(name, status, proven, upper, passes)
+        return ends.solution(run, status, proven, upper, passes)
 
-    clock.offer(lambda: finished(Status.INTERRUPTED))
-    try:
-        if earlier is not None:
-            go_on(search, earlier)
+    def converge() -> Status:
+        nonlocal upper, proven, passes
+        cutoff = 1e-2 * search.scale * (1 - process.discount)
+        if run.earlier is not None:
+            go_on(search, run.earlier)
         search.improve(0.1 * cutoff)
         search.explore()
         while True:
@@ -79,7 +71,7 @@ def plan_infinite(
             enough = max(wanted, 2 * rounded * ahead)  # floats can prove no less
             target = (enough / ahead - rounded) / (1 + 2 * THIN)
             if max_iterations is not None and passes >= max_iterations:
-                raise LimitReached(Status.ITERATIONS)
+                return Status.ITERATIONS
             cutoff = max(cutoff, target)
             on_faces = worth_it(process, len(search.values)) if faces is None else faces
             if search.whole and on_faces:
@@ -93,27 +85,20 @@ def plan_infinite(
             value, off = process.value_at_start(search.values)
             upper = min(upper, value + off + rho * ahead)
             lower, delta = search.from_below()
-            clock.report(
-                ProgressRow(
-                    seconds=clock.seconds,
-                    iteration=passes,
-                    lower=lower,
-                    upper=upper,
-                    gap=upper - lower,
-                    residual=rho if rho < np.inf else None,
-                    vectors=len(search.values),
-                    points=len(search.points),
-                    programs=search.effort.programs,
-                )
+            run.report(
+                passes,
+                lower,
+                upper,
+                residual=rho if rho < np.inf else None,
+                vectors=len(search.values),
+                points=len(search.points),
+                programs=search.effort.programs,
             )
             proven = max(rho, delta)
             if proven * ahead <= enough:
-                status = Status.SOLVED if proven * ahead <= wanted else Status.ROUNDING
-                break
+                return Status.SOLVED if proven * ahead <= wanted else Status.ROUNDING
             if rho < np.inf:
                 cutoff /= 10 if added else 1000
-    except LimitReached as limit:
-        status = limit.status
-    except KeyboardInterrupt:
-        status = Status.INTERRUPTED
-    return finished(status)
+
+    run.offer(lambda: finished(Status.INTERRUPTED))
+    return finished(run.attempt(converge))

@@ -16,13 +16,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from rpsr.planning.solution import Progress, ProgressRow, Solution
+from rpsr.planning.solution import Progress, ProgressRow, Solution, silent
 
 EVERY = 60.0  # seconds from one to the next
-
-
-def _silent(row: ProgressRow) -> None:
-    """Progress that nobody watches."""
 
 
 @dataclass
@@ -33,7 +29,7 @@ class Keeping:
     """
 
     keep: Callable[[Solution], None]
-    progress: Progress = _silent
+    progress: Progress = silent
     every: float = EVERY
     _make: Callable[[], Solution] | None = None
     _last: float = field(default_factory=time.perf_counter)

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from rpsr.errors import InputError
 from rpsr.kernels import compiled_seconds, interpreting
 from rpsr.planning.keeping import Keeping
-from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
+from rpsr.planning.solution import Progress, ProgressRow, Solution, Status, silent
 
 PART_SECONDS = 0.1  # how long a part of compiled work should take
 FIRST_OPERATIONS = 2e7  # of a first part, before anything is measured: some hundredths of a second
@@ -39,7 +39,7 @@ class LimitReached(Exception):
 
 def no_limits() -> Clock:
     """A clock that stops nothing, for work that nobody limits or watches."""
-    return Clock(lambda row: None)
+    return Clock(silent)
 
 
 @dataclass

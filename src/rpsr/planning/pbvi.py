@@ -35,17 +35,13 @@ WALKERS, STEPS, RANDOM = 32, 40, 0.1
 class PBVI(PointPlanner):
     """Plan at points; on any linear model, one that was learned too.
 
-    points: how many at most. epsilon: the gap at the start that is good enough, in units of
-    reward or a share of the value there (`Relative`), and the precision of values at the points; by
-    default 1e-6 of the range of values (see `precision`). time_limit in seconds; memory_limit in
-    bytes.
-    max_iterations: rounds. seed: of the points.
+    epsilon: the gap at the start that is good enough, in units of reward or a share of the value
+    there (`Relative`), and the precision of values at the points; by default 1e-6 of the range of
+    values (see `precision`). time_limit in seconds; memory_limit in bytes.
+    max_points: how many at most. max_iterations: rounds. seed: of the points.
     """
 
-    @property
-    def name(self) -> str:
-        """The planner's name on the command line."""
-        return "pbvi"
+    name = "pbvi"
 
     def rounds(self, search: PointSearch) -> None:
         """Improve plans at the points."""
@@ -67,7 +63,7 @@ class PBVI(PointPlanner):
 
     def _grow(self, search: PointSearch) -> None:
         """Up to twice as many points, half of what is new by each of the two ways."""
-        room = min(len(search.points), self.points - len(search.points))
+        room = min(len(search.points), self.max_points - len(search.points))
         more = _successors(search, (room + 1) // 2)
         search.points = np.vstack([search.points, more])
         met = search.walk(search.greedy(RANDOM), WALKERS, STEPS, room - len(more))

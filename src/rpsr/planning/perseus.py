@@ -30,24 +30,21 @@ WALKERS = 50
 class Perseus(PointPlanner):
     """Plan at random points; on any linear model, one that was learned too.
 
-    points: how many at most. epsilon: the gap at the start that is good enough, in units of
-    reward or a share of the value there (`Relative`), and the precision of values at the points; by
-    default 1e-6 of the range of values (see `precision`). time_limit in seconds; memory_limit in
-    bytes.
-    max_iterations: rounds. seed: of the points and of the order in which they are drawn.
+    epsilon: the gap at the start that is good enough, in units of reward or a share of the value
+    there (`Relative`), and the precision of values at the points; by default 1e-6 of the range of
+    values (see `precision`). time_limit in seconds; memory_limit in bytes.
+    max_points: how many at most. max_iterations: rounds. seed: of the points, and of the order in
+    which they are drawn.
     """
 
-    points: int = 1000
+    name = "perseus"
 
-    @property
-    def name(self) -> str:
-        """The planner's name on the command line."""
-        return "perseus"
+    max_points: int = 1000
 
     def rounds(self, search: PointSearch) -> None:
         """Improve plans at the points."""
-        steps = 5 * (1 + self.points // WALKERS)
-        met = search.walk(search.anything, WALKERS, steps, self.points - 1)
+        steps = 5 * (1 + self.max_points // WALKERS)
+        met = search.walk(search.anything, WALKERS, steps, self.max_points - 1)
         search.points = np.vstack([search.points, met])
 
         def drawn(before: Floats, after: Floats, which: Ints) -> Bools:

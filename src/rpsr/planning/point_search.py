@@ -8,7 +8,7 @@ is left over says nothing about the plan.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -17,11 +17,9 @@ from scipy.spatial.distance import cdist
 
 from rpsr.errors import InputError
 from rpsr.io.records import Bools, Floats, Ints
-from rpsr.models.linear import LinearModel
 from rpsr.planning.bounds import fast_informed_values, upper_at_start
-from rpsr.planning.checkpoint import Checkpoint
 from rpsr.planning.finite import infinite_discount
-from rpsr.planning.limits import Clock, LimitReached
+from rpsr.planning.limits import LimitReached
 from rpsr.planning.points import (
     Followers,
     Promises,
@@ -34,9 +32,9 @@ from rpsr.planning.points import (
     swept,
     visited,
 )
-from rpsr.planning.precision import CLOSED, Epsilon, check_epsilon, goal_of
-from rpsr.planning.process import CornerProcess, corner_process
-from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
+from rpsr.planning.precision import CLOSED, goal_of
+from rpsr.planning.runner import ResumablePlanner, Run
+from rpsr.planning.solution import Solution, Status
 from rpsr.planning.value_function import ValueFunction
 
 BLIND_SHARE, INFORMED_SHARE = 0.2, 0.4  # of the time there is, for the bounds to begin with
@@ -49,26 +47,20 @@ SWEEPS = 50  # of the controller after each round
 class PointSearch:
     """Plans and the points they are made at, on one model.
 
-    epsilon: the gap at the start that is good enough. max_rounds: how many rounds at most.
+    max_rounds: how many rounds at most.
     settled: a round that raises no point by more than this is the last one worth having.
     best, lower: the plans that are proven to be worth most at the start, and how much that is.
     dropped: how many vectors promised more than rewards allow.
     """
 
-    def __init__(
-        self,
-        model: LinearModel,
-        clock: Clock,
-        *,
-        seed: int,
-        epsilon: Epsilon,
-        max_rounds: int | None = None,
-    ) -> None:
-        self.model, self.clock, self.rng = model, clock, np.random.default_rng(seed)
-        self.max_rounds = max_rounds
+    def __init__(self, run: Run, planner: PointPlanner) -> None:
+        self.run, self.model, self.clock = run, run.model, run.clock
+        self.rng = np.random.default_rng(planner.seed)
+        self.max_rounds = planner.max_iterations
+        model, clock = self.model, self.clock
         self.discount = infinite_discount(model)
         self.points = model.start[None]
-        self.process = self._process()
+        self.process = run.corners() if model.domain.known else None
         self.upper = None
         if self.process is not None:
             informed = fast_informed_values(self.process, clock=clock.share(INFORMED_SHARE))
@@ -76,16 +68,9 @@ class PointSearch:
         self.met = met = visited(model, self.rng)
         self.best = self.plans = first_plans(model, met, self.process, clock.share(BLIND_SHARE))
         self.lower = lower_at_start(model, self.process, self.plans, met)
-        self.goal = goal_of(epsilon, CLOSED, model, 1 / (1 - self.discount), met)
+        self.goal = goal_of(planner.epsilon, CLOSED, model, 1 / (1 - self.discount), met)
         self.settled = self.goal.guess(self.lower, self.upper) * (1 - self.discount)
         self.rounds = self.dropped = 0
-
-    def _process(self) -> CornerProcess | None:
-        if not self.model.domain.known:
-            return None
-        process = corner_process(self.model)
-        self.clock.hold_model(process.nbytes)
-        return process
 
     # ---- points
 
@@ -233,97 +218,57 @@ class PointSearch:
 
     def report(self) -> None:
         """A row of progress."""
-        self.clock.report(
-            ProgressRow(
-                seconds=self.clock.seconds,
-                iteration=self.rounds,
-                lower=self.lower,
-                upper=self.upper,
-                gap=self.gap,
-                vectors=len(self.best.vectors),
-                points=len(self.points),
-            )
-        )
+        counts = {"vectors": len(self.best), "points": len(self.points)}
+        self.run.report(self.rounds, self.lower, self.upper, **counts)
 
-    def run(self, name: str, rounds: Callable[[PointSearch], None], seed: int) -> Solution:
-        """Search by `rounds` until they end or a limit is reached; the best plans by then."""
-        self.clock.offer(lambda: self.solution(name, Status.INTERRUPTED, seed))
-        try:
-            rounds(self)
-            status = Status.NO_UPPER_BOUND
-            if self.gap is not None:
-                status = Status.SOLVED if self.closed else Status.SETTLED
-        except LimitReached as limit:
-            status = limit.status
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
-        self.report()
-        return self.solution(name, status, seed)
-
-    def solution(self, name: str, status: Status, seed: int) -> Solution:
+    def solution(self, status: Status) -> Solution:
         """The best plans so far."""
-        return Solution(
-            planner=name,
-            model=self.model,
-            status=status,
+        return self.run.solution(
+            status,
+            self.best,
+            (self.lower, self.upper),
             value=float(self.best.at(self.model.start[None])[0]),
-            lower=self.lower,
-            upper=None if self.upper is None else max(self.upper, self.lower),
-            residual=None,
-            epsilon=None,
-            value_function=self.best,
             iterations=self.rounds,
-            seconds=self.clock.seconds,
-            seed=seed,
-            trace=tuple(self.clock.rows),
-            extras={"points": len(self.points), "dropped": self.dropped},
+            points=len(self.points),
+            dropped=self.dropped,
         )
 
 
 @dataclass(frozen=True)
-class PointPlanner(ABC):
+class PointPlanner(ResumablePlanner):
     """Plan at points; on any linear model, one that was learned too.
 
-    points: how many at most. epsilon: the gap at the start that is good enough, in units of
-    reward or a share of the value there (`Relative`), and the precision of values at the points; by
-    default 1e-6 of the range of values (see `precision`). time_limit in seconds; memory_limit in
-    bytes.
-    max_iterations: rounds. seed: of all that is drawn.
+    epsilon: the gap at the start that is good enough, in units of reward or a share of the value
+    there (`Relative`), and the precision of values at the points; by default 1e-6 of the range of
+    values (see `precision`). time_limit in seconds; memory_limit in bytes.
+    max_points: how many at most. max_iterations: rounds. seed: of all that is drawn.
     """
 
-    points: int = 300
-    epsilon: Epsilon = None
-    time_limit: float | None = None
-    memory_limit: int | None = None
+    max_points: int = 300
     max_iterations: int | None = None
     seed: int = 0
 
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """The planner's name on the command line."""
+    def plan(self, run: Run) -> Solution:
+        """Plan; without a discount below 1, a `ModelError`.
 
-    def solve(self, model: LinearModel, progress: Progress) -> Solution:
-        """Plan; without a discount below 1, a `ModelError`."""
-        return self._search(model, progress).run(self.name, self.rounds, self.seed)
+        An earlier controller is evaluated anew, and points are chosen anew.
+        """
+        if self.max_points < 1:
+            raise InputError(f"max_points: read {self.max_points}, expected at least 1")
+        search = PointSearch(run, self)
+        if run.earlier is not None:
+            search.go_on(run.earlier)
 
-    def resume(self, model: LinearModel, progress: Progress, checkpoint: Checkpoint) -> Solution:
-        """Plan, beginning with a checkpoint's controller; points are chosen anew."""
-        search = self._search(model, progress)
-        search.go_on(checkpoint.controller)
-        return search.run(self.name, self.rounds, self.seed)
+        def improve() -> Status:
+            self.rounds(search)
+            if search.gap is None:
+                return Status.NO_UPPER_BOUND
+            return Status.SOLVED if search.closed else Status.SETTLED
 
-    def _search(self, model: LinearModel, progress: Progress) -> PointSearch:
-        if self.points < 1:
-            raise InputError(f"points: read {self.points}, expected at least 1")
-        check_epsilon(self.epsilon)
-        return PointSearch(
-            model,
-            Clock(progress, self.time_limit, self.memory_limit),
-            seed=self.seed,
-            epsilon=self.epsilon,
-            max_rounds=self.max_iterations,
-        )
+        run.offer(lambda: search.solution(Status.INTERRUPTED))
+        status = run.attempt(improve)
+        search.report()
+        return search.solution(status)
 
     @abstractmethod
     def rounds(self, search: PointSearch) -> None:

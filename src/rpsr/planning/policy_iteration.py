@@ -24,25 +24,24 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rpsr.io.records import Ints
-from rpsr.models.linear import LinearModel
 from rpsr.planning.bounds import fast_informed_values, upper_at_start
-from rpsr.planning.checkpoint import Checkpoint
 from rpsr.planning.controllers import FiniteStateController
 from rpsr.planning.covering import close
 from rpsr.planning.finite import infinite_discount
-from rpsr.planning.limits import Clock, LimitReached
-from rpsr.planning.precision import PROVEN, Epsilon, goal_of
-from rpsr.planning.process import CornerProcess, corner_process
+from rpsr.planning.limits import Clock
+from rpsr.planning.precision import PROVEN, goal_of
+from rpsr.planning.process import CornerProcess
 from rpsr.planning.pruning import filtered
+from rpsr.planning.runner import ResumablePlanner, Run
 from rpsr.planning.search import THIN, Search, begin, go_on
-from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
+from rpsr.planning.solution import Solution, Status
 from rpsr.planning.value_function import ValueFunction
 
 SLACK = 1e-2  # of the cutoff: what replacing a node may cost
 
 
 @dataclass(frozen=True)
-class PolicyIteration:
+class PolicyIteration(ResumablePlanner):
     """Policy iteration on any model whose domain is known.
 
     epsilon: what to prove, |V - V*| <= epsilon over the domain, in units of reward, or a share of
@@ -50,47 +49,28 @@ class PolicyIteration:
     time_limit in seconds; memory_limit in bytes. max_iterations: controllers evaluated.
     """
 
-    epsilon: Epsilon = None
-    time_limit: float | None = None
-    memory_limit: int | None = None
+    name = "policy-iteration"
+
     max_iterations: int | None = None
 
-    @property
-    def name(self) -> str:
-        """The planner's name on the command line."""
-        return "policy-iteration"
-
-    def solve(self, model: LinearModel, progress: Progress) -> Solution:
+    def plan(self, run: Run) -> Solution:
         """Plan; a `ModelError` where the domain is unknown or the discount is 1."""
-        return self._plan(model, progress, None)
-
-    def resume(self, model: LinearModel, progress: Progress, checkpoint: Checkpoint) -> Solution:
-        """Plan, beginning with a checkpoint's controller, which is evaluated anew."""
-        return self._plan(model, progress, checkpoint.controller)
-
-    def _plan(
-        self, model: LinearModel, progress: Progress, earlier: ValueFunction | None
-    ) -> Solution:
-        infinite_discount(model)
-        clock = Clock(progress, self.time_limit, self.memory_limit)
-        process = corner_process(model)
-        clock.hold_model(process.nbytes)
+        infinite_discount(run.model)
+        clock, process = run.clock, run.corners()
         search = begin(process, clock)
         ahead = process.ahead
-        goal = goal_of(self.epsilon, PROVEN, model, ahead)
+        goal = goal_of(self.epsilon, PROVEN, run.model, ahead)
         upper = upper_at_start(process, fast_informed_values(process, clock=clock.share(0.4)))
-        status, proven, rounds = Status.SOLVED, np.inf, 0
-        cutoff = 1e-2 * search.scale / ahead
-        best = search.controller
+        proven, rounds, best = np.inf, 0, search.controller
 
         def finished(status: Status) -> Solution:
-            ends = replace(search, controller=best)
-            return ends.solution(self.name, status, proven, upper, rounds)
+            return replace(search, controller=best).solution(run, status, proven, upper, rounds)
 
-        clock.offer(lambda: finished(Status.INTERRUPTED))
-        try:
-            if earlier is not None:
-                go_on(search, earlier)
+        def converge() -> Status:
+            nonlocal upper, proven, rounds, best
+            cutoff = 1e-2 * search.scale / ahead
+            if run.earlier is not None:
+                go_on(search, run.earlier)
                 search.controller = best = _evaluated(process, search.choices, clock)
             while True:
                 rounding = process.rounding(search.scale)
@@ -98,7 +78,7 @@ class PolicyIteration:
                 enough = max(wanted, 4 * rounding * ahead)  # floats can prove no less
                 target = (enough / ahead - 2 * rounding) / (1 + 2 * THIN)
                 if self.max_iterations is not None and rounds >= self.max_iterations:
-                    raise LimitReached(Status.ITERATIONS)
+                    return Status.ITERATIONS
                 cutoff = max(cutoff, target)
                 added, rho = search.run(cutoff)
                 rho = max(rho, 0.0) + process.rounding(search.scale)
@@ -110,29 +90,22 @@ class PolicyIteration:
                     search.controller = made
                 best, rounds = search.controller, rounds + 1
                 lower, delta = search.from_below()
-                clock.report(
-                    ProgressRow(
-                        seconds=clock.seconds,
-                        iteration=rounds,
-                        lower=lower,
-                        upper=upper,
-                        gap=max(upper - lower, 0.0),
-                        residual=rho if rho < np.inf else None,
-                        vectors=len(search.values),
-                        programs=search.effort.programs,
-                    )
+                run.report(
+                    rounds,
+                    lower,
+                    upper,
+                    residual=rho if rho < np.inf else None,
+                    vectors=len(search.values),
+                    programs=search.effort.programs,
                 )
                 proven = max(rho, delta)
                 if not added and proven * ahead <= enough:
-                    status = Status.SOLVED if proven * ahead <= wanted else Status.ROUNDING
-                    break
+                    return Status.SOLVED if proven * ahead <= wanted else Status.ROUNDING
                 if rho < np.inf:
                     cutoff /= 10 if added else 1000
-        except LimitReached as limit:
-            status = limit.status
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
-        return finished(status)
+
+        run.offer(lambda: finished(Status.INTERRUPTED))
+        return finished(run.attempt(converge))
 
 
 def _replaced(search: Search, slack: float) -> Ints:

@@ -38,9 +38,10 @@ from rpsr.planning.finite import infinite_discount
 from rpsr.planning.followed import followed
 from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.points import first_plans, lower_at_start, step, visited
-from rpsr.planning.precision import CLOSED, Epsilon, check_epsilon, goal_of
+from rpsr.planning.precision import CLOSED, goal_of
 from rpsr.planning.process import corner_process
-from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
+from rpsr.planning.runner import BasePlanner, Run
+from rpsr.planning.solution import Solution, Status
 
 WALKERS = 64
 CELLS = 2**16  # an action and tiling; cells that share a place by chance share their number
@@ -52,38 +53,31 @@ CLOSE = 1e-3  # of the start's size: states of the controller closer than this a
 
 
 @dataclass(frozen=True)
-class QLearning:
+class QLearning(BasePlanner):
     """Learn Q by simulated interaction, on any linear model, one that was learned too.
 
-    steps: interactions, all walkers together. explore: the probability of a random action in
-    the end.
-    tilings and width: how many grids, and how wide their cells are, relative to the range of each
-    coordinate. states: of the controller, at most. epsilon: the gap at the start that is good
-    enough, in units of reward or a share of the value there (`Relative`); by default 1e-6 of the
-    range of values (see `precision`). time_limit in seconds; memory_limit in bytes. seed: of all
-    that is drawn.
+    epsilon: the gap at the start that is good enough, in units of reward or a share of the value
+    there (`Relative`); by default 1e-6 of the range of values (see `precision`).
+    time_limit in seconds; memory_limit in bytes.
+    max_iterations: steps of all walkers together. explore: the probability of a random action in
+    the end. tilings and width: how many grids, and how wide their cells are, relative to the range
+    of each coordinate. max_states: of the controller. seed: of all that is drawn.
     """
 
-    steps: int = 200_000
+    name = "q-learning"
+
+    max_iterations: int = 200_000 // WALKERS
     explore: float = 0.2
     tilings: int = 8
     width: float = 0.2
-    states: int = 200
-    epsilon: Epsilon = None
-    time_limit: float | None = None
-    memory_limit: int | None = None
+    max_states: int = 200
     seed: int = 0
 
-    @property
-    def name(self) -> str:
-        """The planner's name on the command line."""
-        return "q-learning"
-
-    def solve(self, model: LinearModel, progress: Progress) -> Solution:
+    def plan(self, run: Run) -> Solution:
         """Plan; without a discount below 1, a `ModelError`."""
+        model, clock = run.model, run.clock
         discount = infinite_discount(model)
         self._check()
-        clock = Clock(progress, self.time_limit, self.memory_limit)
         rng = np.random.default_rng(self.seed)
         tables = 8 * 2 * CELLS * self.tilings * len(model.actions)
         clock.hold(tables, "the tables of Q, one an action and tiling, take")
@@ -96,26 +90,26 @@ class QLearning:
         met = visited(model, rng)
         plans = first_plans(model, met, process, clock.share(BOUND_SHARES[1]))
         lower = lower_at_start(model, process, plans, met)
-        q, batches, status = None, 0, Status.SETTLED
+        q, batches = None, 0
         learning = clock.share(LEARNING)
-        try:
+
+        def learn() -> Status:
+            nonlocal q, batches
             q = TileCoding(model, self.tilings, self.width, rng, learning)
-            states = np.tile(model.start, (WALKERS, 1))
-            total = -(-self.steps // WALKERS)
+            states, total = np.tile(model.start, (WALKERS, 1)), self.max_iterations
             for batches in range(1, total + 1):
                 random = max(self.explore, 1 - 2 * batches / total)
                 states = _interact(model, q, states, random, discount, rng)
                 if batches % max(1, total // REPORTS) == 0:
-                    clock.report(_row(clock, batches, lower, upper, None))
+                    run.report(batches, lower, upper)
                 learning.check()
-        except LimitReached as limit:
-            status = limit.status
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
+            return Status.SETTLED
+
+        status = run.attempt(learn)
         if q is not None:  # after Ctrl-C too: what was learned is the policy so far
             with suppress(LimitReached):
                 made, _ = followed(
-                    model, q.greedy, plans, self.states, tolerance=CLOSE, clock=clock
+                    model, q.greedy, plans, self.max_states, tolerance=CLOSE, clock=clock
                 )
                 worth = lower_at_start(model, process, made, model.start[None], clock)
                 if worth >= lower:
@@ -125,32 +119,23 @@ class QLearning:
             status = Status.INTERRUPTED if status is Status.INTERRUPTED else Status.SOLVED
         elif upper is None and status is Status.SETTLED:
             status = Status.NO_UPPER_BOUND
-        clock.report(_row(clock, batches, lower, upper, len(plans.vectors)))
-        estimate = None if q is None else float(q.values(model.start[None])[0].max())
-        return Solution(
-            planner=self.name,
-            model=model,
-            status=status,
+        run.report(batches, lower, upper, vectors=len(plans))
+        return run.solution(
+            status,
+            plans,
+            (lower, upper),
             value=float(plans.at(model.start[None])[0]),
-            lower=lower,
-            upper=None if upper is None else max(upper, lower),
-            residual=None,
-            epsilon=None,
-            value_function=plans,
             iterations=batches,
-            seconds=clock.seconds,
-            seed=self.seed,
-            trace=tuple(clock.rows),
-            extras={"estimate": estimate, "q": q},
+            estimate=None if q is None else float(q.values(model.start[None])[0].max()),
+            q=q,
         )
 
     def _check(self) -> None:
-        for what in ("steps", "tilings", "states"):
+        for what in ("max_iterations", "tilings", "max_states"):
             if getattr(self, what) < 1:
                 raise InputError(f"{what}: read {getattr(self, what)}, expected at least 1")
         if not self.width > 0:
             raise InputError(f"width: read {self.width}, expected a number above 0")
-        check_epsilon(self.epsilon)
         if not 0 <= self.explore <= 1:
             raise InputError(f"explore: read {self.explore}, expected a probability")
 
@@ -235,10 +220,3 @@ def _interact(
     q.move(cells[known], actions[known], (target - values[rows, actions])[known])
     after[rng.random(len(states)) < 1 - discount] = model.start
     return after
-
-
-def _row(
-    clock: Clock, batch: int, lower: float, upper: float | None, vectors: int | None
-) -> ProgressRow:
-    gap = None if upper is None else max(upper - lower, 0.0)
-    return ProgressRow(clock.seconds, batch, lower, upper, gap, vectors=vectors)

@@ -47,10 +47,11 @@ from rpsr.planning.finite import (
 )
 from rpsr.planning.graph import LIMIT, TOLERANCE, ReachableGraph, explore, not_closed
 from rpsr.planning.limits import Clock
-from rpsr.planning.precision import MERGED, Epsilon, check_epsilon, goal_of
+from rpsr.planning.precision import MERGED, goal_of
 from rpsr.planning.process import CornerProcess, corner_process
 from rpsr.planning.rounding import tree_at_start, worth_at_start
-from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
+from rpsr.planning.runner import BasePlanner, Run
+from rpsr.planning.solution import Solution, Status
 from rpsr.planning.trees import PolicyTree
 from rpsr.planning.unplanned import completed, hold_shortest_plan
 from rpsr.planning.value_function import ValueFunction
@@ -63,96 +64,73 @@ _ULP = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
-class Reachable:
+class Reachable(BasePlanner):
     """Plan on the reachable states, where they are finitely many.
 
-    horizon: plan this many steps; for ever by default. epsilon: the largest gap at the start that
-    merging states may cause, in units of reward or a share of the value there (`Relative`); by
-    default 1e-12 of the range of values (see `precision`). limit: how many states at most.
+    horizon: plan this many steps; infinitely many by default. epsilon: the largest gap at the start
+    that merging states may cause, in units of reward or a share of the value there (`Relative`); by
+    default 1e-12 of the range of values (see `precision`). max_states: how many at most.
     time_limit: seconds, half of them for looking for states and half for solving what was found.
     memory_limit: bytes, see `limits`. tolerance: states closer than this, relative to the start's
     size, are merged.
     """
 
+    name = "reachable"
+
     horizon: int | None = None
-    epsilon: Epsilon = None
-    limit: int = LIMIT
-    time_limit: float | None = None
-    memory_limit: int | None = None
+    max_states: int = LIMIT
     tolerance: float = TOLERANCE
 
-    @property
-    def name(self) -> str:
-        """The planner's name on the command line."""
-        return "reachable"
-
-    def solve(self, model: LinearModel, progress: Progress) -> Solution:
+    def plan(self, run: Run) -> Solution:
         """Plan; a `ModelError` where merging states that differ costs more than epsilon."""
-        discount = planning_discount(model, self.horizon)
-        check_epsilon(self.epsilon)
-        clock = Clock(progress, self.time_limit, self.memory_limit)
-        if self.horizon is not None:
-            hold_shortest_plan(model, self.horizon, clock)
+        model, clock, steps = run.model, run.clock, self.horizon
+        discount = planning_discount(model, steps)
+        if steps is not None:
+            hold_shortest_plan(model, steps, clock)
         graph = explore(
             model,
-            limit=self.limit,
-            steps=self.horizon,
+            limit=self.max_states,
+            steps=steps,
             time_limit=clock.share(EXPLORING).seconds_left,
             memory_limit=self.memory_limit,
             held=clock.held,
             tolerance=self.tolerance,
             partial=True,
         )
-        steps, stopped = self.horizon, graph.stopped
-        clock.report(ProgressRow(clock.seconds, 0, points=len(graph.states)))
+        stopped, size = graph.stopped, len(graph.states)
+        run.report(0, None, None, points=size)
         if steps is None:
-            plan = _for_ever(graph, discount, clock)
+            plan = _infinite(graph, discount, clock)
             stopped = stopped or (Status.TIME if clock.over else None)
         else:
             plan = _for_a_horizon(graph, discount, steps, clock)
             stopped = stopped or (Status.TIME if plan is None or plan.steps < steps else None)
         if plan is None:
             assert stopped is not None, "a plan that was not stopped is whole"
-            level = int(graph.depth.max())
-            raise not_closed(model, stopped, level, self.limit, self.time_limit, self.memory_limit)
+            level, limits = int(graph.depth.max()), (self.time_limit, self.memory_limit)
+            raise not_closed(model, stopped, level, self.max_states, *limits)
         close = bool(graph.edges.moved.max(initial=0.0) <= SAME)
         gap = None if plan.upper is None else plan.upper - plan.lower
         ahead = sum(discount**k for k in range(steps)) if steps else 1 / (1 - discount)
-        goal = goal_of(self.epsilon, MERGED, model, ahead)
-        allowed = goal.at(plan.lower, plan.upper)
+        allowed = goal_of(self.epsilon, MERGED, model, ahead).at(plan.lower, plan.upper)
         if not (stopped or close) and (gap is None or gap - plan.rounded > allowed):
             cost = "an unknown amount" if gap is None else f"up to {gap:.2g}"
             raise ModelError(
-                f"the {len(graph.states)} states reachable in {model.name} close only by merging "
+                f"the {size} states reachable in {model.name} close only by merging "
                 f"states that differ, which may cost {cost} in value (epsilon is "
                 f"{allowed:g}): use a larger epsilon, or planner vi"
             )
-        last = ProgressRow(
-            clock.seconds,
-            1,
-            plan.lower,
-            plan.upper,
-            gap,
-            vectors=len(plan.found),
-            points=len(graph.states),
-        )
-        clock.report(last)
-        return Solution(
-            planner=self.name,
-            model=model,
-            status=stopped or _status(close, self.horizon),
+        run.report(1, plan.lower, plan.upper, vectors=len(plan.found), points=size)
+        return run.solution(
+            stopped or _status(close, steps),
+            plan.found,
+            (plan.lower, plan.upper),
             value=plan.value,
-            lower=plan.lower,
-            upper=plan.upper,
-            residual=None,
-            epsilon=None if stopped else gap,
-            value_function=plan.found,
             iterations=1,
-            seconds=last.seconds,
-            horizon=self.horizon,
-            trace=tuple(clock.rows),
+            epsilon=None if stopped else gap,
             stages=plan.stages,
-            extras={"states": len(graph.states), "closed_exactly": close},
+            states=size,
+            closed_exactly=close,
         )
 
 
@@ -193,7 +171,7 @@ def _problem(graph: ReachableGraph, discount: float, rewards: Floats) -> FiniteP
     return FiniteProblem(graph.transitions(), rewards, np.ones(rewards.shape, np.bool_), discount)
 
 
-def _for_ever(graph: ReachableGraph, discount: float, clock: Clock) -> _Plan:
+def _infinite(graph: ReachableGraph, discount: float, clock: Clock) -> _Plan:
     model, ahead = graph.model, 1 / (1 - discount)
     rewards = graph.states @ model.rewards
     process = corner_process(model) if model.domain.known else None

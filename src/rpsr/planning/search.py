@@ -20,6 +20,7 @@ from rpsr.planning.lp import careful_gain, gain
 from rpsr.planning.moves import Moves, backups, excess
 from rpsr.planning.process import CornerProcess
 from rpsr.planning.pruning import Effort, program_operations
+from rpsr.planning.runner import Run
 from rpsr.planning.solution import Solution, Status
 from rpsr.planning.value_function import ValueFunction
 
@@ -231,31 +232,22 @@ class Search:
         return bound + THIN * cutoff + hidden
 
     def solution(
-        self, planner: str, status: Status, proven: float, upper: float, iterations: int
+        self, run: Run, status: Status, proven: float, upper: float, iterations: int
     ) -> Solution:
         """The vectors with what is proven of them: where solved, a Bellman residual."""
         process, solved = self.process, status.certified
-        lower, _ = self.from_below()
-        return Solution(
-            planner=planner,
-            model=process.model,
-            status=status,
+        found = process.lifted(self.controller)
+        return run.solution(
+            status,
+            found if self.whole else replace(found, ahead=process.model),
+            (self.from_below()[0], upper),
             value=process.value_at_start(self.values)[0],
-            lower=lower,
-            upper=max(upper, lower),
+            iterations=iterations,
             residual=proven if solved else None,
             epsilon=proven * process.ahead if solved else None,
-            value_function=replace(
-                process.lifted(self.controller), ahead=None if self.whole else process.model
-            ),
-            iterations=iterations,
-            seconds=self.clock.seconds,
-            trace=tuple(self.clock.rows),
-            extras={
-                "programs": self.effort.programs,
-                "undecided": self.effort.undecided,
-                "faces": None if self.whole else [face.tolist() for face in self.faces],
-            },
+            programs=self.effort.programs,
+            undecided=self.effort.undecided,
+            faces=None if self.whole else [face.tolist() for face in self.faces],
         )
 
     def look_ahead(self) -> None:

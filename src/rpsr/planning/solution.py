@@ -73,6 +73,10 @@ class ProgressRow:
 Progress = Callable[[ProgressRow], None]
 
 
+def silent(row: ProgressRow) -> None:
+    """Progress that nobody watches."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Solution(Shown):
     """The result of planning on a linear model of dimension n.

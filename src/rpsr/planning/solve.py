@@ -6,11 +6,10 @@ from dataclasses import fields
 from typing import Any
 
 from rpsr.errors import InputError
-from rpsr.kernels import interpreted_first
 from rpsr.models.given import as_linear
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
-from rpsr.planning.solution import Planner, Progress, ProgressRow, Solution
+from rpsr.planning.solution import Planner, Progress, Solution, silent
 from rpsr.registry import Registry
 
 PLANNERS = Registry(
@@ -30,7 +29,6 @@ PLANNERS = Registry(
         "q-learning": "rpsr.planning.q_learning:QLearning",
     },
 )
-SMALL = 5000  # numbers in all operators, if they were dense: planning may be over in a second
 PLANNER_NAMES = tuple(PLANNERS.own)  # those of this library
 
 
@@ -60,9 +58,7 @@ def solve(
             f"{next(iter(options))}: options belong to planners given by name; "
             f"this {type(planner).__name__} has its own"
         )
-    n_actions, n_observations, n = linear.operators.shape
-    with interpreted_first(n_actions * n_observations * n * n <= SMALL):
-        return chosen.solve(linear, progress or _silent)
+    return chosen.solve(linear, progress or silent)
 
 
 def default_planner(model: POMDP | LinearModel, *, horizon: int | None = None) -> str:
@@ -93,7 +89,3 @@ def planner_by_name(name: str, **options: Any) -> Planner:
 def planner_options(name: str) -> tuple[str, ...]:
     """The hyper-parameters that a planner has, by its name."""
     return tuple(field.name for field in fields(PLANNERS.get(name)) if field.init)
-
-
-def _silent(row: ProgressRow) -> None:
-    """Progress that nobody watches."""

@@ -33,7 +33,7 @@ _COSTS = {"4x3": 40.0, "iff": 30.0, "heavenhell": 15.0, "stand-tiger": 5.0}
 # `iff` is out of reach of exact value iteration: what comes back are bounds.
 BEYOND: dict[str, tuple[str, dict[str, Any], bool]] = {
     "4x3": ("vi", {"epsilon": 1e-6}, True),
-    "iff": ("sarsop", {"epsilon": 1e-3, "max_trials": 1000}, False),
+    "iff": ("sarsop", {"epsilon": 1e-3, "max_iterations": 1000}, False),
 }
 
 

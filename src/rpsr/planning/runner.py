@@ -1,0 +1,168 @@
+"""What every run of a planner needs: a clock, limits, Ctrl-C, progress, a trace, a solution.
+
+A planner is a frozen dataclass of hyper-parameters, and its file is its algorithm:
+
+    @dataclass(frozen=True)
+    class Mine(BasePlanner):
+        name = "mine"
+
+        def plan(self, run: Run) -> Solution:
+            search = Search(run.corners())
+            run.offer(lambda: search.solution(run, Status.INTERRUPTED))
+            status = run.attempt(lambda: search.until(self.epsilon, run))
+            return search.solution(run, status)
+
+`BasePlanner.solve` takes a POMDP or a linear model and makes the `Run`; `attempt` turns limits and
+Ctrl-C into the status of a solution; `run.report` adds a row to the trace; `run.solution` fills in
+what is the same for all. A planner that can begin with what an earlier run found is a
+`ResumablePlanner` and looks at `run.earlier`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from rpsr.kernels import interpreted_first
+from rpsr.models.given import as_linear
+from rpsr.models.linear import LinearModel
+from rpsr.models.pomdp import POMDP
+from rpsr.planning.checkpoint import Checkpoint
+from rpsr.planning.limits import Clock, LimitReached
+from rpsr.planning.precision import Epsilon, check_epsilon
+from rpsr.planning.process import CornerProcess, corner_process
+from rpsr.planning.solution import Progress, ProgressRow, Solution, Status, silent
+from rpsr.planning.value_function import ValueFunction
+
+SMALL = 5000  # numbers in all operators, if they were dense: planning may be over in a second
+
+
+class Run:
+    """One run of a planner on a model.
+
+    earlier: what an earlier run found, to begin with; None for a run of its own.
+    """
+
+    def __init__(
+        self,
+        planner: BasePlanner,
+        model: LinearModel,
+        progress: Progress,
+        earlier: ValueFunction | None = None,
+    ) -> None:
+        self.planner, self.model, self.earlier = planner, model, earlier
+        self.clock = Clock(progress, planner.time_limit, planner.memory_limit)
+
+    def corners(self) -> CornerProcess:
+        """The model as its corners see it, counted as memory that planning takes."""
+        process = corner_process(self.model)
+        self.clock.hold_model(process.nbytes)
+        return process
+
+    def offer(self, make: Callable[[], Solution]) -> None:
+        """Say how to make a solution of what there is, for those who keep it during the run."""
+        self.clock.offer(make)
+
+    def attempt(self, search: Callable[[], Status]) -> Status:
+        """How a search ended: as it says itself, or by a limit or Ctrl-C."""
+        try:
+            return search()
+        except LimitReached as limit:
+            return limit.status
+        except KeyboardInterrupt:
+            return Status.INTERRUPTED
+
+    def report(
+        self, iteration: int, lower: float | None, upper: float | None, **counts: Any
+    ) -> None:
+        """Add a row to the trace and pass it on; counts: the other columns of `ProgressRow`."""
+        gap = None if lower is None or upper is None else max(upper - lower, 0.0)
+        row = ProgressRow(self.clock.seconds, iteration, lower, upper, gap, **counts)
+        self.clock.report(row)
+
+    def solution(
+        self,
+        status: Status,
+        found: ValueFunction,
+        bounds: tuple[float, float | None],
+        *,
+        value: float,
+        iterations: int,
+        residual: float | None = None,
+        epsilon: float | None = None,
+        stages: tuple[ValueFunction, ...] = (),
+        **extras: Any,
+    ) -> Solution:
+        """The solution of the run; bounds: lower and upper, which is at least the lower one.
+
+        extras: what only this planner has to say.
+        """
+        lower, upper = bounds
+        return Solution(
+            planner=self.planner.name,
+            model=self.model,
+            status=status,
+            value=value,
+            lower=lower,
+            upper=None if upper is None else max(upper, lower),
+            residual=residual,
+            epsilon=epsilon,
+            value_function=found,
+            iterations=iterations,
+            seconds=self.clock.seconds,
+            horizon=getattr(self.planner, "horizon", None),
+            seed=getattr(self.planner, "seed", None),
+            trace=tuple(self.clock.rows),
+            stages=stages,
+            extras=extras,
+        )
+
+
+@dataclass(frozen=True)
+class BasePlanner(ABC):
+    """What the planners of rpsr have in common.
+
+    epsilon: how close is close enough, in units of reward, or as a share of the value at the start
+    (`Relative`); by default a small share of the range of values (see `precision`).
+    time_limit in seconds; memory_limit in bytes.
+    """
+
+    name: ClassVar[str]  # on the command line
+
+    epsilon: Epsilon = None
+    time_limit: float | None = None
+    memory_limit: int | None = None
+
+    def solve(self, model: POMDP | LinearModel, progress: Progress | None = None) -> Solution:
+        """Plan on a POMDP (on its beliefs) or on a linear model.
+
+        progress: called with a `ProgressRow` now and then. A `ModelError` where the planner cannot
+        plan on this model.
+        """
+        return self._solve(model, progress, None)
+
+    def _solve(
+        self, model: POMDP | LinearModel, progress: Progress | None, earlier: ValueFunction | None
+    ) -> Solution:
+        linear = as_linear(model)
+        check_epsilon(self.epsilon)
+        n_actions, n_observations, n = linear.operators.shape
+        with interpreted_first(n_actions * n_observations * n * n <= SMALL):
+            return self.plan(Run(self, linear, progress or silent, earlier))
+
+    @abstractmethod
+    def plan(self, run: Run) -> Solution:
+        """The algorithm."""
+
+
+@dataclass(frozen=True)
+class ResumablePlanner(BasePlanner):
+    """A planner that can begin with what an earlier run found."""
+
+    def resume(
+        self, model: POMDP | LinearModel, progress: Progress | None, checkpoint: Checkpoint
+    ) -> Solution:
+        """Plan as `solve` does, beginning with a checkpoint's value function."""
+        return self._solve(model, progress, checkpoint.controller)
