@@ -18,6 +18,7 @@ PAGES = [
     "howto/is-a-psr-enough.md",
     "howto/reading-the-report.md",
     "howto/solve-a-file.md",
+    "howto/your-own-arrays.md",
     "howto/your-own-policy.md",
     "reference/gallery.md",
     "tutorials/learning.md",

@@ -37,7 +37,7 @@ class Shown(ABC):
         rows, sides = [head, *facts] if head else facts, self._sides()
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ("  ".join(map(_pad, row, widths, sides)).rstrip() for row in rows)
-        return "\n".join([str(self), *(f"  {line}" for line in lines)])
+        return "\n".join([f"<{self.title()}>", *(f"  {line}" for line in lines)])
 
     def _repr_html_(self) -> str:
         sides = self._sides()

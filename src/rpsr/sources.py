@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from rpsr.domains.catalogue import DOMAINS, NAMES, build
 from rpsr.errors import InputError
+from rpsr.io.files import path_text
 from rpsr.io.pomdp_reader import read_pomdp
 from rpsr.io.pomdp_writer import write_pomdp
+from rpsr.models.given import as_model
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.models.store import load_native, save_native
@@ -16,19 +19,19 @@ NATIVE_SUFFIX = ".rpsr"
 
 
 def load(
-    source: str | Path, *, normalize: bool = False, discount: float | str | None = None
+    source: str | os.PathLike[str], *, normalize: bool = False, discount: float | str | None = None
 ) -> POMDP | LinearModel:
     """A model from a `.pomdp` file (also gzipped, or `-`), a native file, or a built-in name.
 
     normalize: accept rows of probabilities of any positive sum and rescale them.
     discount: replace the source's own.
     """
-    model = _open(source, normalize)
+    model = _open(path_text(source, "source"), normalize)
     return model if discount is None else model.with_discount(discount)
 
 
 def load_pomdp(
-    source: str | Path, *, normalize: bool = False, discount: float | str | None = None
+    source: str | os.PathLike[str], *, normalize: bool = False, discount: float | str | None = None
 ) -> POMDP:
     """Like `load`, for sources that must be POMDPs."""
     model = load(source, normalize=normalize, discount=discount)
@@ -37,13 +40,13 @@ def load_pomdp(
     return model
 
 
-def _open(source: str | Path, normalize: bool) -> POMDP | LinearModel:
-    text, path = str(source), Path(source)
+def _open(text: str, normalize: bool) -> POMDP | LinearModel:
+    path = Path(text)
     builtin = text.partition(":")[0] in NAMES
     if text == "-" or (_exists(path) and not (builtin and path.is_dir())):
         if path.suffix.lower() == NATIVE_SUFFIX:
             return load_native(path)
-        return POMDP(read_pomdp(source, normalize=normalize))
+        return POMDP(read_pomdp(text, normalize=normalize))
     if builtin or text.partition(":")[0] in DOMAINS:
         return build(text)
     if path.suffix or "/" in text:
@@ -61,11 +64,12 @@ def _exists(path: Path) -> bool:
         raise InputError(f"cannot be read: {error.strerror}", place=str(path)) from None
 
 
-def save(model: POMDP | LinearModel, target: str | Path) -> tuple[str, ...]:
+def save(model: POMDP | LinearModel, target: str | os.PathLike[str]) -> tuple[str, ...]:
     """Write a model in the form its target's suffix names; notes on what that form cannot hold.
 
     `.rpsr` holds any model; `.pomdp`, `.pomdp.gz` and `-` (standard output) hold POMDPs.
     """
+    model, target = as_model(model), path_text(target, "target")
     suffixes = [suffix.lower() for suffix in Path(target).suffixes]
     if suffixes[-1:] == [NATIVE_SUFFIX]:
         save_native(model, target)

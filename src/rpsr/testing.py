@@ -1,6 +1,6 @@
 """Public conformance checks: what passes obeys the laws that the rest of the library relies on.
 
-Use them on your own work too: `check_model` takes any `LinearModel`, `check_planner` a planner,
+Use them on your own work too: `check_model` takes any model, `check_planner` a planner,
 `check_policy` a policy with its model, `check_estimator` an estimator, `check_domain` a domain's
 generator. Each raises an `AssertionError` that names the law, the place and the size of the
 violation.
@@ -14,7 +14,9 @@ from rpsr.domains.conformance import check_domain
 from rpsr.io.records import Floats
 from rpsr.learning.conformance import check_estimator
 from rpsr.models.domain import Corners, Simplex
+from rpsr.models.given import as_linear
 from rpsr.models.linear import LinearModel
+from rpsr.models.pomdp import POMDP
 from rpsr.planning.conformance import check_planner, check_policy
 
 __all__ = [
@@ -27,7 +29,7 @@ __all__ = [
 
 
 def check_model(
-    model: LinearModel,
+    model: POMDP | LinearModel,
     *,
     seed: int = 0,
     histories: int = 20,
@@ -40,6 +42,7 @@ def check_model(
     along random histories, probabilities are in [0, 1] and sum to one and states keep x e = 1 and
     stay in the domain; corners move to corners as their kernel says.
     """
+    model = as_linear(model)
     _check_labels(model)
     _check_law(model, tolerance)
     _check_state(model, model.start, "start", tolerance, in_domain=True)

@@ -71,7 +71,7 @@ def _in_form(found: Solution, form: str, system: POMDP | LinearModel) -> Any:
     with TemporaryDirectory() as folder:
         path = Path(folder) / form
         if form == "controller.json":
-            save_policy(extract_controller(found), found.model, path)
+            save_policy(extract_controller(found), path, found.model)
         else:
             write_policy(found, path)
         return open_policy(path, system)

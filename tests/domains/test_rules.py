@@ -71,23 +71,33 @@ def test_resets_are_marked():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"start": {True: HALF}}, "which is not a distribution"),
-        ({"start": {True: 2, False: -1}}, "which is not a distribution"),
-        ({"start": {}}, "which is not a distribution"),
-        ({"start": {"fog": 1}}, r"a rule gave 'fog', which is not one of \[True, False\]"),
-        ({"transition": lambda *_: {True: 0.1, False: 0.9}}, "which is not a distribution"),
-        ({"emission": lambda *_: {"damp": 1}}, r"a rule gave 'damp', which is not one of \['wet'"),
-        ({"actions": ["wait", "wait"]}, "two actions have the same name"),
-        ({"observations": ["wet", "dry", "wet"]}, "two observations have the same name"),
-        ({"state_name": lambda _: "day"}, r"two states have the same name: \['day', 'day'\]"),
+        ({"start": {True: HALF}}, "start: the probabilities sum to 1/2, expected 1"),
+        ({"start": {True: 2, False: -1}}, "start: read -1 for False, expected a probability"),
+        ({"start": {}}, "start: the probabilities sum to 0, expected 1"),
+        ({"start": {"fog": 1}}, "start: read 'fog', expected one of True, False"),
+        (
+            {"transition": lambda *_: {True: 0.1, False: 0.9}},
+            r"transition\(True, 'wait'\): read 0.1 for True, expected an integer or a fraction: "
+            r"0.1 may be meant as Fraction\('0.1'\)",
+        ),
+        (
+            {"transition": lambda *_: "dry"},
+            "transition.*: read str, expected probabilities by name",
+        ),
+        ({"emission": lambda *_: {"damp": 1}}, r"emission.*: read 'damp', expected one of wet"),
+        ({"emission": lambda *_: {"wet": "1"}}, "emission.*: read '1' for 'wet', expected an int"),
+        ({"reward": lambda *_: 0.3}, r"reward\(.*\): read 0.3, expected an integer or a fraction"),
+        ({"actions": ["wait", "wait"]}, "actions: the name 'wait' was given twice"),
+        ({"observations": ["wet", "dry", "wet"]}, "observations: the name 'wet' was given twice"),
+        ({"state_name": lambda _: "day"}, "states: the name 'day' was given twice"),
     ],
 )
 def test_rules_that_make_no_model_are_refused(changes, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(InputError, match=message):
         weather(**changes)
 
 
 @pytest.mark.parametrize("both", [{"emission": None}, {"edge_emission": lambda *_: {"wet": 1}}])
 def test_observations_are_told_once(both):
-    with pytest.raises(TypeError, match="exactly one of emission and edge_emission"):
+    with pytest.raises(InputError, match="expected one of emission and edge_emission"):
         weather(**both)

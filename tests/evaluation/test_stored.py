@@ -12,7 +12,7 @@ from rpsr.planning import (
     Reachable,
     ValueIteration,
     extract_controller,
-    save_solution,
+    save_policy,
     solve,
     write_alpha,
     write_pg,
@@ -25,7 +25,7 @@ def test_a_value_function_is_followed_on_its_own_kind_of_model(kind, tmp_path):
     pomdp = build("loadunload")
     model = {"belief": pomdp.belief_model, "psr": lambda: psr(pomdp), "rpsr": lambda: rpsr(pomdp)}
     solution = solve(model[kind](), Reachable())
-    save_solution(solution, tmp_path / "p.json")
+    save_policy(solution, tmp_path / "p.json")
     policy = open_policy(tmp_path / "p.json", pomdp)
     assert isinstance(policy, AlphaPolicy)
     assert policy.model.kind == kind
@@ -54,7 +54,7 @@ def test_the_classic_forms(tmp_path):
 
 def test_trees_and_other_names(tmp_path):
     plan = solve(build("tiger"), ValueIteration(horizon=3))
-    save_solution(plan, tmp_path / "t.json")
+    save_policy(plan, tmp_path / "t.json")
     policy = open_policy(tmp_path / "t.json", build("tiger"))
     assert isinstance(policy, PolicyTree)
     assert exact_return(build("tiger"), policy, steps=3) == pytest.approx(plan.value, abs=1e-12)

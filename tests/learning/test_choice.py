@@ -18,7 +18,7 @@ from rpsr.learning.off_policy import off_policy_value
 from rpsr.logs import Trajectories, from_arrays
 from rpsr.logs.trajectories import join
 from rpsr.models.renaming import renamed
-from rpsr.planning import AlphaPolicy, planner_by_name, save_solution, solve
+from rpsr.planning import AlphaPolicy, planner_by_name, save_policy, solve
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +166,7 @@ def test_a_learned_policy_carries_its_filter_to_systems_with_the_same_names(tige
     learned = EMRPSR(discount=0.95, sizes=(5,), starts=2, memories=0, seed=0).fit(log)
     plan = solve(learned.model_, planner_by_name("pbvi"))
     path = tmp_path / "policy.json"
-    save_solution(plan, path)
+    save_policy(plan, path)
     here = open_policy(path, tiger)
     assert isinstance(here, AlphaPolicy)
     turned = renamed(tiger.belief_model(), tiger.actions[::-1], tiger.observations[::-1])
@@ -183,7 +183,7 @@ def test_a_learned_policy_carries_its_filter_to_systems_with_the_same_names(tige
 def test_a_policy_that_carries_its_model_refuses_other_names_and_damage(tiger, log, tmp_path):
     plan = solve(LastKTable(k=1, discount=0.95).fit(log).model_, planner_by_name("reachable"))
     path = tmp_path / "policy.json"
-    save_solution(plan, path)
+    save_policy(plan, path)
     with pytest.raises(InputError, match="other actions"):
         open_policy(path, rpsr.load_pomdp("paint"))
     document = json.loads(path.read_text())

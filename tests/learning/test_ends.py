@@ -36,7 +36,7 @@ from rpsr.planning import (
     UniformPolicy,
     load_policy,
     planner_by_name,
-    save_solution,
+    save_policy,
     solve,
 )
 from rpsr.report.learning_page import learning_page
@@ -134,7 +134,7 @@ def test_a_log_without_seen_ends_can_be_judged_and_speak_for_a_plan(fitted):
 def test_a_policy_runs_where_ends_are_not_observations(fitted, tmp_path):
     """The system names head and tail, in its own order; what the policy does is the same."""
     plan = solve(fitted.model_, planner_by_name("pbvi", epsilon=1e-3))
-    save_solution(plan, tmp_path / "p")
+    save_policy(plan, tmp_path / "p")
     system = replace(
         renamed(fitted.model_, ("rest", "work"), ("tail", "head")), kind="other", estimator=None
     )

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from tests.models.builders import Sizes, random_arrays, random_rows
 
-from rpsr import POMDP, InputError
+from rpsr import POMDP, InputError, ModelError, find_core, load, psr, save
 
 SIZES = Sizes(2, 3, 4)
 A, S, O = SIZES.A, SIZES.S, SIZES.O
@@ -105,10 +105,10 @@ def test_start_is_uniform_or_given():
 def test_names_are_numbers_unless_given():
     T, seen, R = random_arrays(5, SIZES)
     assert POMDP.from_arrays(T, seen, R).states == ("0", "1", "2")
-    names = {"name": "walk", "actions": ["l", "r"], "states": "abc"}
+    names = {"actions": ["l", "r"], "states": "abc"}
     with pytest.raises(InputError, match="states: read 'abc', expected a list of 3 names"):
         POMDP.from_arrays(T, seen, R, names=names)
-    pomdp = POMDP.from_arrays(T, seen, R, names=names | {"states": ("a", "b", "c")})
+    pomdp = POMDP.from_arrays(T, seen, R, names=names | {"states": ["a", "b", "c"]}, name="walk")
     assert (pomdp.name, pomdp.actions, pomdp.states) == ("walk", ("l", "r"), ("a", "b", "c"))
     assert pomdp.observations == ("0", "1", "2", "3")
 
@@ -154,3 +154,77 @@ def test_thousands_of_states_are_never_made_dense():
     assert x.sum() == pytest.approx(1)
     assert pomdp.R.shape == (n, actions)
     assert peak < n * n * 8 / 4  # a single dense S x S array would be four times that
+
+
+# ---- floats read as the decimals they print as
+
+
+def thirds(**options):
+    """Rows of tenths and of thirds, and a reward of a tenth."""
+    moves = [[[0.1, 0.9], [1 / 3, 2 / 3]]]
+    seen = [[[0.7, 0.3], [0.2, 0.8]]]
+    return POMDP.from_arrays(moves, seen, [[0.1], [-3]], discount=0.9, **options)
+
+
+def test_floats_are_read_as_the_decimals_they_print_as():
+    pomdp = thirds(exact=True, name="thirds")
+    assert pomdp.exact
+    assert pomdp.name == "thirds"
+    assert pomdp.warnings == ()
+    assert pomdp.record.transition.fractions(0) == {0: Fraction(1, 10), 1: Fraction(9, 10)}
+    # Sixteen threes and sixteen sixes, divided by their sum, are thirds to the last bit.
+    assert pomdp.record.transition.fractions(1) == {0: Fraction(1, 3), 1: Fraction(2, 3)}
+    assert pomdp.record.start.fractions(0) == {0: Fraction(1, 2), 1: Fraction(1, 2)}
+    assert pomdp.exact_rewards() == ((Fraction(1, 10),), (Fraction(-3),))
+    assert np.array_equal(pomdp.R, thirds().R)
+
+
+def test_an_exact_model_of_arrays_is_the_one_that_its_file_holds(tmp_path):
+    pomdp = thirds(exact=True)
+    save(pomdp, tmp_path / "thirds.pomdp")
+    again = load(tmp_path / "thirds.pomdp").record
+    for kind in ("start", "transition", "emission"):
+        mine, theirs = getattr(pomdp.record, kind), getattr(again, kind)
+        assert all(mine.fractions(r) == theirs.fractions(r) for r in range(mine.height))
+    assert again.rewards.exact == pomdp.record.rewards.exact
+
+
+def test_a_core_of_the_users_own_needs_an_exact_model():
+    core = find_core(thirds(exact=True), "psr").members
+    assert psr(thirds(exact=True), core=core).rank == len(core)
+    way_out = r"known only in floats: .*from_arrays\(\.\.\., exact=True\)"
+    with pytest.raises(ModelError, match=way_out):
+        psr(thirds(), core=core)
+    with pytest.raises(ModelError, match=way_out):
+        thirds().exact_rewards()
+
+
+def test_single_precision_is_read_as_it_prints():
+    moves = np.array([[[0.1, 0.9], [0.3, 0.7]]], dtype=np.float32)
+    for given in (moves, [sp.csr_array(block) for block in moves]):
+        pomdp = POMDP.from_arrays(given, np.ones((1, 2, 1)), [0, 1], exact=True)
+        assert pomdp.record.transition.fractions(1) == {0: Fraction(3, 10), 1: Fraction(7, 10)}
+
+
+def test_observations_by_edge_are_exact_too():
+    seen = np.array([[[[0.1, 0.9], [0.5, 0.5]]], [[[1.0, 0.0], [0.3, 0.7]]]])
+    pomdp = POMDP.from_arrays([[[0.5, 0.5], [0.5, 0.5]]], seen, [0, 1], exact=True)
+    assert pomdp.exact
+    assert pomdp.record.emission.fractions(3) == {0: Fraction(3, 10), 1: Fraction(7, 10)}
+
+
+@pytest.mark.parametrize(
+    ("reward", "read"),
+    [(Fraction(1, 3), r"Fraction\(1, 3\)"), (2**53 + 1, "9007199254740993")],
+)
+def test_what_floats_do_not_hold_is_not_made_exact(reward, read):
+    with pytest.raises(InputError, match=f"R: read {read}, expected a float; .*tabulate"):
+        POMDP.from_arrays([[[1.0]]], [[[1.0]]], [[reward]], exact=True)
+
+
+def test_rows_that_are_off_are_judged_exactly():
+    pomdp = POMDP.from_arrays([[[0.333333] * 3] * 3], np.ones((1, 3, 1)), [0] * 3, exact=True)
+    assert pomdp.record.transition.fractions(0) == dict.fromkeys(range(3), Fraction(1, 3))
+    assert pomdp.warnings == ("3 rows were rescaled to sum to 1 (off by 1e-06 at worst)",)
+    with pytest.raises(InputError, match=r"T\[a=0, s=0\]: the row sums to 0\.9"):
+        POMDP.from_arrays([[[0.9]]], [[[1.0]]], [0], exact=True)

@@ -17,7 +17,7 @@ from rpsr.planning.classic_files import write_alpha, write_pg
 from rpsr.planning.controllers import FiniteStateController, extract_controller
 from rpsr.planning.exact import ValueIteration
 from rpsr.planning.policies import AlphaPolicy
-from rpsr.planning.policy_files import StoredVectors, load_policy, save_policy, save_solution
+from rpsr.planning.policy_files import StoredVectors, load_policy, save_policy
 from rpsr.planning.reachable import Reachable
 from rpsr.planning.solve import solve
 from rpsr.planning.trees import PolicyTree
@@ -34,7 +34,7 @@ def _elsewhere(tmp_path, monkeypatch):
 
 def test_a_value_function_moves_between_forms_of_a_model():
     solution = solved("loadunload", "rpsr")
-    save_solution(solution, "p.json")
+    save_policy(solution, "p.json")
     belief = build("loadunload").belief_model()
     for model in (belief, solution.model, rotated(build("loadunload"))):
         stored = load_policy("p.json", model)
@@ -52,12 +52,12 @@ def test_a_value_function_moves_between_forms_of_a_model():
 def test_controllers_and_trees_keep_their_numbers():
     solution = solved("parr")
     controller = extract_controller(solution)
-    save_policy(controller, solution.model, "c.json")
+    save_policy(controller, "c.json", solution.model)
     again = load_policy("c.json", PARR)
     assert isinstance(again, FiniteStateController)
     assert again.value(PARR) == controller.value(PARR)
     plan = solve(PARR, Reachable(horizon=5))
-    save_solution(plan, "t.json")
+    save_policy(plan, "t.json")
     tree = load_policy("t.json", PARR)
     assert isinstance(tree, PolicyTree)
     assert tree.value(PARR) == plan.value
@@ -68,7 +68,7 @@ def test_a_model_of_unknown_domain_keeps_its_own_coordinates():
     n, O = model.dimension, len(model.observations)
     found = ValueFunction(np.eye(n), np.zeros(n, dtype=int), np.full((n, O), -1))
     stored = StoredVectors(model, found)
-    save_policy(stored, model, "u.json")
+    save_policy(stored, "u.json", model)
     again = load_policy("u.json", model)
     assert np.array_equal(again.value_function.vectors, stored.value_function.vectors)
     with pytest.raises(InputError, match="it is for a psr of dimension 7"):
@@ -76,7 +76,7 @@ def test_a_model_of_unknown_domain_keeps_its_own_coordinates():
 
 
 def test_another_model_s_names_are_refused_clearly():
-    save_solution(solved("parr"), "p.json")
+    save_policy(solved("parr"), "p.json")
     with pytest.raises(InputError) as caught:
         load_policy("p.json", build("tiger").belief_model())
     told = (
@@ -88,7 +88,7 @@ def test_another_model_s_names_are_refused_clearly():
 
 
 def damaged(**changes):
-    save_solution(solved("parr"), "d.json")
+    save_policy(solved("parr"), "d.json")
     document = json.loads(Path("d.json").read_text()) | changes
     return {key: value for key, value in document.items() if value != "gone"}
 
@@ -148,7 +148,7 @@ def test_writing_is_whole_or_nothing():
     Path("p.json").write_text("before")
     strange = replace(PARR, provenance={"strange": object()})
     with pytest.raises(InputError, match="cannot be written as JSON"):
-        save_policy(extract_controller(solved("parr")), strange, "p.json")
+        save_policy(extract_controller(solved("parr")), "p.json", strange)
     assert Path("p.json").read_text() == "before"
     assert [path.name for path in Path().iterdir()] == ["p.json"]
 
@@ -163,8 +163,8 @@ def test_any_form_is_read_by_suffix_or_by_content(suffix):
     controller = extract_controller(solution)
     write_alpha(solution.model, solution.vectors, solution.actions, "p.alpha")
     write_pg(controller, "p.pg")
-    save_solution(solution, "p.json")
-    save_solution(tree, "t.json")
+    save_policy(solution, "p.json")
+    save_policy(tree, "t.json")
     for name, kind in (
         ("p.alpha", StoredVectors),
         ("p.pg", FiniteStateController),
@@ -188,7 +188,7 @@ def test_a_native_file_may_ask_to_be_followed_by_looking_ahead():
     for look_ahead, action in ((False, 1), (True, 0)):
         found = ValueFunction(np.zeros((1, 2)), np.array([1]), np.full((1, 2), -1))
         stored = StoredVectors(tiger, found, look_ahead=look_ahead)
-        save_policy(stored, tiger, "p.json")
+        save_policy(stored, "p.json", tiger)
         again = load_policy("p.json", tiger)
         assert again.look_ahead is look_ahead
         assert again.policy().act() == action
@@ -241,9 +241,9 @@ def test_a_mutated_policy_is_refused_or_can_be_followed(tmp_path, form):
     model, path, chance, read = build("tiger").belief_model(), tmp_path / "p.json", Random(14), 0
     solution = solve(model, ValueIteration(horizon=3 if form == "tree" else None))
     if form == "controller":
-        save_policy(extract_controller(solution), model, path)
+        save_policy(extract_controller(solution), path, model)
     else:
-        save_solution(solution, path)
+        save_policy(solution, path)
     document = json.loads(path.read_text())
     for _ in range(400):
         path.write_text(json.dumps(changed(chance, document)))

@@ -226,10 +226,10 @@ def learn(
 
 
 def _write_plan(learned: Learned, target: str) -> None:
-    from rpsr.planning import save_solution
+    from rpsr.planning import save_policy
 
     assert learned.choice is not None, "a plan was asked for"
-    save_solution(learned.choice.solution, target)
+    save_policy(learned.choice.solution, target)
 
 
 def _write_page(learned: Learned, source: str, target: Path) -> None:

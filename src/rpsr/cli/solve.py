@@ -268,7 +268,7 @@ def write_policy(solution: Solution, target: str | Path) -> None:
     """Write a solution's policy in the form its target's suffix names."""
     from rpsr.planning.classic_files import write_alpha, write_pg
     from rpsr.planning.controllers import extract_controller
-    from rpsr.planning.policy_files import save_solution
+    from rpsr.planning.policy_files import save_policy
 
     match _form(target):
         case "alpha":
@@ -276,7 +276,7 @@ def write_policy(solution: Solution, target: str | Path) -> None:
         case "pg":
             write_pg(extract_controller(solution), target)
         case _:
-            save_solution(solution, target)
+            save_policy(solution, target)
 
 
 def _form(target: str | Path | None) -> str | None:

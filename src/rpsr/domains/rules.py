@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from fractions import Fraction
 from math import lcm
-from typing import TypeVar
+from numbers import Rational
+from typing import Any, TypeVar
 
 import numpy as np
 
+from rpsr.errors import InputError
 from rpsr.io.records import Record, Rewards, Rows, integers, ratios
 from rpsr.models.numbers import parse_discount
 from rpsr.models.pomdp import POMDP
+from rpsr.showing import some
 
 S = TypeVar("S", bound=Hashable)
 Number = Fraction | int
@@ -45,29 +48,35 @@ def tabulate(
     transitions that end an episode and start the next.
     """
     if (emission is None) == (edge_emission is None):
-        raise TypeError("give exactly one of emission and edge_emission")
+        raise InputError("expected one of emission and edge_emission, and not both")
     names = tuple(state_name(s) for s in states)
-    for kind, labels in (("state", names), ("action", actions), ("observation", observations)):
+    for kind, labels in (("states", names), ("actions", actions), ("observations", observations)):
         if len(set(labels)) != len(labels):
-            raise ValueError(f"two {kind}s have the same name: {list(labels)}")
+            twice = next(name for name in labels if list(labels).count(name) > 1)
+            raise InputError(f"{kind}: the name {twice!r} was given twice")
     state_index = {s: i for i, s in enumerate(states)}
     observation_index = {o: i for i, o in enumerate(observations)}
 
     pairs = [(a, s) for a in actions for s in states]
-    moves = [_indexed(transition(s, a), state_index) for a, s in pairs]
+    moves = [_indexed(transition(s, a), state_index, f"transition({s!r}, {a!r})") for a, s in pairs]
     edges = [(s, a, states[t]) for (a, s), row in zip(pairs, moves, strict=True) for t in row]
     if edge_emission is not None:
-        sights = [_indexed(edge_emission(*edge), observation_index) for edge in edges]
+        sights = [
+            _indexed(edge_emission(*edge), observation_index, f"edge_emission{edge!r}")
+            for edge in edges
+        ]
         sight_of_edge = sights
     else:
         assert emission is not None
-        sights = [_indexed(emission(a, s), observation_index) for a, s in pairs]
+        sights = [
+            _indexed(emission(a, s), observation_index, f"emission({a!r}, {s!r})") for a, s in pairs
+        ]
         width = len(states)
         row_of = {a: i * width for i, a in enumerate(actions)}
         sight_of_edge = [sights[row_of[a] + state_index[t]] for _, a, t in edges]
 
     earned = [
-        Fraction(reward(*edge, observations[o]))
+        _exact(reward(*edge, observations[o]), f"reward{(*edge, observations[o])!r}")
         for edge, seen in zip(edges, sight_of_edge, strict=True)
         for o in seen
     ]
@@ -80,7 +89,7 @@ def tabulate(
             actions=tuple(actions),
             observations=tuple(observations),
             discount=parse_discount(discount),
-            start=_rows([_indexed(start, state_index)], len(states)),
+            start=_rows([_indexed(start, state_index, "start")], len(states)),
             transition=_rows(moves, len(states)),
             emission=_rows(sights, len(observations)),
             emission_by_edge=edge_emission is not None,
@@ -94,16 +103,34 @@ def tabulate(
     )
 
 
-def _indexed(distribution: Mapping[S, Number], index: Mapping[S, int]) -> dict[int, Fraction]:
-    """A distribution by index, ascending, without its zeros."""
+def _indexed(
+    distribution: Mapping[S, Number], index: Mapping[S, int], rule: str
+) -> dict[int, Fraction]:
+    """A distribution by index, ascending, without its zeros; rule: what gave it, for messages."""
     # A rule that does not sum to one is a bug in the domain, not an input to be rescaled.
-    for key in distribution:
+    given: Any = distribution
+    if not isinstance(given, Mapping):
+        raise InputError(f"{rule}: read {type(given).__name__}, expected probabilities by name")
+    row: dict[int, Fraction] = {}
+    for key, chance in distribution.items():
         if key not in index:
-            raise ValueError(f"a rule gave {key!r}, which is not one of {list(index)}")
-    row = sorted((index[key], Fraction(p)) for key, p in distribution.items() if p != 0)
-    if sum(p for _, p in row) != 1 or any(p < 0 for _, p in row):
-        raise ValueError(f"a rule gave {dict(distribution)}, which is not a distribution")
-    return dict(row)
+            raise InputError(f"{rule}: read {key!r}, expected one of {some(list(map(str, index)))}")
+        row[index[key]] = _exact(chance, rule, f" for {key!r}")
+        if chance < 0:
+            raise InputError(f"{rule}: read {chance} for {key!r}, expected a probability")
+    total = sum(row.values())
+    if total != 1:
+        raise InputError(f"{rule}: the probabilities sum to {total}, expected 1")
+    return {i: chance for i, chance in sorted(row.items()) if chance}
+
+
+def _exact(number: Any, rule: str, where: str = "") -> Fraction:
+    """An integer or a fraction as a fraction; a float is refused: which number is meant?"""
+    if isinstance(number, Rational):
+        return Fraction(number)
+    hint = f": {number!r} may be meant as Fraction({str(number)!r})"
+    hint = hint if isinstance(number, float) else ""
+    raise InputError(f"{rule}: read {number!r}{where}, expected an integer or a fraction{hint}")
 
 
 def _rows(rows: Sequence[Mapping[int, Fraction]], width: int) -> Rows:

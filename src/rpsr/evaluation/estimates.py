@@ -14,7 +14,7 @@ from rpsr.evaluation.simulation import AnyPolicy, Progress, runnable, simulate
 from rpsr.evaluation.stochastic import StochasticController
 from rpsr.evaluation.truncation import cut_off, enough_steps, planned_steps
 from rpsr.io.records import Floats
-from rpsr.models.given import as_linear, as_model
+from rpsr.models.given import as_model, named_models
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.given import UNIFORM
@@ -83,6 +83,9 @@ class Estimate:
 class Estimates(Shown, tuple[Estimate, ...]):
     """The table that `evaluate` makes: an estimate for each policy by each model, in that order."""
 
+    def __str__(self) -> str:
+        return repr(self)  # a table that is printed is to be read
+
     def title(self) -> str:
         """What it is, in one line."""
         policies = counted(len({row.policy for row in self}), "policy", "policies")
@@ -134,7 +137,9 @@ def evaluate(
     """
     system = as_model(system, "system")
     followed = {name: runnable(given, system) for name, given in _named(policy).items()}
-    valuing = _forms(system) if models is None else _named_models(models)
+    valuing = _forms(system) if models is None else named_models(models)
+    if not valuing:
+        raise InputError("models: expected at least one to value episodes by")
     return Estimates(
         row
         for name, each in followed.items()
@@ -185,15 +190,6 @@ def _forms(system: POMDP | LinearModel) -> dict[str, LinearModel]:
     if not isinstance(system, POMDP):
         return {system.kind: system}
     return {"pomdp": system.belief_model(), "psr": psr(system), "rpsr": rpsr(system)}
-
-
-def _named_models(models: Models) -> dict[str, LinearModel]:
-    if not isinstance(models, Mapping):
-        only = as_linear(models, "models")
-        return {only.kind: only}
-    if not models:
-        raise InputError("models: expected at least one to value episodes by")
-    return {name: as_linear(model, f"models: {name}") for name, model in models.items()}
 
 
 def _named(policy: Any) -> dict[str, Any]:

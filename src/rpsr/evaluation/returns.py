@@ -8,7 +8,7 @@ is accurate on the states that the sequence meets.
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +35,8 @@ def returns(
     discount: instead of the model's own; a model that has none sums undiscounted. An observation
     that the model excludes is an `ImpossibleObservation` that names episode and step.
     """
-    linear, given = as_linear(model), cast(object, trajectories)
+    linear = as_linear(model)
+    given: Any = trajectories
     if not isinstance(given, Trajectories):
         raise wrong_type(given, "trajectories", "episodes, as `simulate` and `read_logs` give them")
     for kind, mine, theirs in (

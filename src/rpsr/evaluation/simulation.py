@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -29,26 +29,15 @@ from rpsr.models.given import as_model
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.models.terminal import final_observations
-from rpsr.planning.controllers import ControllerPolicy, FiniteStateController
-from rpsr.planning.given import as_policy
+from rpsr.planning import given
+from rpsr.planning.controllers import ControllerPolicy
 from rpsr.planning.policies import AlphaPolicy, Policy, StagedPolicy, UniformPolicy
-from rpsr.planning.policy_files import StoredVectors
-from rpsr.planning.solution import Solution
-from rpsr.planning.trees import PolicyTree, TreePolicy
+from rpsr.planning.trees import TreePolicy
 
 BLOCK = 256  # episodes, fewer where they are long
 BLOCK_STEPS = 2**18
 
-# All that can be followed; "uniform" is the one text. `runnable` turns it into a table or a policy.
-AnyPolicy = (
-    Policy
-    | Solution
-    | StochasticController
-    | FiniteStateController
-    | PolicyTree
-    | StoredVectors
-    | Literal["uniform"]
-)
+AnyPolicy = given.AnyPolicy | StochasticController  # `runnable` makes a table or a policy of it
 Progress = Callable[[int, int], None]
 
 
@@ -165,7 +154,7 @@ def _reported(
 
 def runnable(policy: AnyPolicy, system: POMDP | LinearModel) -> StochasticController | Policy:
     """What can be followed as what runs: a table as it is, all else as a policy at its start."""
-    return policy if isinstance(policy, StochasticController) else as_policy(policy, system)
+    return policy if isinstance(policy, StochasticController) else given.as_policy(policy, system)
 
 
 def as_table(

@@ -20,14 +20,14 @@ TEXT_COST = 24  # bytes that it takes to read a byte of text into words, or of J
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12} | {
     unit + "i": 2 ** (10 * power) for power, unit in enumerate("kmgt", start=1)
 }
-_NUMBER = r"\d{0,30}\.?\d{1,30}(?:e\d{1,2})?"
-_SIZE = re.compile(rf"({_NUMBER})\s*([kmgt]?i?)b?", re.ASCII | re.IGNORECASE)
+_SIZE = re.compile(r"(\d*\.?\d+(?:e\d{1,2})?)\s*([kmgt]?i?)b?", re.ASCII | re.IGNORECASE)
+_LONGEST = 30  # characters: no number of bytes takes more
 
 
 def parse_size(text: str) -> int | None:
     """The bytes that `4GiB`, `1.5 GB`, `500M` or a plain number says; None where it says none."""
     match = _SIZE.fullmatch(text.strip())
-    if match is None or match[2].lower() not in _UNITS:
+    if match is None or len(match[1]) > _LONGEST or match[2].lower() not in _UNITS:
         return None
     return int(float(match[1]) * _UNITS[match[2].lower()])
 

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from gzip import BadGzipFile, GzipFile
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from rpsr.errors import InputError
 from rpsr.io.allowance import TEXT_COST, VARIABLE, allowance
@@ -30,6 +30,14 @@ class Content:
 
     text: bytes
     size: int
+
+
+def path_text(given: Any, what: str) -> str:
+    """A path as text, from a text or any object that has a path; an `InputError` for the rest."""
+    text = os.fspath(given) if isinstance(given, str | os.PathLike) else None
+    if not isinstance(text, str):
+        raise InputError(f"{what}: read {type(given).__name__}, expected a file's path as a text")
+    return text
 
 
 def read_bytes(path: str | Path) -> bytes:

@@ -35,11 +35,11 @@ def as_pomdp(
         parameters.start,
         discount,
         {
-            "name": "learned",
             "states": states,
             "actions": trajectories.action_names,
             "observations": trajectories.observation_names,
         },
+        name="learned",
     )
 
 

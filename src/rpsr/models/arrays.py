@@ -6,6 +6,10 @@ dense or sparse. O is (A, S, O) with O[a, s', o], or (S, A, S, O) with O[s, a, s
 possible, the first in each list is taken. The model that is meant has its rows divided by their
 sums, as in files: within 1e-5 of one, with a warning beyond 1e-12; further off, a row is refused. A
 row that is off by no more than rounding keeps its floats.
+
+Floats are what a model of arrays is known in, unless they are read as the decimals that they print
+as: 0.1 as 1/10 and not as the float next to it, 0.3333333333333333 and 0.6666666666666666, divided
+by their sum, as 1/3 and 2/3. The model is then exact, as if it had been written to a file.
 """
 
 from __future__ import annotations
@@ -18,23 +22,38 @@ import numpy as np
 import scipy.sparse as sp
 
 from rpsr.errors import InputError
+from rpsr.io.decimals import shortest
 from rpsr.io.records import IN_RANGE, LARGEST_REWARD, Dynamics, Floats, Ints, Record, Rewards, Rows
-from rpsr.io.weights import PRINTED_ROUNDING, UNREMARKED
+from rpsr.io.tokens import Tokens
+from rpsr.io.weights import PRINTED_ROUNDING, UNREMARKED, Values, weigh
 from rpsr.models.numbers import UNIT, parse_discount
 
 
 def record_from_arrays(
-    T: Any, O: Any, R: Any, start: Any, discount: Fraction | float | str | None, names: Any
+    T: Any,
+    O: Any,
+    R: Any,
+    start: Any = None,
+    discount: Fraction | float | str | None = None,
+    names: Any = None,
+    *,
+    name: str = "arrays",
+    exact: bool = False,
 ) -> Record:
     """The record of a POMDP given as arrays; an `InputError` names what is wrong with them.
 
-    start (S,), or None for uniform. names may give 'name', 'states', 'actions', 'observations'.
+    start (S,), or None for uniform. names may give 'states', 'actions', 'observations'; name: what
+    the model is called. exact: read each float as its shortest decimal (that of a number in single
+    precision as what it prints as), so that the model is known in rationals; a number that is not a
+    float, such as a fraction of thirds, is then refused.
     """
-    blocks = _transition_blocks(T)
+    blocks = _transition_blocks(T, exact)
     n_actions, n_states = len(blocks), int(blocks[0].shape[0])
     worst: list[float] = []
-    transition = _rows(sp.vstack(blocks, format="csr"), "T", n_states, worst, transposed=blocks)
-    emission_array, by_edge = _emission_array(O, n_actions, n_states)
+    transition = _rows(
+        sp.vstack(blocks, format="csr"), "T", n_states, worst, exact, transposed=blocks
+    )
+    emission_array, by_edge = _emission_array(_numbers(O, "O", exact), n_actions, n_states)
     n_observations = emission_array.shape[-1]
     row = transition.row_of_entry()
     action, state, target = row // n_states, row % n_states, transition.indices
@@ -43,12 +62,14 @@ def record_from_arrays(
     else:
         table = sp.csr_array(emission_array.reshape(-1, n_observations))
     emission = _rows(
-        table, "O", n_states, worst, edges=(state, action, target) if by_edge else None
+        table, "O", n_states, worst, exact, edges=(state, action, target) if by_edge else None
     )
-    initial = np.full(n_states, 1 / n_states) if start is None else _numbers(start, "start")
-    if initial.shape != (n_states,):
-        raise InputError(f"start: read shape {initial.shape}, expected ({n_states},)")
-    start_rows = _rows(sp.csr_array(initial[None]), "start", n_states, worst)
+    start_rows = _uniform(n_states, exact)
+    if start is not None:
+        initial = _numbers(start, "start", exact)
+        if initial.shape != (n_states,):
+            raise InputError(f"start: read shape {initial.shape}, expected ({n_states},)")
+        start_rows = _rows(sp.csr_array(initial[None]), "start", n_states, worst, exact)
     if not isinstance(names, Mapping | None):
         raise InputError("names: expected a mapping such as {'actions': ['left', 'right']}")
     given = dict(names or {})
@@ -60,25 +81,24 @@ def record_from_arrays(
             ("observations", n_observations),
         )
     }
-    name = str(given.pop("name", "arrays"))
     if given:
         raise InputError(f"names: unknown key {next(iter(given))!r}")
     dynamics = Dynamics(transition, emission, by_edge)
     return Record(
-        name=name,
+        name=str(name),
         **labels,
         discount=parse_discount(discount),
         start=start_rows,
         transition=transition,
         emission=emission,
         emission_by_edge=by_edge,
-        rewards=_rewards(dynamics, _numbers(R, "R"), n_actions),
+        rewards=_rewards(dynamics, _numbers(R, "R", exact), n_actions, exact),
         resets=np.zeros((n_actions, n_states), dtype=np.bool_),
         warnings=_warning(worst),
     )
 
 
-def _rewards(dynamics: Dynamics, R: Floats, A: int) -> Rewards:
+def _rewards(dynamics: Dynamics, R: Floats, A: int, exact: bool) -> Rewards:
     """The rewards of possible outcomes; R in any of the shapes below, A actions."""
     a, s, t, o = dynamics.outcome_cells(*dynamics.outcome_entries())
     S, O = dynamics.transition.width, dynamics.emission.width
@@ -100,14 +120,17 @@ def _rewards(dynamics: Dynamics, R: Floats, A: int) -> Rewards:
         raise InputError(f"R: entry {at} is {R[at]}, expected {IN_RANGE}")
     earned = R[readings[R.shape]]
     values, index = np.unique(earned + 0.0, return_inverse=True)  # + 0.0: no negative zero
-    return Rewards(values, index.astype(np.int64))
+    meant = tuple(Fraction(shortest(value)) for value in values.tolist()) if exact else None
+    return Rewards(values, index.astype(np.int64), meant)
 
 
-def _numbers(array: Any, what: str) -> Floats:
+def _numbers(array: Any, what: str, exact: bool) -> Floats:
     try:
         numbers = np.asarray(array)
         if numbers.dtype.kind not in "biufO":  # complex numbers and texts would be cast silently
             raise TypeError
+        if exact:
+            numbers = _as_printed(numbers, what)
         numbers = numbers.astype(np.float64, copy=False)
     except (TypeError, ValueError):
         raise InputError(f"{what}: expected an array of numbers") from None
@@ -117,11 +140,23 @@ def _numbers(array: Any, what: str) -> Floats:
     return numbers
 
 
-def _transition_blocks(T: Any) -> list[Any]:
+def _as_printed(numbers: Any, what: str) -> Any:
+    """Numbers that floats hold: single precision as it prints, others that are floats already."""
+    if numbers.dtype.kind == "f":
+        single = numbers.dtype.itemsize < np.dtype(np.float64).itemsize
+        return numbers.astype("U32").astype(np.float64) if single else numbers
+    for number in numbers.astype(object).ravel().tolist():
+        if float(number) != number:
+            advice = "rpsr.domains.tabulate takes fractions"
+            raise InputError(f"{what}: read {number!r}, expected a float; {advice}")
+    return numbers
+
+
+def _transition_blocks(T: Any, exact: bool) -> list[Any]:
     if isinstance(T, Sequence) and any(sp.issparse(block) for block in T):
-        blocks: list[Any] = [_sparse(block, f"T[a={a}]") for a, block in enumerate(T)]
+        blocks: list[Any] = [_sparse(block, f"T[a={a}]", exact) for a, block in enumerate(T)]
     else:
-        array = _numbers(T, "T")
+        array = _numbers(T, "T", exact)
         if array.ndim == 3 and array.shape[0] == array.shape[2] != array.shape[1]:
             array = array.transpose(1, 0, 2)  # given as T[s, a, s']
         if array.ndim != 3 or array.shape[1] != array.shape[2] or 0 in array.shape:
@@ -133,17 +168,18 @@ def _transition_blocks(T: Any) -> list[Any]:
     return blocks
 
 
-def _sparse(block: Any, what: str) -> Any:
-    matrix: Any = block if sp.issparse(block) else _numbers(block, what)
+def _sparse(block: Any, what: str, exact: bool) -> Any:
+    matrix: Any = block if sp.issparse(block) else _numbers(block, what, exact)
     if matrix.dtype.kind not in "biuf":
         raise InputError(f"{what}: expected a matrix of numbers")
     if matrix.ndim != 2:
         raise InputError(f"{what}: read shape {matrix.shape}, expected (S, S)")
-    return sp.csr_array(matrix, dtype=np.float64)
+    rows: Any = sp.csr_array(matrix)
+    data = _as_printed(rows.data, what) if exact else rows.data
+    return sp.csr_array((data.astype(np.float64), rows.indices, rows.indptr), shape=rows.shape)
 
 
-def _emission_array(O: Any, n_actions: int, n_states: int) -> tuple[Floats, bool]:
-    array = _numbers(O, "O")
+def _emission_array(array: Floats, n_actions: int, n_states: int) -> tuple[Floats, bool]:
     if array.ndim == 3 and array.shape[:2] == (n_actions, n_states) and array.shape[2]:
         return array, False
     if array.ndim == 4 and array.shape[:3] == (n_states, n_actions, n_states) and array.shape[3]:
@@ -157,6 +193,7 @@ def _rows(
     what: str,
     n_states: int,
     worst: list[float],
+    exact: bool,
     *,
     transposed: list[Any] | None = None,
     edges: tuple[Ints, Ints, Ints] | None = None,
@@ -189,12 +226,36 @@ def _rows(
         ):
             hint = "; its columns do: is T transposed?"
         raise InputError(f"{place(row)}: the row sums to {sums[row]:.9g}, expected 1{hint}")
+    indptr, indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
+    if exact:
+        rows, off_by = _decimal_rows(int(matrix.shape[1]), indptr, indices, matrix.data)
+        worst += off_by
+        return rows
     worst += deviation[deviation > float(UNREMARKED)].tolist()
     # Dividing and adding up so many numbers may be off by so much: planners allow for it.
     off = deviation > (np.diff(matrix.indptr) + 1) * UNIT
     data = np.where(off[row_of], matrix.data / sums[row_of], matrix.data)
-    indptr, indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
     return Rows(int(matrix.shape[1]), indptr, indices, data)
+
+
+def _decimal_rows(
+    width: int, indptr: Ints, indices: Ints, data: Floats
+) -> tuple[Rows, list[float]]:
+    """Rows of the shortest decimals of floats (nnz,), and how far those rescaled were off."""
+    distinct, words = np.unique(data, return_inverse=True)
+    texts = [shortest(value).encode() for value in distinct.tolist()]
+    ids = words.astype(np.int64)
+    rows, sums = weigh(width, indptr, indices, ids, Values(Tokens(b"", "arrays", texts, ids)))
+    return rows, sums.deviations()
+
+
+def _uniform(n_states: int, exact: bool) -> Rows:
+    """All states with equal chance, as one row."""
+    weights = np.ones(n_states, dtype=np.int64) if exact else None
+    digits = np.array([-1], dtype=np.int64) if exact else None
+    everywhere = np.arange(n_states, dtype=np.int64)
+    chances = np.full(n_states, 1 / n_states)
+    return Rows(n_states, np.array([0, n_states]), everywhere, chances, weights, digits)
 
 
 def _labels(names: Any, kind: str, count: int) -> tuple[str, ...]:

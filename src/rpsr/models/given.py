@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from rpsr.errors import InputError
@@ -27,6 +28,15 @@ def as_linear(given: Any, what: str = "model") -> LinearModel:
     return model.belief_model() if isinstance(model, POMDP) else model
 
 
+def named_models(given: Any, what: str = "models") -> dict[str, LinearModel]:
+    """Models by name, as linear ones; a single one is called by its kind."""
+    if isinstance(given, Mapping):
+        models: dict[Any, Any] = dict(given)
+        return {str(name): as_linear(model, f"{what}: {name}") for name, model in models.items()}
+    only = as_linear(given, what)
+    return {only.kind: only}
+
+
 def as_pomdp(given: Any, what: str = "pomdp") -> POMDP:
     """A POMDP as it is; an `InputError` for anything else, linear models included."""
     if not isinstance(given, POMDP):
@@ -37,6 +47,8 @@ def as_pomdp(given: Any, what: str = "pomdp") -> POMDP:
 def wrong_type(given: Any, what: str, expected: str, of_text: str = "") -> InputError:
     """The error that says what was read and what was expected; of_text: what helps with a text."""
     read = f"a {given.kind} model" if isinstance(given, LinearModel) else type(given).__name__
+    if isinstance(given, type):
+        read = f"the class {given.__name__}"
     if isinstance(given, str):
         read = repr(given if len(given) <= 40 else given[:37] + "...")
         expected += f"; {of_text}" if of_text else ""

@@ -78,11 +78,20 @@ class POMDP(Shown):
         start: Any = None,
         discount: Fraction | float | str | None = None,
         names: Mapping[str, Any] | None = None,
+        *,
+        name: str = "arrays",
+        exact: bool = False,
     ) -> POMDP:
-        """A POMDP from arrays; see `rpsr.models.arrays.record_from_arrays` for the shapes."""
+        """A POMDP from arrays; see `rpsr.models.arrays.record_from_arrays` for the shapes.
+
+        names may give 'states', 'actions' and 'observations'; name: what the model is called.
+        exact: read each float as its shortest decimal, 0.1 as 1/10, so that the model is known in
+        rationals and what needs exact arithmetic, such as a core set of your own, works on it.
+        """
         from rpsr.models.arrays import record_from_arrays
 
-        return POMDP(record_from_arrays(T, O, R, start, discount, names))
+        record = record_from_arrays(T, O, R, start, discount, names, name=name, exact=exact)
+        return POMDP(record)
 
     # ---- what it is
 
@@ -153,6 +162,13 @@ class POMDP(Shown):
                 self.states[start[0]] if len(start) == 1 else counted(len(start), "possible state"),
             ),
         ]
+
+    def inexact(self, so: str) -> ModelError:
+        """The refusal of what needs an exact model, with what follows and the way out."""
+        return ModelError(
+            f"{self.name} is known only in floats: {so}; from_arrays(..., exact=True) reads floats "
+            "as the decimals they print as"
+        )
 
     # ---- its matrices
 
@@ -246,7 +262,7 @@ class POMDP(Shown):
     @cached_property
     def _exact_rewards(self) -> tuple[tuple[Fraction, ...], ...]:
         if self._expectations is None:
-            raise ModelError(f"{self.name} is known only in floats: it has no exact rewards")
+            raise self.inexact("it has no exact rewards")
         sizes, n = zip(*(x.tolist() for x in self._expectations), strict=True), len(self.states)
         flat = [Fraction(above, below) for above, below in sizes]
         return tuple(tuple(flat[s::n]) for s in range(n))

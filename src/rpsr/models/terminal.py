@@ -14,6 +14,7 @@ import numpy as np
 
 from rpsr.errors import ModelError
 from rpsr.io.records import Bools, Cells, Floats, Integers, Ints, Record, Rewards, Rows
+from rpsr.models.given import as_pomdp
 from rpsr.models.pomdp import POMDP, Outcomes
 
 END = "end"
@@ -21,6 +22,7 @@ END = "end"
 
 def continuing(pomdp: POMDP) -> POMDP:
     """Every action in an absorbing, unrewarded state starts the next episode."""
+    pomdp = as_pomdp(pomdp)
     record, ends = pomdp.record, pomdp.absorbing
     if not ends.any():
         raise ModelError(f"{pomdp.name} has no absorbing state without reward: it never ends")
@@ -42,6 +44,7 @@ def episodic(pomdp: POMDP) -> POMDP:
 
     What a reset earned it still earns, in expectation over where it used to lead.
     """
+    pomdp = as_pomdp(pomdp)
     record, resets = pomdp.record, pomdp.resets.reshape(-1)
     if not resets.any():
         raise ModelError(f"{pomdp.name} declares no reset: its episodes have no end to mark")

@@ -14,7 +14,7 @@ from rpsr.planning.optimal_range import OptimalRange, optimal_range
 from rpsr.planning.pbvi import PBVI
 from rpsr.planning.perseus import Perseus
 from rpsr.planning.policies import AlphaPolicy, Policy, StagedPolicy, UniformPolicy
-from rpsr.planning.policy_files import StoredVectors, load_policy, save_policy, save_solution
+from rpsr.planning.policy_files import StoredVectors, load_policy, save_policy
 from rpsr.planning.policy_iteration import PolicyIteration
 from rpsr.planning.precision import Relative
 from rpsr.planning.q_learning import QLearning
@@ -70,7 +70,6 @@ __all__ = [
     "resume",
     "save_checkpoint",
     "save_policy",
-    "save_solution",
     "solve",
     "to_beliefs",
     "translate",

@@ -21,7 +21,9 @@ import numpy as np
 from rpsr.errors import InputError
 from rpsr.io.files import place_of, read_bytes, write_bytes
 from rpsr.io.records import LARGEST_VALUE, Floats, Ints
+from rpsr.models.given import as_linear
 from rpsr.models.linear import LinearModel
+from rpsr.models.pomdp import POMDP
 from rpsr.planning.controllers import FiniteStateController
 from rpsr.planning.coordinates import from_beliefs, to_beliefs
 
@@ -29,7 +31,9 @@ _NOWHERE = ("-", "X", "x")
 _CANDIDATES = 8  # nodes tried as the first: rounding may put the best one behind its equals
 
 
-def write_alpha(model: LinearModel, vectors: Floats, actions: Ints, path: str | Path) -> None:
+def write_alpha(
+    model: POMDP | LinearModel, vectors: Floats, actions: Ints, path: str | Path
+) -> None:
     """Write a value function (K, n) with its actions (K,), completely or not at all."""
     blocks = [
         f"{action}\n{' '.join(repr(v) for v in row)}\n\n"
@@ -38,9 +42,10 @@ def write_alpha(model: LinearModel, vectors: Floats, actions: Ints, path: str | 
     write_bytes(path, "".join(blocks).encode())
 
 
-def read_alpha(path: str | Path, model: LinearModel) -> tuple[Floats, Ints]:
+def read_alpha(path: str | Path, model: POMDP | LinearModel) -> tuple[Floats, Ints]:
     """The vectors (K, n) and actions (K,) of a file, in a model's own coordinates."""
-    return parse_alpha(read_bytes(path), place_of(path), model)
+    linear = as_linear(model)
+    return parse_alpha(read_bytes(path), place_of(path), linear)
 
 
 def parse_alpha(content: bytes, place: str, model: LinearModel) -> tuple[Floats, Ints]:
@@ -79,9 +84,10 @@ def write_pg(controller: FiniteStateController, path: str | Path) -> None:
     write_bytes(path, "".join(lines).encode())
 
 
-def read_pg(path: str | Path, model: LinearModel) -> FiniteStateController:
+def read_pg(path: str | Path, model: POMDP | LinearModel) -> FiniteStateController:
     """The controller of a file. It begins in the node that is worth most at the model's start."""
-    return parse_pg(read_bytes(path), place_of(path), model)
+    linear = as_linear(model)
+    return parse_pg(read_bytes(path), place_of(path), linear)
 
 
 def parse_pg(content: bytes, place: str, model: LinearModel) -> FiniteStateController:

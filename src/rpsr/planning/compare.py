@@ -10,13 +10,18 @@ second, one step ahead; two optimal policies may differ and lose nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from rpsr.errors import ModelError
 from rpsr.io.records import Floats
+from rpsr.models.given import as_linear, wrong_type
 from rpsr.models.linear import LinearModel
-from rpsr.planning.policies import AlphaPolicy, Policy
+from rpsr.models.pomdp import POMDP
+from rpsr.planning.given import AnyPolicy, as_policy
+from rpsr.planning.policies import AlphaPolicy
+from rpsr.planning.solution import Solution
 from rpsr.planning.value_function import action_values
 from rpsr.planning.walk import History, policy_value, walk
 
@@ -64,9 +69,9 @@ class Comparison:
 
 
 def compare(
-    first: Policy,
-    second: Policy,
-    model: LinearModel,
+    first: AnyPolicy,
+    second: AnyPolicy,
+    model: POMDP | LinearModel,
     *,
     steps: int | None = None,
     limit: int = 1000,
@@ -77,7 +82,9 @@ def compare(
     steps: how deep to look. limit: how many states to look at. vectors (K, n): a value function of
     the model, by which differences are priced.
     """
-    nodes = walk([first, second], model, steps=steps, limit=limit)
+    model = as_linear(model)
+    both = as_policy(first, model, "first"), as_policy(second, model, "second")
+    nodes = walk(both, model, steps=steps, limit=limit)
     asked = [node for node in nodes if node.actions]
     apart = [node for node in asked if node.actions[0] != node.actions[1]]
     costs: list[float | None] = [None] * len(apart)
@@ -98,21 +105,24 @@ def compare(
         )
         for node, cost in zip(apart, costs, strict=True)
     )
-    worth = tuple(
-        policy_value(policy, model, steps=steps, limit=limit) for policy in (first, second)
-    )
+    worth = tuple(policy_value(policy, model, steps=steps, limit=limit) for policy in both)
     complete = all(len(node.history) == steps for node in nodes if not node.actions)
     return Comparison(differences, len(asked), complete, (worth[0], worth[1]))
 
 
 def compare_over_domain(
-    first: AlphaPolicy, second: AlphaPolicy, *, samples: int = 1000, seed: int = 0
+    first: AlphaPolicy | Solution,
+    second: AlphaPolicy | Solution,
+    *,
+    samples: int = 1000,
+    seed: int = 0,
 ) -> Comparison:
     """Compare two policies at random states of the domain, priced by the first's value function.
 
     Their models must be forms of one POMDP: corners are matched in order. The corners themselves
     are looked at too. `probability` of a difference is its share of the samples.
     """
+    first, second = _by_values(first, "first"), _by_values(second, "second")
     corners = first.model.domain.corners, second.model.domain.corners
     if len(corners[0]) != len(corners[1]) or first.model.actions != second.model.actions:
         raise ModelError(f"{first.model} and {second.model} are not forms of one POMDP")
@@ -129,3 +139,12 @@ def compare_over_domain(
             cost = float(row[a] - row[b])
             differences.append(Difference(x, (), 1 / len(weights), (names[a], names[b]), cost))
     return Comparison(tuple(differences), len(weights), False)
+
+
+def _by_values(given: Any, what: str) -> AlphaPolicy:
+    """A policy that acts by a value function, from a plan or as it is."""
+    if isinstance(given, Solution):
+        return AlphaPolicy.of(given)
+    if not isinstance(given, AlphaPolicy):
+        raise wrong_type(given, what, "a plan, or a policy that acts by a value function")
+    return given

@@ -23,6 +23,7 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from rpsr.io.records import Ints, Record, Rewards, Rows
+from rpsr.models.given import as_pomdp
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import FactoredOperators, Operators, SparseOperators
 from rpsr.models.pomdp import POMDP
@@ -97,6 +98,7 @@ class Compressed:
 
 def compress(pomdp: POMDP) -> Compressed:
     """The POMDP without states never reached, in its observable quotient."""
+    pomdp = as_pomdp(pomdp)
     kept = np.flatnonzero(reachable_states(pomdp))
     reduction = observable_quotient(restricted(pomdp, kept))
     saved = Saved(

@@ -15,10 +15,12 @@ import numpy as np
 
 from rpsr.errors import InputError, ModelError
 from rpsr.models.domain import Corners
+from rpsr.models.given import as_linear
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import DenseOperators
 from rpsr.models.pomdp import POMDP
-from rpsr.planning.policies import AlphaPolicy, Policy
+from rpsr.planning.given import AnyPolicy, as_policy
+from rpsr.planning.policies import AlphaPolicy
 from rpsr.planning.solution import Planner, ProgressRow, Solution, Status
 from rpsr.planning.walk import policy_value
 
@@ -99,8 +101,8 @@ def _check_solution(found: Solution, where: str) -> None:
 
 
 def check_policy(
-    policy: Policy,
-    model: LinearModel,
+    policy: AnyPolicy,
+    model: POMDP | LinearModel,
     *,
     seed: int = 0,
     histories: int = 5,
@@ -114,6 +116,8 @@ def check_policy(
     that does not exist is refused. A policy that draws its actions is not `deterministic`, and the
     laws about repetition are left out.
     """
+    model = as_linear(model)
+    policy = as_policy(policy, model)
     rng = np.random.default_rng(seed)
     policy.reset()
     first, length = policy.act(), len(policy.memory)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,7 +20,7 @@ from scipy.sparse.linalg import splu
 
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Floats, Ints
-from rpsr.models.given import as_linear
+from rpsr.models.given import as_linear, as_model, wrong_type
 from rpsr.models.labels import Label, index_of
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import SparseOperators, StackedProcess
@@ -112,6 +113,7 @@ class FiniteStateController(Shown):
 
     def check(self, model: POMDP | LinearModel) -> None:
         """Refuse a model whose actions or observations are not the controller's."""
+        model = as_model(model)
         for kind, mine, theirs in (
             ("actions", self.action_names, model.actions),
             ("observations", self.observation_names, model.observations),
@@ -173,6 +175,9 @@ def extract_controller(solution: Solution) -> FiniteStateController:
     worth less, where one vector is best at states that want other successors. Its value,
     `value(model)`, is exact either way.
     """
+    given: Any = solution
+    if not isinstance(given, Solution):
+        raise wrong_type(given, "solution", "a plan")
     model = solution.model
     if solution.horizon is not None:
         raise ModelError("a plan for a finite horizon is a policy tree, not a controller")

@@ -14,22 +14,27 @@ import numpy as np
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Floats
 from rpsr.models.domain import Simplex
+from rpsr.models.given import as_linear
 from rpsr.models.linear import LinearModel
+from rpsr.models.pomdp import POMDP
 
 TOLERANCE = 1e-9
 
 
-def to_beliefs(model: LinearModel, vectors: Floats) -> Floats:
+def to_beliefs(model: POMDP | LinearModel, vectors: Floats) -> Floats:
     """Vectors of a model in belief coordinates, (K, n) -> (K, k)."""
-    return model.domain.at_corners(vectors.T).T
+    return as_linear(model).domain.at_corners(vectors.T).T
 
 
-def from_beliefs(model: LinearModel, values: Floats, *, tolerance: float = TOLERANCE) -> Floats:
+def from_beliefs(
+    model: POMDP | LinearModel, values: Floats, *, tolerance: float = TOLERANCE
+) -> Floats:
     """Vectors in belief coordinates as vectors of a model, (K, k) -> (K, n).
 
     A `ModelError` where the model's states cannot carry them to within the tolerance, relative to
     the largest value.
     """
+    model = as_linear(model)
     n_corners = model.domain.size
     if values.ndim != 2 or values.shape[1] != n_corners:
         raise InputError(f"values: read shape {values.shape}, expected (K, {n_corners})")
@@ -47,6 +52,6 @@ def from_beliefs(model: LinearModel, values: Floats, *, tolerance: float = TOLER
     return vectors
 
 
-def translate(vectors: Floats, source: LinearModel, target: LinearModel) -> Floats:
+def translate(vectors: Floats, source: POMDP | LinearModel, target: POMDP | LinearModel) -> Floats:
     """Vectors of one representation in another one of the same POMDP, (K, n) -> (K, n')."""
     return from_beliefs(target, to_beliefs(source, vectors))

@@ -9,10 +9,18 @@ import numpy as np
 from rpsr.models.given import wrong_type
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
+from rpsr.planning.controllers import FiniteStateController
 from rpsr.planning.policies import Policy, UniformPolicy
+from rpsr.planning.policy_files import StoredVectors
+from rpsr.planning.solution import Solution
+from rpsr.planning.trees import PolicyTree
 
 UNIFORM: Literal["uniform"] = "uniform"
 VERBS = ("reset", "act", "update")  # what it takes to be followed
+# All that as_policy takes; evaluation adds its own tables.
+AnyPolicy = (
+    Policy | Solution | FiniteStateController | PolicyTree | StoredVectors | Literal["uniform"]
+)
 _EXPECTED = f"a plan, a policy with {', '.join(VERBS)}, a controller, a tree or {UNIFORM!r}"
 
 

@@ -20,7 +20,9 @@ import numpy as np
 
 from rpsr.errors import ModelError
 from rpsr.io.records import Bools, Floats
+from rpsr.models.given import as_linear
 from rpsr.models.linear import LinearModel
+from rpsr.models.pomdp import POMDP
 from rpsr.planning.finite import ROUNDING, FiniteProblem, infinite_discount
 from rpsr.planning.graph import LIMIT, TOLERANCE, ReachableGraph, explore
 from rpsr.planning.reachable import hidden, value_bounds
@@ -56,8 +58,8 @@ class OptimalRange:
 
 
 def optimal_range(
-    model: LinearModel,
-    others: LinearModel,
+    model: POMDP | LinearModel,
+    others: POMDP | LinearModel,
     solution: Solution | None = None,
     *,
     extremes: tuple[Solution, Solution] | None = None,
@@ -71,6 +73,7 @@ def optimal_range(
     within the limit, or a `ModelError` says that they do not. extremes: certified solutions of
     `others` and of `others` with negated rewards, which tighten what does not close.
     """
+    model, others = as_linear(model), as_linear(others, "others")
     discount = infinite_discount(model)
     pair = direct_sum(model, others)
     if solution is None:

@@ -26,25 +26,28 @@ import numpy as np
 
 from rpsr._version import __version__
 from rpsr.errors import InputError
-from rpsr.io.files import place_of, read_bytes, write_bytes
+from rpsr.io.files import path_text, place_of, read_bytes, write_bytes
 from rpsr.io.records import LARGEST_VALUE, Floats, Ints
+from rpsr.models.given import as_linear, wrong_type
 from rpsr.models.linear import LinearModel
+from rpsr.models.pomdp import POMDP
 from rpsr.models.renaming import renamed
 from rpsr.models.store import from_native_bytes, native_bytes
 from rpsr.planning.classic_files import parse_alpha, parse_pg
-from rpsr.planning.controllers import FiniteStateController
+from rpsr.planning.controllers import ControllerPolicy, FiniteStateController
 from rpsr.planning.coordinates import from_beliefs, to_beliefs
 from rpsr.planning.policies import AlphaPolicy
 from rpsr.planning.solution import Solution
-from rpsr.planning.trees import PolicyTree
+from rpsr.planning.trees import PolicyTree, TreePolicy
 from rpsr.planning.value_function import ValueFunction
+from rpsr.showing import Shown, counted
 
 FORMAT = "rpsr-policy"
 FORMAT_VERSION = 1
 
 
-@dataclass(frozen=True, eq=False)
-class StoredVectors:
+@dataclass(frozen=True, eq=False, repr=False)
+class StoredVectors(Shown):
     """A value function read from a file, in the coordinates of the model it was loaded against.
 
     value_function: its vectors and actions; what follows is not in the file.
@@ -65,30 +68,71 @@ class StoredVectors:
         actions = None if self.look_ahead else found.actions
         return AlphaPolicy(self.model, found.vectors, self.epsilon, actions=actions)
 
+    def title(self) -> str:
+        """What it is, in one line."""
+        return f"value function of {counted(len(self.value_function), 'vector')}"
+
+    def facts(self) -> list[tuple[str, str]]:
+        """What it is for, and how it is followed."""
+        way = "looking one step ahead" if self.look_ahead else "by the action of the best vector"
+        error = [] if self.epsilon is None else [("epsilon", f"{self.epsilon:.3g}")]
+        return [("model", self.model.title()), ("followed", way), *error]
+
 
 Stored = StoredVectors | FiniteStateController | PolicyTree
+AnyStored = Stored | Solution | AlphaPolicy | ControllerPolicy | TreePolicy
 
 
-def save_solution(solution: Solution, path: str | Path) -> None:
-    """Write the value function of a solution, or for a horizon its policy tree."""
-    if solution.horizon is not None:
-        save_policy(PolicyTree.of(solution), solution.model, path)
-        return
-    model = solution.model
-    save_policy(
-        StoredVectors(
-            model,
-            solution.value_function,
-            solution.epsilon,
-            look_ahead=model.estimator is not None,
-        ),
-        model,
-        path,
-    )
+def save_policy(
+    policy: AnyStored, path: str | Path, model: POMDP | LinearModel | None = None
+) -> None:
+    """Write a plan or a policy, completely or not at all.
+
+    A plan for a horizon is written as its policy tree, another as its value function. model: what
+    the policy was made for. Plans and vectors know theirs; a controller and a tree do not.
+    """
+    policy, own = _storable(policy)
+    if model is None and own is None:
+        raise InputError(f"model: {policy} does not say which model it is for: give it one")
+    linear = as_linear(own if model is None else model)
+    if isinstance(policy, StoredVectors):
+        size = policy.value_function.vectors.shape[1]
+        if size != linear.dimension:
+            fit = f"one of dimension {size}, as the vectors"
+            raise InputError(f"model: read {linear}, expected {fit}")
+    _write(policy, linear, path_text(path, "path"))
 
 
-def save_policy(policy: Stored, model: LinearModel, path: str | Path) -> None:
-    """Write a policy made for a model, completely or not at all."""
+def _storable(policy: Any) -> tuple[Stored, LinearModel | None]:
+    """What a file holds of a plan or a policy, and the model that it knows."""
+    match policy:
+        case Solution(horizon=None, model=model):
+            ahead = model.estimator is not None
+            found = policy.value_function
+            return StoredVectors(model, found, policy.epsilon, look_ahead=ahead), model
+        case Solution():
+            return PolicyTree.of(policy), policy.model
+        case StoredVectors():
+            return policy, policy.model
+        case AlphaPolicy(model=model, vectors=vectors, actions=actions):
+            if actions is None:
+                raise InputError(
+                    "policy: this one looks one step ahead with vectors whose own actions it does "
+                    "not know; save its plan instead"
+                )
+            found = _unconnected(vectors, actions, model)
+            return StoredVectors(model, found, policy.epsilon), model
+        case ControllerPolicy():
+            return policy.controller, None
+        case TreePolicy():
+            return policy.tree, None
+        case FiniteStateController() | PolicyTree():
+            return policy, None
+        case _:
+            raise wrong_type(policy, "policy", "a plan, a controller, a tree or a policy of those")
+
+
+def _write(policy: Stored, model: LinearModel, path: str) -> None:
     document: dict[str, Any] = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -132,31 +176,32 @@ def save_policy(policy: Stored, model: LinearModel, path: str | Path) -> None:
             f'"{key}": {json.dumps(value, allow_nan=False)}' for key, value in document.items()
         ]
     except (TypeError, ValueError) as error:
-        raise InputError(f"cannot be written as JSON: {error}", place=str(path)) from None
+        raise InputError(f"cannot be written as JSON: {error}", place=path) from None
     write_bytes(path, ("{\n" + ",\n".join(pairs) + "\n}\n").encode())
 
 
-def load_policy(path: str | Path, model: LinearModel) -> Stored:
+def load_policy(path: str | Path, model: POMDP | LinearModel) -> Stored:
     """Read a policy of any form against a model: a native file, an `.alpha` or a `.pg` file.
 
     The suffix says which form it is; without one of those, the content does. In a native file,
     names must be the model's, in the model's order; the classic forms hold no names.
     """
+    linear, path = as_linear(model), path_text(path, "path")
     place, content = place_of(path), read_bytes(path)
     match _form(path, content):
         case "alpha":
-            vectors, actions = parse_alpha(content, place, model)
-            found = _unconnected(vectors, actions, model)
-            return StoredVectors(model, found, made_for={"kind": model.kind})
+            vectors, actions = parse_alpha(content, place, linear)
+            found = _unconnected(vectors, actions, linear)
+            return StoredVectors(linear, found, made_for={"kind": linear.kind})
         case "pg":
-            return parse_pg(content, place, model)
+            return parse_pg(content, place, linear)
         case _:
-            return _native(content, place, model)
+            return _native(content, place, linear)
 
 
-def _form(path: str | Path, content: bytes) -> str:
+def _form(path: str, content: bytes) -> str:
     """The form of a policy file: "alpha", "pg" or "native"."""
-    name = str(path).lower()
+    name = path.lower()
     for form in ("alpha", "pg"):
         if name.endswith("." + form):
             return form

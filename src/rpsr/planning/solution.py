@@ -131,7 +131,7 @@ class Solution(Shown):
         """What it is, in one line."""
         ahead = "" if self.horizon is None else f" for {counted(self.horizon, 'step')}"
         model = f"{self.model.kind} model of {self.model.name!r}"
-        return f"plan of {self.planner} on the {model}{ahead}"
+        return f"plan of {self.planner} on the {model}{ahead}: value {self.value:.6g}"
 
     def facts(self) -> list[tuple[str, str]]:
         """The value, how sure it is, and what it took."""

@@ -15,8 +15,11 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
 from rpsr.io.records import Floats
+from rpsr.models.given import as_linear
 from rpsr.models.linear import LinearModel
+from rpsr.models.pomdp import POMDP
 from rpsr.planning.finite import planning_discount
+from rpsr.planning.given import AnyPolicy, as_policy
 from rpsr.planning.graph import TOLERANCE
 from rpsr.planning.policies import Policy
 from rpsr.planning.reachable import value_bounds
@@ -86,7 +89,11 @@ def _key(node: Node) -> Floats:
 
 
 def policy_value(
-    policy: Policy, model: LinearModel, *, steps: int | None = None, limit: int = 10_000
+    policy: AnyPolicy,
+    model: POMDP | LinearModel,
+    *,
+    steps: int | None = None,
+    limit: int = 10_000,
 ) -> tuple[float, float]:
     """Bounds on a deterministic policy's value at a model's start, equal where the walk closes.
 
@@ -94,8 +101,9 @@ def policy_value(
     steps: the return of so many steps; of all steps, discounted, by default. What lies beyond the
     limit is worth between the least and the most that rewards allow.
     """
+    model = as_linear(model)
     discount = planning_discount(model, steps)
-    nodes = walk([policy], model, steps=steps, limit=limit)
+    nodes = walk([as_policy(policy, model)], model, steps=steps, limit=limit)
     total = 1 / (1 - discount) if steps is None else sum(discount**k for k in range(steps))
     bounds = value_bounds(model, total) or (-np.inf, np.inf)
     asked = np.array([bool(node.actions) for node in nodes])

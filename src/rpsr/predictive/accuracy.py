@@ -25,6 +25,7 @@ import numpy as np
 from rpsr import deadline
 from rpsr.errors import ModelError
 from rpsr.io.records import Bools, Floats, Ints
+from rpsr.models.given import as_pomdp
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive.core import Core, find_core
 from rpsr.predictive.modular_search import Spans
@@ -115,6 +116,7 @@ def accuracy(
     exact: decide in exact arithmetic (the default where the model is known exactly) or in floats.
     time_limit: seconds, after which a `TimeLimitReached` says what was being done.
     """
+    pomdp = as_pomdp(pomdp)
     with deadline.time_limit(time_limit):
         return _compare(pomdp, exact, seed)
 

@@ -97,7 +97,7 @@ def certified_core(
     floats is refused with a `ModelError`.
     """
     if not pomdp.exact:
-        raise ModelError(f"{pomdp.name} is known only in floats: nothing about it can be certified")
+        raise pomdp.inexact("nothing about it can be certified")
     rng = np.random.default_rng(seed)
     models = reductions(pomdp, rng)
     for starts in count(1):

@@ -21,6 +21,7 @@ import numpy as np
 from rpsr.errors import InputError
 from rpsr.io.records import Floats
 from rpsr.models.domain import Corners
+from rpsr.models.given import as_pomdp
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import DenseOperators, FactoredOperators, Operators
 from rpsr.models.pomdp import POMDP
@@ -112,6 +113,7 @@ def _core_of(
     core: Core | Iterable[Future | str] | None,
     exact: bool | None,
 ) -> Core:
+    pomdp = as_pomdp(pomdp)
     if core is None:
         return find_core(pomdp, kind, search=search, exact=exact)
     if not isinstance(core, Core):

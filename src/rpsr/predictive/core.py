@@ -21,6 +21,7 @@ import numpy as np
 from rpsr import deadline
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Bools, Floats, Ints
+from rpsr.models.given import as_pomdp
 from rpsr.models.labels import index_of
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive.certify import CertifiedCore, MembersCheck, certified_core, check_members
@@ -125,6 +126,7 @@ def find_core(
     members are not; without `named`, floats look for the span only, and there are no members.
     time_limit: seconds, after which a `TimeLimitReached` says what was being done.
     """
+    pomdp = as_pomdp(pomdp)
     if kind not in ("psr", "rpsr"):
         raise InputError(f"kind: read {kind!r}, expected 'psr' or 'rpsr'")
     if search not in _SEARCHES:
@@ -180,7 +182,7 @@ def given_core(pomdp: POMDP, kind: Kind, futures: Iterable[Future | str], *, see
     It must be independent and closed: a member that depends on those before it, or an extension
     that the set cannot express, is named in an `InputError`. The model must be known exactly.
     """
-    began = time.perf_counter()
+    pomdp, began = as_pomdp(pomdp), time.perf_counter()
     parsed = [_parsed(future, kind) for future in futures]
     if len(set(parsed)) != len(parsed):
         raise InputError(f"core: {next(f for f in parsed if parsed.count(f) > 1)} is given twice")

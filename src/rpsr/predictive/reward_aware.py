@@ -14,6 +14,7 @@ import numpy as np
 
 from rpsr.io.decimals import number
 from rpsr.io.records import Rows
+from rpsr.models.given import as_pomdp
 from rpsr.models.pomdp import POMDP
 
 
@@ -23,6 +24,7 @@ def reward_aware(pomdp: POMDP) -> POMDP:
     Observations are named `observation|reward`, one per pair that can occur, in order of
     observation and then of reward. Transitions and rewards stay as they are.
     """
+    pomdp = as_pomdp(pomdp)
     record, outcomes = pomdp.record, pomdp.outcomes
     n_values = len(record.rewards.values)
     pairs, pair_of = np.unique(

@@ -17,7 +17,9 @@ from matplotlib.path import Path
 
 from rpsr.errors import ModelError
 from rpsr.io.records import Floats
+from rpsr.models.given import as_pomdp
 from rpsr.models.pomdp import POMDP
+from rpsr.predictive.accuracy import accuracy
 from rpsr.report.style import COLOURS, INK, PAPER, new_figure, styled
 
 _RADIUS = 0.17
@@ -25,12 +27,14 @@ _ROWS = {"loaded": 1.15, "empty": 0.0}
 
 
 @styled
-def plot_corridor(pomdp: POMDP, reconstruction: Floats) -> Figure:
+def plot_corridor(pomdp: POMDP, reconstruction: Floats | None = None) -> Figure:
     """Load/unload's states, the moves between them, and on some moves `true (PSR)` rewards.
 
-    reconstruction (S, A): `rpsr.accuracy(pomdp).reconstruction`. Moves on which both rewards are
-    zero carry no number.
+    reconstruction (S, A): `rpsr.accuracy(pomdp).reconstruction`, computed if it is not given. Moves
+    on which both rewards are zero carry no number.
     """
+    pomdp = as_pomdp(pomdp)
+    reconstruction = accuracy(pomdp).reconstruction if reconstruction is None else reconstruction
     places = [_place(name) for name in pomdp.states]
     cells = 1 + max(int(place[0]) for place in places)
     figure = new_figure(max(4.0, 1.15 * cells + 1.1), 2.6)

@@ -19,9 +19,16 @@ from matplotlib.path import Path
 
 from rpsr.errors import ModelError
 from rpsr.io.records import Bools, Floats
+from rpsr.models.given import as_linear, wrong_type
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import SparseOperators
-from rpsr.planning.controllers import FiniteStateController
+from rpsr.models.pomdp import POMDP
+from rpsr.planning.controllers import (
+    ControllerPolicy,
+    FiniteStateController,
+    extract_controller,
+)
+from rpsr.planning.solution import Solution
 from rpsr.report.style import COLOURS, INK, PAPER, new_figure, styled
 
 MOST_NODES = 30
@@ -34,14 +41,26 @@ _WIDEST = 28  # characters of a label before it is cut
 
 @styled
 def plot_policy_graph(
-    controller: FiniteStateController, model: LinearModel | None = None, *, most: int = MOST_NODES
+    controller: FiniteStateController | ControllerPolicy | Solution,
+    model: POMDP | LinearModel | None = None,
+    *,
+    most: int = MOST_NODES,
 ) -> Figure:
     """The nodes of a controller that can be reached, and what leads from one to another.
 
+    controller: of a plan, the one that it implies, on the plan's own model by default.
     model: what the controller runs on; without it every observation counts as possible.
     most: how many nodes to draw; a controller that reaches more is refused.
     """
-    edges = reachable_edges(controller, model)
+    if isinstance(controller, Solution):
+        model = controller.model if model is None else model
+        controller = extract_controller(controller)
+    elif isinstance(controller, ControllerPolicy):
+        controller = controller.controller
+    given: Any = controller
+    if not isinstance(given, FiniteStateController):
+        raise wrong_type(given, "controller", "a plan or a controller")
+    edges = reachable_edges(controller, None if model is None else as_linear(model))
     order = list(dict.fromkeys([controller.first, *(node for edge in edges for node in edge[:2])]))
     if len(order) > most:
         raise ModelError(

@@ -9,8 +9,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from rpsr.errors import InputError
+from rpsr.models.given import wrong_type
 from rpsr.report.style import COLOURS, COLUMN, INK, MARKERS, new_figure, styled
 
+_READ = ("policy", "model", "mean", "stderr", "exact")
 NORMAL_95 = 1.959963984540054
 
 
@@ -46,7 +48,11 @@ class ReturnLike(Protocol):
 @styled
 def plot_returns(estimates: Iterable[ReturnLike]) -> Figure:
     """Mean returns with 95 % intervals; a bar across marks the exact value where there is one."""
-    rows = list(estimates)
+    given: Any = estimates
+    rows: list[Any] = list(given) if isinstance(given, Iterable) else [given]
+    for row in rows:
+        if not all(hasattr(row, name) for name in _READ):
+            raise wrong_type(row, "estimates", "the table that evaluate makes, or rows of it")
     if not rows:
         raise InputError("estimates: expected at least one to draw")
     models = list(dict.fromkeys(row.model for row in rows))

@@ -9,8 +9,9 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
 from rpsr.io.records import Floats, Ints
+from rpsr.models.given import as_pomdp
 from rpsr.models.pomdp import POMDP
-from rpsr.predictive.accuracy import Accuracy
+from rpsr.predictive.accuracy import Accuracy, accuracy
 from rpsr.report.style import DIVERGING, PAGE, new_figure, styled
 from rpsr.report.tables import show
 
@@ -20,12 +21,14 @@ _TITLES = ("true R", "reconstructed by the PSR", "difference")
 
 
 @styled
-def plot_reconstruction(pomdp: POMDP, found: Accuracy) -> Figure:
+def plot_reconstruction(pomdp: POMDP, found: Accuracy | None = None) -> Figure:
     """Heat maps of R, of its reconstruction U U^+ R and of their difference, on one scale.
 
     Rows are states, columns actions; white is zero. Of more than 60 states those with the largest
-    errors are drawn, in their order.
+    errors are drawn, in their order. found: `rpsr.accuracy(pomdp)`, computed if it is not given.
     """
+    pomdp = as_pomdp(pomdp)
+    found = accuracy(pomdp) if found is None else found
     states = worst_states(pomdp, found)
     maps = [pomdp.R[states], found.reconstruction[states]]
     maps.append(maps[1] - maps[0])

@@ -11,8 +11,10 @@ from matplotlib.figure import Figure
 
 from rpsr.errors import InputError
 from rpsr.io.records import Floats
+from rpsr.models.given import named_models
 from rpsr.models.labels import Label, index_of
 from rpsr.models.linear import LinearModel
+from rpsr.models.pomdp import POMDP
 from rpsr.report.style import COLOURS, DASHES, DIVERGING, MARKERS, PAGE, new_figure, styled
 
 MOST_ROWS = 40
@@ -20,7 +22,7 @@ MOST_ROWS = 40
 
 @styled
 def plot_trajectory(
-    models: Mapping[str, LinearModel],
+    models: POMDP | LinearModel | Mapping[str, POMDP | LinearModel],
     history: Sequence[tuple[Label, Label]],
     *,
     states: Sequence[str] = (),
@@ -31,21 +33,22 @@ def plot_trajectory(
     its own scale, on which white is zero. states: names for the rows of a model without a core.
     The last panel holds what each model expects of the action that is taken next.
     """
-    if not models or not history:
+    linear = named_models(models)
+    if not linear or not history:
         raise InputError("expected at least one model and a history of at least one interaction")
-    paths = {name: _path(model, history) for name, model in models.items()}
-    readings = {name: _reading(models[name], path) for name, path in paths.items()}
+    paths = {name: _path(model, history) for name, model in linear.items()}
+    readings = {name: _reading(linear[name], path) for name, path in paths.items()}
     heights = [0.5 + 0.17 * min(r.shape[1], MOST_ROWS) for r in readings.values()]
     figure = new_figure(PAGE, sum(heights) + 2.4)
     ratios = [*heights, 1.7]
     panels: Any = figure.subplots(
         len(ratios), 1, sharex=True, gridspec_kw={"height_ratios": ratios}
     )
-    for axes, (name, model) in zip(panels, models.items(), strict=False):
+    for axes, (name, model) in zip(panels, linear.items(), strict=False):
         _strip(figure, axes, name, model, readings[name], states)
     axes = panels[-1]
-    taken = [index_of(next(iter(models.values())).actions, a, "action") for a, _ in history]
-    for i, (name, model) in enumerate(models.items()):
+    taken = [index_of(next(iter(linear.values())).actions, a, "action") for a, _ in history]
+    for i, (name, model) in enumerate(linear.items()):
         earned = paths[name] @ model.rewards
         axes.plot(
             np.arange(len(taken)) + 0.5,
@@ -58,8 +61,8 @@ def plot_trajectory(
         )
     axes.set_ylabel("expected reward\nof the next action")
     axes.margins(y=0.15)
-    axes.legend(ncols=len(models), loc="upper left", bbox_to_anchor=(0, 1.3))
-    names = next(iter(models.values()))
+    axes.legend(ncols=len(linear), loc="upper left", bbox_to_anchor=(0, 1.3))
+    names = next(iter(linear.values()))
     ticks = ["start"]
     for a, o in history:
         action = names.actions[index_of(names.actions, a, "action")]

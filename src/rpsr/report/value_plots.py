@@ -13,8 +13,10 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Polygon
 
-from rpsr.errors import ModelError
+from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Floats
+from rpsr.models.given import wrong_type
+from rpsr.models.pomdp import POMDP
 from rpsr.planning.coordinates import to_beliefs
 from rpsr.planning.solution import Solution
 from rpsr.report.style import COLOURS, COLUMN, INK, PAPER, new_figure, styled
@@ -25,19 +27,26 @@ _LEVELS = 6
 
 
 @styled
-def plot_value_function(solution: Solution, corners: tuple[str, ...] = ()) -> Figure:
+def plot_value_function(solution: Solution, corners: POMDP | tuple[str, ...] = ()) -> Figure:
     """The value of every state of a domain with two corners (a segment) or three (a triangle).
 
-    corners: their names, the states of the POMDP; they are numbered by default. Colours say which
-    action comes first where; thin lines are vectors (segment) or levels of value (triangle).
+    corners: their names, or the POMDP whose states they are; they are numbered by default. Colours
+    say which action comes first where; thin lines are vectors (segment) or levels of value
+    (triangle).
     """
+    given: Any = solution
+    if not isinstance(given, Solution):
+        raise wrong_type(given, "solution", "a plan")
     if solution.value_function.ahead is not None:
         raise ModelError("these vectors are values on faces only; plan with faces=False to draw")
     values = to_beliefs(solution.model, solution.vectors)
     k = values.shape[1]
     if k not in (2, 3):
         raise ModelError(f"the domain has {k} corners; a value function is drawn for 2 or 3")
-    names = corners or tuple(f"state {i}" for i in range(k))
+    named = corners.states if isinstance(corners, POMDP) else tuple(corners)
+    names = named or tuple(f"state {i}" for i in range(k))
+    if len(names) != k:
+        raise InputError(f"corners: read {len(names)} names, expected {k}")
     return (_segment if k == 2 else _triangle)(solution, values, names)
 
 

@@ -1,0 +1,93 @@
+"""How plans, policies and tables show themselves, to a session and to a notebook."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rpsr
+from rpsr.domains import build
+from rpsr.evaluation import Estimate, Estimates
+from rpsr.planning import PolicyTree, ProgressRow, StagedPolicy, StoredVectors, extract_controller
+
+TIGER = build("tiger")
+PLAN = rpsr.solve(TIGER, "vi")
+TREE = rpsr.solve(TIGER, "vi", horizon=3)
+ROWS = [
+    Estimate("sarsop", "pomdp", -1.25, 0.5, 0.125, None, 10, 20, None),
+    Estimate("<uniform>", "psr", 10.0, None, None, 9.5, 10, 20, 0.01),
+]
+
+
+def test_a_plan_says_what_it_is_worth_and_how_sure_that_is():
+    plan = replace(PLAN, lower=19.25, value=19.5, upper=19.75, epsilon=None, seconds=0.5)
+    head, *facts = repr(plan).splitlines()
+    assert head == "<plan of vi on the belief model of 'tiger': value 19.5>" == str(plan)
+    assert facts == [
+        "  value    19.5",
+        "  bounds   19.25 to 19.75, 0.5 apart",
+        f"  status   {plan.status.value}",
+        f"  vectors  {len(plan.vectors)}",
+        f"  effort   {plan.iterations} iterations in 0.5 seconds",
+    ]
+    assert "nothing above it is proven" in repr(replace(plan, upper=None))
+    assert str(TREE).startswith("<plan of vi on the belief model of 'tiger' for 3 steps: value ")
+
+
+@pytest.mark.parametrize(
+    ("shown", "said"),
+    [
+        (PLAN.policy(), ["looks one step ahead with", "belief model of 'tiger'", "listen"]),
+        (extract_controller(PLAN), ["finite-state controller: ", "open-left (", "node "]),
+        (extract_controller(PLAN).policy(), ["follows a controller of", "next action  listen"]),
+        (PolicyTree.of(TREE), ["policy tree: 3 steps, 3 actions", "first action", "listen"]),
+        (TREE.policy(), ["follows a tree of 3 steps", "steps left   3"]),
+        (StagedPolicy.of(TREE), ["for 3 steps", "steps left   3"]),
+        (rpsr.UniformPolicy(TIGER, np.random.default_rng(0)), ["uniform policy over 3 actions"]),
+        (StoredVectors(PLAN.model, PLAN.vectors, PLAN.actions), ["value function of", "followed"]),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_policies_say_what_they_do(shown: Any, said: list[str]):
+    for words in said:
+        assert words in repr(shown)
+    assert len(repr(shown).splitlines()) <= 5
+    assert shown._repr_html_().count("<tr>") == len(shown.facts())
+
+
+def test_a_policy_whose_horizon_is_over_says_so():
+    for policy in (TREE.policy(), StagedPolicy.of(TREE)):
+        for _ in range(3):
+            policy.update(policy.act(), "tiger-left")
+        assert "none: its horizon is over" in repr(policy)
+
+
+def test_a_table_of_returns_is_a_table():
+    table = Estimates(ROWS)
+    assert repr(table).splitlines() == [
+        "<returns of 2 policies by 2 models>",
+        "  policy     model   mean  stderr  exact  episodes  steps  cut off",
+        "  sarsop     pomdp  -1.25   0.125               10     20",
+        "  <uniform>  psr       10            9.5        10     20     0.01",
+    ]
+    assert str(table) == repr(table)
+    shown = table._repr_html_()
+    assert "&lt;uniform&gt;" in shown
+    assert shown.count("<tr>") == 3
+    assert (len(table), table[0].policy) == (2, "sarsop")
+
+
+def test_a_notebook_draws_the_bounds_where_there_are_some():
+    rows = tuple(ProgressRow(0.1 * k, k, lower=float(k), upper=9.0 - k) for k in range(1, 4))
+    drawn = replace(PLAN, trace=rows)._repr_html_()
+    picture = re.search(r'src="data:image/svg\+xml;base64,([^"]+)"', drawn)
+    assert picture is not None
+    assert b"<svg" in b64decode(picture[1])
+    unbounded = (rows[0], replace(rows[1], upper=None))
+    for few in ((), rows[:1], unbounded):
+        assert "<img" not in replace(PLAN, trace=few)._repr_html_()
