@@ -12,7 +12,7 @@ import pytest
 from rpsr.domains import build
 from rpsr.models import POMDP
 from rpsr.models.operators import StackedProcess
-from rpsr.planning import bounds, discounted, solve
+from rpsr.planning import bound_planners, bounds, discounted, solve
 from rpsr.planning.limits import Clock
 from rpsr.planning.process import corner_process
 from rpsr.planning.reachable import Reachable
@@ -174,7 +174,37 @@ def test_a_process_with_very_many_observations_is_one_table():
         many.D[0][20_000]
 
 
-@pytest.mark.parametrize("planner", ["sarsop", "pbvi", "reachable", "fib"])
+@pytest.mark.parametrize("planner", ["vi", "policy-iteration"])
+def test_very_many_observations_that_all_come_are_a_limit_and_not_the_end_of_memory(planner):
+    transitions = np.array([[[0.9, 0.1], [0.1, 0.9]], [[0.5, 0.5], [0.5, 0.5]]])
+    emissions, rewards = np.full((2, 2, 12_000), 1 / 12_000), np.eye(2)
+    found = solve(
+        POMDP.from_arrays(transitions, emissions, rewards, discount="0.9"),
+        planner_by_name(planner),
+    )
+    # Observations tell nothing: staying and moving at random both earn a half per step.
+    assert found.status is Status.SIZE
+    assert found.lower <= 5 <= found.upper
+
+
+@pytest.mark.parametrize("planner", ["qmdp", "fib"])
+def test_following_a_rule_further_is_not_begun_where_it_would_take_too_long(planner, monkeypatch):
+    plain, work = bound_planners.followed, [0]
+
+    def followed(model, rule, blind, limit, **options):
+        work[0] += limit
+        return plain(model, rule, blind, limit, **options)
+
+    monkeypatch.setattr(bound_planners, "followed", followed)
+    monkeypatch.setattr(Clock, "seconds", property(lambda clock: float(work[0])))
+    found = solve(build("hallway"), planner_by_name(planner, time_limit=300.0))
+    assert found.status is Status.TIME
+    assert work[0] == 64 + 128  # and 256 more would be too long
+
+
+@pytest.mark.parametrize(
+    "planner", ["sarsop", "pbvi", "reachable", "qmdp", "fib", "vi", "policy-iteration"]
+)
 def test_observations_that_never_come_change_nothing(planner):
     few, many = (solve(many_observations(n), planner_by_name(planner)) for n in (20, 20_000))
     assert many.lower == pytest.approx(few.lower, abs=1e-6)

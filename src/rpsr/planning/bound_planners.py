@@ -32,7 +32,7 @@ from rpsr.models.linear import LinearModel
 from rpsr.planning.bounds import above_corners, fast_informed_values, qmdp_values, upper_at_start
 from rpsr.planning.finite import ROUNDING, infinite_discount
 from rpsr.planning.followed import followed
-from rpsr.planning.limits import Clock, LimitReached
+from rpsr.planning.limits import OPERATIONS_A_SECOND, Clock, LimitReached
 from rpsr.planning.points import first_plans, lower_at_start
 from rpsr.planning.policies import action_values
 from rpsr.planning.precision import CLOSED, Epsilon, goal_of
@@ -42,6 +42,7 @@ from rpsr.planning.solution import Progress, ProgressRow, Solution, Status
 BOUND_SHARE, BLIND_SHARE = 0.6, 0.3  # of the time there is when each of them begins
 FIRST = 64  # states through which a rule is followed at first; then twice as many, and so on
 NUMBERS = 2**21  # in the vectors of a controller: no more states are followed, but for the first
+FIRST_NUMBERS, MOST_NUMBERS = 2**22, 2**25  # of a controller's vectors and successors
 
 
 @dataclass(frozen=True)
@@ -95,9 +96,12 @@ class BoundPlanner(ABC):
             return (values >= best - near).argmax(axis=1)
 
         most = min(self.states, max(FIRST, NUMBERS // model.dimension))
-        status, limit = Status.SETTLED, min(FIRST, most)
+        row = model.dimension + len(model.observations)
+        most = min(most, max(1, MOST_NUMBERS // row))
+        status, limit = Status.SETTLED, min(FIRST, most, max(1, FIRST_NUMBERS // row))
         try:
             while True:
+                began = clock.seconds
                 made, graph = followed(model, rule, blind, limit, clock=clock)
                 met = len(graph.states)
                 worth = lower_at_start(model, process, made, model.start[None])
@@ -116,6 +120,7 @@ class BoundPlanner(ABC):
                 if graph.stopped is None or limit >= most:
                     break
                 clock.check()
+                clock.foresee(2 * (clock.seconds - began) * OPERATIONS_A_SECOND)  # twice as long
                 limit = min(2 * limit, most)
         except LimitReached as reached:
             status = reached.status
