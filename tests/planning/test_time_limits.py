@@ -106,6 +106,17 @@ def test_starting_bounds_are_bounds_however_little_time_they_have(cut, looks):
         assert looks.count <= cut + LATE
 
 
+def test_blind_policies_are_worth_something_before_their_systems_are_solved(monkeypatch):
+    # To the right in RockSample is the exit; no other single action earns anything.
+    process = corner_process(build("rock-sample:n=5,k=2").belief_model())
+    best = float((bounds.blind_values(process) @ process.start).max())
+    # No time for a system: what it begins with is what it ends with.
+    monkeypatch.setattr(bounds, "solve_discounted", lambda moves, rewards, clock, guess: guess)
+    monkeypatch.setattr(Clock, "seconds", 0.0)
+    found = bounds.blind_values(process, Clock(lambda row: None, 1.0))
+    assert float((found @ process.start).max()) >= best - 1e-9
+
+
 def test_more_time_means_tighter_starting_bounds(looks):
     process = corner_process(build("hallway").belief_model())
 
