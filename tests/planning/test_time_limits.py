@@ -12,8 +12,8 @@ import pytest
 from rpsr.domains import build
 from rpsr.models import POMDP
 from rpsr.models.operators import StackedProcess
-from rpsr.planning import bound_planners, bounds, discounted, solve
-from rpsr.planning.limits import Clock
+from rpsr.planning import bound_planners, bounds, discounted, residual, solve
+from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.process import corner_process
 from rpsr.planning.reachable import Reachable
 from rpsr.planning.solution import Status
@@ -196,6 +196,18 @@ def test_very_many_observations_that_all_come_are_a_limit_and_not_the_end_of_mem
     # Observations tell nothing: staying and moving at random both earn a half per step.
     assert found.status is Status.SIZE
     assert found.lower <= 5 <= found.upper
+
+
+def test_a_program_over_very_many_corners_is_not_begun_where_it_would_take_too_long(monkeypatch):
+    def refused(*arguments):
+        raise AssertionError("a program that no clock can stop")
+
+    monkeypatch.setattr(Clock, "seconds", 0.0)
+    vectors, little, much = np.zeros((2000, 3)), 0.01, 10.0  # 2000 corners, squared, times pivots
+    assert residual.rise(vectors, 2, 1e-9, Clock(lambda row: None, much)) == 0
+    monkeypatch.setattr(residual, "best_gain", refused)
+    with pytest.raises(LimitReached):
+        residual.rise(vectors, 2, 1e-9, Clock(lambda row: None, little))
 
 
 @pytest.mark.parametrize("planner", ["qmdp", "fib"])
