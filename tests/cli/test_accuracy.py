@@ -1,19 +1,21 @@
 """`rpsr accuracy`: one row a source, in JSON and for people, and its exit codes."""
 
 import json
+import sys
+from fractions import Fraction
 from itertools import count
 from pathlib import Path
 
 import pytest
 
 from rpsr import deadline, save
-from rpsr.domains import build
+from rpsr.domains import build, tabulate
 from rpsr.predictive import survey
 
 KEYS = {
     *("domain", "states", "actions", "observations", "psr_rank", "rpsr_rank", "accurate"),
     *("accurate_reachable", "d_inf", "rel_d_inf", "d_inf_reachable", "rpsr_d_inf", "certified"),
-    *("error_probability", "margin", "seconds", "error"),
+    *("error_probability", "margin", "seconds", "note", "error"),
 }
 
 
@@ -40,6 +42,43 @@ def test_an_unreadable_source_is_a_row_and_the_exit_code_after_all_rows(say):
         *("domain", "source", "seconds", "error", "stamp"),
     }
     assert rows[2]["d_inf"] == pytest.approx(4 / 3)
+
+
+def rare_sight():
+    """What tests span on the reachable states a and b hangs on a probability of 1e-8."""
+    seen = {"a": Fraction(0), "b": Fraction(1, 10**8), "c": Fraction(1, 2)}
+    return tabulate(
+        name="rare sight",
+        states=["a", "b", "c"],
+        actions=["wait"],
+        observations=["x", "y"],
+        start={"b": 1},
+        transition=lambda _s, _a: {"a": 1},
+        edge_emission=lambda s, _a, _t: {"x": 1 - seen[s], "y": seen[s]},
+        reward=lambda s, *_: 3 if s == "b" else 0,
+        discount=None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [((), "and fractions would take too much work"), (("--float",), "exact arithmetic can tell")],
+)
+def test_an_error_that_is_not_known_says_why(say, monkeypatch, options, reason):
+    save(rare_sight(), "rare.rpsr")
+    known = json.loads(say("accuracy", "rare.rpsr", "--json")[1])["rows"][0]
+    assert known["d_inf_reachable"] is not None
+    assert known["note"] is None
+    monkeypatch.setattr(sys.modules["rpsr.predictive.accuracy"], "EXACT_WORK", 0)
+    code, out, err = say("accuracy", "rare.rpsr", "--json", *options)
+    (row,) = json.loads(out)["rows"]
+    assert (code, err, row["error"]) == (0, "", None)
+    assert row["d_inf_reachable"] is None
+    assert row["note"].startswith("d_inf_reachable is not known: floats cannot tell")
+    assert row["note"].endswith(reason)
+    code, out, err = say("accuracy", "rare.rpsr", *options)
+    assert code == 0
+    assert f"rare.rpsr: {row['note']}" in " ".join(err.split())
 
 
 def test_people_read_a_table_and_errors_below_it(say):

@@ -13,7 +13,7 @@ from rpsr.cli.solve import write_policy
 from rpsr.domains import build
 from rpsr.errors import InputError
 from rpsr.models.operators import SparseOperators
-from rpsr.planning import PolicyTree, load_policy, planner_by_name, solve
+from rpsr.planning import PolicyTree, load_policy, planner_by_name, reachable, solve
 from rpsr.planning.finite import FiniteProblem
 from rpsr.planning.limits import Clock
 from rpsr.planning.solution import Status
@@ -170,3 +170,19 @@ def test_a_long_horizon_on_reachable_states_is_solved_and_valued_while_there_is_
     assert found.horizon == horizon
     assert Fraction(found.lower) <= exact_worth(pomdp, PolicyTree.of(found))
     assert found.lower > 0.9 * optimum
+
+
+def test_a_tree_with_too_many_successors_is_a_limit_and_states_that_go_on_alike_share_a_node(
+    monkeypatch,
+):
+    pomdp = build("loadunload").with_discount("0.9")
+    whole = solve(pomdp, planner_by_name("reachable", horizon=12))
+    sizes = [len(actions) for _, actions, _ in whole.stages]
+    assert whole.extras["states"] > 20
+    assert sizes[0] <= len(pomdp.actions)  # with one step to go, only actions differ
+    monkeypatch.setattr(reachable, "MOST_CHOICES", 40)
+    found = solve(pomdp, planner_by_name("reachable", horizon=12))
+    assert found.status is Status.SIZE
+    assert found.horizon == len(found.stages) == 12
+    worth = exact_worth(pomdp, PolicyTree.of(found))
+    assert Fraction(found.lower) <= worth <= Fraction(whole.upper) <= Fraction(found.upper)

@@ -12,8 +12,8 @@ import pytest
 from rpsr.domains import build
 from rpsr.models import POMDP
 from rpsr.models.operators import StackedProcess
-from rpsr.planning import bounds, discounted, solve
-from rpsr.planning.limits import Clock
+from rpsr.planning import bound_planners, bounds, discounted, residual, solve
+from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.process import corner_process
 from rpsr.planning.reachable import Reachable
 from rpsr.planning.solution import Status
@@ -106,6 +106,17 @@ def test_starting_bounds_are_bounds_however_little_time_they_have(cut, looks):
         assert looks.count <= cut + LATE
 
 
+def test_blind_policies_are_worth_something_before_their_systems_are_solved(monkeypatch):
+    # To the right in RockSample is the exit; no other single action earns anything.
+    process = corner_process(build("rock-sample:n=5,k=2").belief_model())
+    best = float((bounds.blind_values(process) @ process.start).max())
+    # No time for a system: what it begins with is what it ends with.
+    monkeypatch.setattr(bounds, "solve_discounted", lambda moves, rewards, clock, guess: guess)
+    monkeypatch.setattr(Clock, "seconds", 0.0)
+    found = bounds.blind_values(process, Clock(lambda row: None, 1.0))
+    assert float((found @ process.start).max()) >= best - 1e-9
+
+
 def test_more_time_means_tighter_starting_bounds(looks):
     process = corner_process(build("hallway").belief_model())
 
@@ -174,7 +185,49 @@ def test_a_process_with_very_many_observations_is_one_table():
         many.D[0][20_000]
 
 
-@pytest.mark.parametrize("planner", ["sarsop", "pbvi", "reachable", "fib"])
+@pytest.mark.parametrize("planner", ["vi", "policy-iteration"])
+def test_very_many_observations_that_all_come_are_a_limit_and_not_the_end_of_memory(planner):
+    transitions = np.array([[[0.9, 0.1], [0.1, 0.9]], [[0.5, 0.5], [0.5, 0.5]]])
+    emissions, rewards = np.full((2, 2, 12_000), 1 / 12_000), np.eye(2)
+    found = solve(
+        POMDP.from_arrays(transitions, emissions, rewards, discount="0.9"),
+        planner_by_name(planner),
+    )
+    # Observations tell nothing: staying and moving at random both earn a half per step.
+    assert found.status is Status.SIZE
+    assert found.lower <= 5 <= found.upper
+
+
+def test_a_program_over_very_many_corners_is_not_begun_where_it_would_take_too_long(monkeypatch):
+    def refused(*arguments):
+        raise AssertionError("a program that no clock can stop")
+
+    monkeypatch.setattr(Clock, "seconds", 0.0)
+    vectors, little, much = np.zeros((2000, 3)), 0.01, 10.0  # 2000 corners, squared, times pivots
+    assert residual.rise(vectors, 2, 1e-9, Clock(lambda row: None, much)) == 0
+    monkeypatch.setattr(residual, "best_gain", refused)
+    with pytest.raises(LimitReached):
+        residual.rise(vectors, 2, 1e-9, Clock(lambda row: None, little))
+
+
+@pytest.mark.parametrize("planner", ["qmdp", "fib"])
+def test_following_a_rule_further_is_not_begun_where_it_would_take_too_long(planner, monkeypatch):
+    plain, work = bound_planners.followed, [0]
+
+    def followed(model, rule, blind, limit, **options):
+        work[0] += limit
+        return plain(model, rule, blind, limit, **options)
+
+    monkeypatch.setattr(bound_planners, "followed", followed)
+    monkeypatch.setattr(Clock, "seconds", property(lambda clock: float(work[0])))
+    found = solve(build("hallway"), planner_by_name(planner, time_limit=300.0))
+    assert found.status is Status.TIME
+    assert work[0] == 64 + 128  # and 256 more would be too long
+
+
+@pytest.mark.parametrize(
+    "planner", ["sarsop", "pbvi", "reachable", "qmdp", "fib", "vi", "policy-iteration"]
+)
 def test_observations_that_never_come_change_nothing(planner):
     few, many = (solve(many_observations(n), planner_by_name(planner)) for n in (20, 20_000))
     assert many.lower == pytest.approx(few.lower, abs=1e-6)

@@ -109,6 +109,8 @@ def _show(rows: list[Row]) -> None:
     for row in good:
         for warning in row["warnings"] or []:
             note(f"{row['source']}: {warning}")
+        if row["note"] is not None:
+            note(f"{row['source']}: {row['note']}")
     if len(good) == 1:
         merges = good[0]["merges"] or []
         if good[0]["merged_states"]:

@@ -30,7 +30,7 @@ from rpsr.io.records import Floats, Ints
 from rpsr.planning.bounds import above_corners, fast_informed_values, qmdp_values, upper_at_start
 from rpsr.planning.finite import ROUNDING, infinite_discount
 from rpsr.planning.followed import followed
-from rpsr.planning.limits import Clock
+from rpsr.planning.limits import OPERATIONS_A_SECOND, Clock
 from rpsr.planning.points import first_plans, lower_at_start
 from rpsr.planning.precision import CLOSED, goal_of
 from rpsr.planning.process import CornerProcess
@@ -41,6 +41,7 @@ from rpsr.planning.value_function import action_values
 BOUND_SHARE, BLIND_SHARE = 0.6, 0.3  # of the time there is when each of them begins
 FIRST = 64  # states through which a rule is followed at first; then twice as many, and so on
 NUMBERS = 2**21  # in the vectors of a controller: no more states are followed, but for the first
+FIRST_NUMBERS, MOST_NUMBERS = 2**22, 2**25  # of a controller's vectors and successors
 
 
 @dataclass(frozen=True)
@@ -87,8 +88,11 @@ class BoundPlanner(BasePlanner):
         def follow() -> Status:
             nonlocal plans, lower, met
             most = min(self.max_states, max(FIRST, NUMBERS // model.dimension))
-            limit = min(FIRST, most)
+            row = model.dimension + len(model.observations)
+            most = min(most, max(1, MOST_NUMBERS // row))
+            limit = min(FIRST, most, max(1, FIRST_NUMBERS // row))
             while True:
+                began = clock.seconds
                 made, graph = followed(model, rule, blind, limit, clock=clock)
                 met = len(graph.states)
                 worth = lower_at_start(model, process, made, model.start[None])
@@ -102,6 +106,7 @@ class BoundPlanner(BasePlanner):
                 if graph.stopped is None or limit >= most:
                     return Status.SETTLED
                 clock.check()
+                clock.foresee(2 * (clock.seconds - began) * OPERATIONS_A_SECOND)  # twice as long
                 limit = min(2 * limit, most)
 
         status = run.attempt(follow)

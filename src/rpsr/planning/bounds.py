@@ -37,6 +37,7 @@ from rpsr.planning.process import CornerProcess, corner_process, summed
 
 SETTLED = 1e-10  # of the scale of values: policy iteration that changes less has ended
 IMPROVEMENTS = 50
+BLIND_SWEEPS = 30  # of one action for ever, before its linear system
 SWEEPS = 50  # of the fast-informed bound, before policy iteration
 
 
@@ -72,7 +73,8 @@ def blind_vectors(
 def blind_values(process: CornerProcess, clock: Clock | None = None) -> Floats:
     """At most the values at the corners of taking one action for ever, (A, k).
 
-    Out of time, what is left of them is the action's least reward for ever.
+    Under a time limit a few sweeps come first, from the action's least reward for ever: they cost
+    little, and each leaves a bound. Out of time, that reward is what is left.
     """
     clock, moves = clock or no_limits(), _moves(process)
     values = np.empty_like(process.rewards)
@@ -80,9 +82,11 @@ def blind_values(process: CornerProcess, clock: Clock | None = None) -> Floats:
         rows = moves[a * process.k : (a + 1) * process.k]
         least = np.full(process.k, float(rewards.min()) * process.ahead)
         found = [least]
+        if clock.time_limit is not None:
+            found.append(_swept_up(rows, rewards, least, clock))
         if not clock.over:
             part = clock.share(1 / (len(values) - a))
-            found.append(solve_discounted(rows, rewards, part, least))
+            found.append(solve_discounted(rows, rewards, part, found[-1]))
         values[a] = np.max(
             [
                 value - _owed(process, float((value - rewards - rows @ value).max()), value)
@@ -90,6 +94,15 @@ def blind_values(process: CornerProcess, clock: Clock | None = None) -> Floats:
             ],
             axis=0,
         )
+    return values
+
+
+def _swept_up(rows: Sparse, rewards: Floats, values: Floats, clock: Clock) -> Floats:
+    """Values (k,) that are at most their own backups, raised by sweeps while there is time."""
+    for _ in range(BLIND_SWEEPS):
+        if clock.over:
+            break
+        values = np.maximum(values, rewards + rows @ values)
     return values
 
 

@@ -60,6 +60,7 @@ SAME = 1e-13  # states that rounding keeps apart differ by less than this, other
 EXPLORING = 0.5  # of the time limit: looking for states; the rest is for solving what was found
 SOLVING, VALUING = 0.3, 0.4  # of what is left then: of a horizon, each one after the other
 MOST_NUMBERS = 2**24  # of a controller's vectors and successors, where states are left unexplored
+MOST_CHOICES = 2**25  # numbers that say what the states of one step do, and go on with
 _ULP = float(np.finfo(float).eps)
 
 
@@ -104,7 +105,7 @@ class Reachable(BasePlanner):
             stopped = stopped or (Status.TIME if clock.over else None)
         else:
             plan = _for_a_horizon(graph, discount, steps, clock)
-            stopped = stopped or (Status.TIME if plan is None or plan.steps < steps else None)
+            stopped = stopped or (Status.TIME if plan is None else plan.stopped)
         if plan is None:
             assert stopped is not None, "a plan that was not stopped is whole"
             level, limits = int(graph.depth.max()), (self.time_limit, self.memory_limit)
@@ -164,7 +165,7 @@ class _Plan:
     rounded: float  # the part of the gap that is rounding
     found: ValueFunction
     stages: tuple[ValueFunction, ...] = ()
-    steps: int = 0  # of a horizon: how many were planned
+    stopped: Status | None = None  # of a horizon: why not all of its steps were planned
 
 
 def _problem(graph: ReachableGraph, discount: float, rewards: Floats) -> FiniteProblem:
@@ -305,13 +306,18 @@ def _for_a_horizon(
         values = choices.max(axis=1)
         best = best if above is None else above.action_values(best).max(axis=1)
         tops.append(float(best[0]))
+    stopped = Status.TIME if len(chosen) < steps else None
+    width = 1 + len(model.observations)
+    fit = [int((graph.depth <= d).sum()) * width <= MOST_CHOICES for d in range(len(chosen) - 1)]
+    if above is not None and not all(fit):
+        chosen, stopped = chosen[: 1 + sum(fit)], Status.SIZE
     layers = _layers(graph, chosen)
     tree = PolicyTree(model.actions, model.observations, tuple(layers))
     stages = tree.stages(model, clock.share(VALUING))
     steps = len(stages)
     if steps < len(layers):
-        layers = _layers(graph, chosen[:steps])
-        stages = tuple(v[: len(layer[0])] for v, layer in zip(stages, layers, strict=True))
+        stopped, layers = Status.TIME, _layers(graph, chosen[:steps])
+        stages = PolicyTree(model.actions, model.observations, tuple(layers)).stages(model)
     value = float(stages[-1][0] @ model.start)
     # Each step's rounding, for values up to total * the largest reward, adds up like rewards do.
     terms = 2 * (model.dimension + len(model.observations) + 2) * _ULP
@@ -320,7 +326,7 @@ def _for_a_horizon(
     if above is None:
         if steps < horizon:
             return None
-        return _Plan(value, value - rounding, None, 2 * rounding, joined[-1], joined, steps)
+        return _Plan(value, value - rounding, None, 2 * rounding, joined[-1], joined, stopped)
     process = corner_process(model)
     following = [np.column_stack([chosen, np.maximum(after, 0)]) for chosen, after in layers]
     lower = tree_at_start(process, stages, following)
@@ -331,19 +337,23 @@ def _for_a_horizon(
         upper += later * float(process.rewards.max()) + horizon * rounding
         planned = [replace(stage, vectors=process.lower(stage.vectors)) for stage in joined]
         joined, value, lower = completed(process, planned, horizon, value - lower, clock)
-    return _Plan(value, lower, upper, rounded, joined[-1], joined, steps)
+    return _Plan(value, lower, upper, rounded, joined[-1], joined, stopped)
 
 
 def _layers(graph: ReachableGraph, chosen: list[Ints]) -> list[tuple[Ints, Ints]]:
-    """The layers of a tree with a node per state; chosen[k - 1] (N,): actions with k steps to go.
+    """The layers of a tree; chosen[k - 1] (N,): actions with k steps to go.
 
     With k of so many steps to go, only states within steps - k of the start can be met; they come
-    first, since the graph was explored in order of depth.
+    first, since the graph was explored in order of depth. States that go on alike share a node.
     """
-    layers: list[tuple[Ints, Ints]] = []
-    for k, actions in enumerate(chosen, 1):
+    first, node = np.unique(chosen[0][graph.depth < len(chosen)], return_inverse=True)
+    never = np.full((len(first), len(graph.model.observations)), -1, dtype=np.int64)
+    layers: list[tuple[Ints, Ints]] = [(first, never)]
+    for k, actions in enumerate(chosen[1:], 2):
         met = np.arange(int((graph.depth <= len(chosen) - k).sum()))
-        never = np.full((len(met), len(graph.model.observations)), -1, dtype=np.int64)
-        following = graph.successors(actions, met) if k > 1 else never
-        layers.append((actions[: len(met)], following))
+        after = graph.successors(actions, met)
+        choices = np.column_stack([actions[met], np.where(after < 0, -1, node[after])])
+        whole_rows = np.ascontiguousarray(choices).view(np.dtype((np.void, choices[0].nbytes)))
+        _, kept, node = np.unique(whole_rows.ravel(), return_index=True, return_inverse=True)
+        layers.append((choices[kept, 0], choices[kept, 1:]))
     return layers

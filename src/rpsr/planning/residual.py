@@ -28,6 +28,7 @@ from rpsr.planning.lp_kernels import best_gain, evaluate
 from rpsr.planning.moves import Moves
 from rpsr.planning.pruning import lark
 
+PIVOTS = 16  # of the whole basis: a guess of what one program takes, which no clock can stop
 FINISHED, FULL, PAUSED, STUCK = 0, 1, 2, 3  # why `search` returned
 
 
@@ -374,6 +375,7 @@ def rise(u: Floats, count: int, solved: float, clock: Clock) -> float:
     Not compiled: the program is, and another copy of it would take seconds to compile.
     """
     f = len(u)
+    clock.foresee(PIVOTS * (f + 1.0) ** 2)
     point, mix, chosen = np.empty(f), np.empty(f + 1), np.empty(f + 1, dtype=np.int64)
     inverse, work, scores = np.empty((f + 1, f + 1)), np.empty((f + 1, f + 1)), np.empty(count)
     highest = 0.0
@@ -383,4 +385,5 @@ def rise(u: Floats, count: int, solved: float, clock: Clock) -> float:
         )
         highest = max(highest, upper)
         clock.check()
+        clock.foresee(PIVOTS * (f + 1.0) ** 2)
     return highest

@@ -15,7 +15,7 @@ from rpsr.planning import residual, warm
 from rpsr.planning.bounds import blind_values
 from rpsr.planning.corner_points import backup_points, expand
 from rpsr.planning.faces import on_faces
-from rpsr.planning.limits import Clock
+from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.lp import careful_gain, gain
 from rpsr.planning.moves import Moves, backups, excess
 from rpsr.planning.process import CornerProcess
@@ -31,6 +31,8 @@ SOLVED = 1e-12  # of the largest value: bounds of a program closer than this are
 NUMBER = 8  # bytes
 FEWEST_PIVOTS = 8  # of a program, each of the whole basis, which is done before the clock is seen
 MOST_NUMBERS = 2**24  # of the first witness points
+MOST_OWNERS = 2**28  # numbers that say which vectors a search's columns go on with
+FEW = 256  # observations, whose square is soon gone through
 NO_END = 2**62  # programs in a search: as many as it takes
 THIN = 0.02  # of the cutoff: what leaving out projected vectors may hide
 LARGEST_SUM = 2_000  # vectors in a cross-sum that is formed before the search
@@ -170,14 +172,20 @@ class Search:
     def _search(self, face: Ints, action: int, cutoff: float, limit: int) -> float:
         """Branch and bound for one action on one face, up to `limit` vectors; the residual."""
         process, count = self.process, len(self.values)
-        n_observations, scale = process.observations, self.scale
+        seen, moves = self._shown(action)
+        n_observations, scale = len(seen), self.scale
         projected = 2 * n_observations * count * (len(face) + 1)
-        found = limit * (process.k + 2 * len(face) + 2 * n_observations)
+        found = limit * (process.k + 2 * len(face) + 2 * process.observations)
         sums = 2 * LARGEST_SUM * len(face)
         self.clock.claim(NUMBER * (self._kept + projected + sums + found))
         self.clock.foresee(FEWEST_PIVOTS * (len(face) + 1.0) ** 2)
         v = np.ascontiguousarray(self.values.T)
-        g, source, first = residual.project(self.moves, action, face, v, count, n_observations)
+        g, source, first = residual.project(moves, action, face, v, count, n_observations)
+        owners = 2 * n_observations * g.shape[1]  # numbers: for each column, what it goes on with
+        if owners > MOST_OWNERS:
+            raise LimitReached(Status.SIZE)
+        self.clock.claim(NUMBER * (self._kept + projected + sums + found + owners))
+        self.clock.foresee(0.5 * n_observations * n_observations * g.shape[1])
         # What rounding may hide in a filter's proofs grows with how far its vectors are apart.
         high, low = (f.reduceat(g, first[:-1], axis=1) for f in (np.maximum, np.minimum))
         spread = float((high - low).max(axis=0).sum())
@@ -227,9 +235,24 @@ class Search:
             elif why != residual.PAUSED:
                 break
         if size > count:
-            successors = source[tuples[count:size]].max(axis=1)  # each from the group that has it
+            successors = np.zeros((size - count, process.observations), dtype=np.int64)
+            successors[:, seen] = source[tuples[count:size]].max(axis=1)  # of the group that has it
             self._adopt(face, action, successors, points[count:size])
         return bound + THIN * cutoff + hidden
+
+    def _shown(self, action: int) -> tuple[Ints, Moves]:
+        """The observations to look at after an action, and the moves with these numbered anew.
+
+        Of very many, those that can follow it. A few that cannot cost next to nothing.
+        """
+        moves, k, everything = self.moves, self.process.k, np.arange(self.process.observations)
+        if len(everything) <= FEW:
+            return everything, moves
+        rows = slice(moves.indptr[action * k], moves.indptr[(action + 1) * k])
+        seen = np.unique(moves.observation[rows])
+        if not len(seen):  # with discount 0 nothing that follows counts
+            return everything[:1], moves
+        return seen, moves._replace(observation=np.searchsorted(seen, moves.observation))
 
     def solution(
         self, run: Run, status: Status, proven: float, upper: float, iterations: int

@@ -39,6 +39,7 @@ SAME_REWARD = 1e-12  # relative: expected rewards are sums of rounded products
 NO_DIRECTION = 1e-6  # a basis restricted to some states may be singular: below this, it is,
 PRIMES = 2, 8, 32  # by which a basis of rationals is looked for: rare events have long fractions
 NOTHING = 1e-13  # if this is all that is left; in between, floats cannot tell
+NOISE = 1e-10  # of a basis, at most, for a direction no larger than it to count as nothing
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class Accuracy:
 
     reconstruction (S, A): U U^+ R. d_inf_by_action (A,). merges: the costly ones, see `Merge`.
     merged_states: how many states share their outcomes with another.
-    d_inf_reachable: None where floats cannot tell and fractions are too much work.
+    d_inf_reachable: None where floats cannot tell and fractions are too much work; `note` says why.
     history_error: mean and largest |reward error| along random histories, over all actions.
     certified: ranks and both accuracy answers were decided in exact arithmetic, and are wrong with
     at most `error_probability`. margin: the thinner of the two cores' margins.
@@ -102,6 +103,7 @@ class Accuracy:
     error_probability: float | None
     margin: tuple[float, float]
     seconds: float
+    note: str | None = None
 
     def __repr__(self) -> str:
         answer = "accurate" if self.accurate else f"not accurate, d_inf {self.d_inf:.4g}"
@@ -162,7 +164,16 @@ def _compare(pomdp: POMDP, exact: bool | None, seed: int) -> Accuracy:
             max(tests.margin[1], intents.margin[1]),
         ),
         seconds=time.perf_counter() - began,
+        note=None if at_reachable is not None else _why_not_known(pomdp, tests),
     )
+
+
+def _why_not_known(pomdp: POMDP, core: Core) -> str:
+    """Why there is no `d_inf_reachable`."""
+    said = "d_inf_reachable is not known: floats cannot tell what tests span on reachable states"
+    if core.certified:
+        return said + ", and fractions would take too much work"
+    return said + ("; exact arithmetic can tell" if pomdp.exact else "")
 
 
 def reward_errors(
@@ -184,6 +195,7 @@ def reward_errors(
     found = _rational_errors(pomdp, core, chosen, spans) if core.certified else None
     if found is None:
         noise = max(NOTHING, 10 * core.error)
+        noise = noise if noise <= NOISE else NOTHING
         found = _float_errors(pomdp.R[chosen], core.basis[chosen], noise)
     if found is None:
         return None

@@ -25,7 +25,8 @@ from rpsr.sources import load_pomdp
 class Row(TypedDict):
     """One source's answers; None where a number does not exist, `error` saying why.
 
-    limit: "time" where the limit on time was reached, else None.
+    note: why a single number is missing, else None. limit: "time" where the limit on time was
+    reached, else None.
     """
 
     domain: str
@@ -51,6 +52,7 @@ class Row(TypedDict):
     seconds: float
     stamp: str | None
     warnings: list[str] | None
+    note: str | None
     limit: str | None
     error: str | None
 
@@ -94,6 +96,7 @@ def survey_row(source: str, options: Options = DEFAULT) -> Row:
         row["merges"] = [str(merge) for merge in found.merges]
         row["certified"], row["error_probability"] = found.certified, found.error_probability
         row["margin"] = margin_document(found.margin)
+        row["note"] = found.note
     except RpsrError as error:
         row["error"] = str(error)
         row["limit"] = "time" if isinstance(error, TimeLimitReached) else None
