@@ -25,7 +25,7 @@ from pathlib import Path
 
 from rpsr.domains import build
 from rpsr.models import LinearModel
-from rpsr.planning.anytime import HSVI, SARSOP
+from rpsr.planning.anytime.planners import HSVI, SARSOP
 from rpsr.planning.solution import ProgressRow, Solution
 from rpsr.predictive.constructors import rpsr
 from rpsr.sources import load_pomdp

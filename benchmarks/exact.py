@@ -35,7 +35,7 @@ import time
 from pathlib import Path
 
 from rpsr.domains import build
-from rpsr.planning.exact import ValueIteration
+from rpsr.planning.exact.value_iteration import ValueIteration
 from rpsr.planning.solution import ProgressRow, Solution
 from rpsr.predictive.constructors import rpsr
 from rpsr.sources import load_pomdp, save

@@ -35,6 +35,21 @@ HEIGHT["testing"] = HEIGHT["evaluation"]  # checks what stands below, and nothin
 HEIGHT["__init__"] = HEIGHT["__main__"] = len(LAYERS)  # the front doors see the whole house
 
 
+# The rooms of planning, and the rooms that each may import from besides itself and planning's own.
+ROOMS = {
+    "value": set[str](),
+    "corners": {"value"},
+    "exact": {"value", "corners"},
+    "anytime": {"value", "corners"},
+    "reachable": {"value", "corners"},
+    "points": {"value", "corners", "reachable"},
+    "comparing": {"value", "corners", "reachable"},
+    "files": {"value"},
+    "": {"value", "corners", "files", "comparing"},  # `conformance` compares policies
+}
+PLANNING = [path for path in MODULES if path.is_relative_to(SOURCE / "planning")]
+
+
 def label(path: Path) -> str:
     return path.relative_to(SOURCE).as_posix()
 
@@ -91,6 +106,27 @@ def test_every_module_has_a_layer(path):
 @pytest.mark.parametrize("path", MODULES, ids=label)
 def test_imports_never_go_up(path):
     assert upward(parse(path), layer_of(path)) == []
+
+
+def room_of(name: str) -> str:
+    """The room of planning that a dotted name below it leads to, or "" for planning's own."""
+    first = name.split(".")[0]
+    return first if first in ROOMS else ""
+
+
+@pytest.mark.parametrize("path", PLANNING, ids=label)
+def test_rooms_of_planning_keep_to_their_doors(path):
+    below = path.relative_to(SOURCE / "planning").with_suffix("")
+    if below.name == "__init__":  # the front doors see all rooms
+        return
+    room = room_of(".".join(below.parts)) if len(below.parts) > 1 else ""
+    found = [
+        node.module.removeprefix("rpsr.planning.")
+        for node in outside_functions(parse(path))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("rpsr.planning.")
+    ]
+    allowed = ROOMS[room] | {room, ""}
+    assert [name for name in found if room_of(name) not in allowed] == []
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 import rpsr
 from rpsr.errors import InputError
-from rpsr.planning.solve import PLANNERS, planner_options
+from rpsr.planning.planners import PLANNERS, planner_options
 from rpsr.testing import check_domain, check_estimator, check_planner
 
 MODULE = '''

@@ -7,7 +7,7 @@ import pytest
 
 from rpsr.domains import build
 from rpsr.io.pomdp_writer import format_pomdp
-from rpsr.planning.solve import PLANNER_NAMES
+from rpsr.planning.planners import PLANNER_NAMES
 
 HUGE = format_pomdp(build("tiger").record).replace("-100", "1e308")
 VERBS = [
@@ -41,7 +41,7 @@ BEHIND = """
 import sys, warnings
 from rpsr.planning import solve
 from rpsr.domains import build
-from rpsr.planning.solve import planner_by_name, planner_options
+from rpsr.planning.planners import planner_by_name, planner_options
 warnings.simplefilter("ignore")
 name = sys.argv[1]
 options = {"time_limit": 0.2} if "time_limit" in planner_options(name) else {}

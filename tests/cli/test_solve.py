@@ -21,9 +21,9 @@ from rpsr.planning import (
     read_pg,
     solve,
 )
-from rpsr.planning.enumeration import Enumeration
-from rpsr.planning.exact import ValueIteration
-from rpsr.planning.reachable import Reachable
+from rpsr.planning.exact.enumeration import Enumeration
+from rpsr.planning.exact.value_iteration import ValueIteration
+from rpsr.planning.reachable.planner import Reachable
 from rpsr.planning.solution import ProgressRow, Status
 from rpsr.predictive import rpsr
 
@@ -197,7 +197,7 @@ def test_what_cannot_be_written_is_refused_before_planning(say, monkeypatch, wor
 
 
 def test_an_option_that_a_planner_lacks_is_not_passed_over_in_silence(say, monkeypatch):
-    verb = sys.modules["rpsr.planning.solve"]
+    verb = sys.modules["rpsr.planning.planners"]
     monkeypatch.setattr(verb, "planner_options", lambda name: ("horizon",))
     code, _, err = say("solve", "parr", "--planner", "reachable", "--memory-limit", "1000000")
     assert code == 1
@@ -223,7 +223,7 @@ def stopping(status):
 def resumable(monkeypatch, resume):
     """Planner `reachable` with a way to go on; a class of its own, whose kind is remembered."""
     going = type("Going", (Reachable,), {"resume": resume})
-    monkeypatch.setattr("rpsr.planning.reachable.Reachable", going)
+    monkeypatch.setattr("rpsr.planning.reachable.planner.Reachable", going)
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,9 @@ from tests.cli.documents import PARR
 import rpsr.cli.solve  # noqa: F401 - the module, which a verb of that name hides
 from rpsr.domains import build
 from rpsr.errors import InputError
-from rpsr.planning import checkpoint, load_policy
-from rpsr.planning.checkpoint import load_checkpoint
+from rpsr.planning import load_policy
+from rpsr.planning.files import checkpoint
+from rpsr.planning.files.checkpoint import load_checkpoint
 from rpsr.planning.solution import Status
 
 solve_verb = sys.modules["rpsr.cli.solve"]
@@ -45,7 +46,7 @@ def test_a_signal_from_outside_is_heeded_in_the_middle_of_work():
     program = f"""
 import sys
 from rpsr.cli.app import main
-from rpsr.planning import residual
+from rpsr.planning.exact import branch_and_bound
 search = residual.search
 
 def announced(*arguments):  # planning is under way: compiled work begins

@@ -10,7 +10,7 @@ from rpsr.evaluation import StochasticController, evaluate, exact_return
 from rpsr.evaluation.truncation import MOST_STEPS, cut_off, enough_steps
 from rpsr.models import POMDP
 from rpsr.planning import Reachable, solve
-from rpsr.planning.policies import StagedPolicy
+from rpsr.planning.value.policies import StagedPolicy
 from rpsr.predictive import psr, rpsr
 
 

@@ -14,7 +14,7 @@ from rpsr.learning import DiscoveredRPSR, SpectralPSR, SpectralRPSR, choose, fil
 from rpsr.learning.caution import Caution, known_share, worst
 from rpsr.learning.learn import learn
 from rpsr.learning.moments_plan import Survey
-from rpsr.planning.value_function import action_values
+from rpsr.planning.value.value_function import action_values
 
 ESTIMATORS = {
     "spectral": SpectralRPSR(rank=4, discount=0.95),

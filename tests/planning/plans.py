@@ -3,9 +3,9 @@
 from functools import cache
 
 from rpsr.domains import build
-from rpsr.planning.exact import ValueIteration
-from rpsr.planning.reachable import Reachable
-from rpsr.planning.solve import solve
+from rpsr.planning.exact.value_iteration import ValueIteration
+from rpsr.planning.planners import solve
+from rpsr.planning.reachable.planner import Reachable
 from rpsr.predictive import psr, rpsr
 
 PARR = build("parr").belief_model()

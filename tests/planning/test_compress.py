@@ -10,14 +10,14 @@ from tests.models.builders import random_lottery
 
 from rpsr import POMDP
 from rpsr.domains import build, tabulate
-from rpsr.planning.compress import compress, restricted
-from rpsr.planning.exact import ValueIteration
+from rpsr.planning.comparing.histories import walk
+from rpsr.planning.compression import compress, restricted
+from rpsr.planning.exact.value_iteration import ValueIteration
 from rpsr.planning.finite import lowest_within
-from rpsr.planning.pbvi import PBVI
-from rpsr.planning.policies import AlphaPolicy
-from rpsr.planning.solve import solve
-from rpsr.planning.value_function import action_values
-from rpsr.planning.walk import walk
+from rpsr.planning.planners import solve
+from rpsr.planning.points.pbvi import PBVI
+from rpsr.planning.value.policies import AlphaPolicy
+from rpsr.planning.value.value_function import action_values
 from rpsr.predictive.reach import reachable_states
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from rpsr.domains import build
-from rpsr.planning.policies import AlphaPolicy, Policy, UniformPolicy
-from rpsr.planning.reachable import Reachable
+from rpsr.planning.planners import PLANNER_NAMES, planner_by_name, solve
+from rpsr.planning.reachable.planner import Reachable
 from rpsr.planning.solution import ProgressRow
-from rpsr.planning.solve import PLANNER_NAMES, planner_by_name, solve
+from rpsr.planning.value.policies import AlphaPolicy, Policy, UniformPolicy
 from rpsr.testing import check_planner, check_policy
 
 

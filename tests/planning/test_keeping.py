@@ -12,11 +12,11 @@ from tests.planning.plans import ignore
 
 from rpsr.domains import build
 from rpsr.errors import ModelError
-from rpsr.planning.anytime import HSVI, SARSOP
-from rpsr.planning.checkpoint import load_checkpoint, resume, save_checkpoint
+from rpsr.planning.anytime.planners import HSVI, SARSOP
+from rpsr.planning.files.checkpoint import load_checkpoint, resume, save_checkpoint
 from rpsr.planning.keeping import Keeping
+from rpsr.planning.planners import planner_by_name
 from rpsr.planning.solution import Status
-from rpsr.planning.solve import planner_by_name
 from rpsr.predictive.constructors import rpsr
 
 BEST = 19.3713683  # of tiger
@@ -103,9 +103,9 @@ def test_a_checkpoint_without_successors_is_refused():
 def test_a_kill_leaves_a_readable_checkpoint(name):
     program = f"""
 from rpsr.domains import build
-from rpsr.planning.checkpoint import save_checkpoint
+from rpsr.planning.files.checkpoint import save_checkpoint
 from rpsr.planning.keeping import Keeping
-from rpsr.planning.solve import solve
+from rpsr.planning.planners import solve
 
 def keep(so_far):
     save_checkpoint(so_far, "c.ckpt")

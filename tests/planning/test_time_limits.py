@@ -12,12 +12,15 @@ import pytest
 from rpsr.domains import build
 from rpsr.models import POMDP
 from rpsr.models.operators import StackedProcess
-from rpsr.planning import bound_planners, bounds, discounted, residual, solve
+from rpsr.planning import discounted, solve
+from rpsr.planning.corners import cheap_bounds
+from rpsr.planning.corners.corner_model import corner_process
+from rpsr.planning.exact import branch_and_bound
 from rpsr.planning.limits import Clock, LimitReached
-from rpsr.planning.process import corner_process
-from rpsr.planning.reachable import Reachable
+from rpsr.planning.planners import planner_by_name
+from rpsr.planning.points import baselines
+from rpsr.planning.reachable.planner import Reachable
 from rpsr.planning.solution import Status
-from rpsr.planning.solve import planner_by_name
 from rpsr.predictive import rpsr
 
 PLANNERS = [
@@ -45,7 +48,7 @@ def looks(monkeypatch) -> Looks:
     monkeypatch.setattr(Clock, "seconds", counted)
     # Systems of any size are solved as large ones are.
     monkeypatch.setattr(discounted, "SMALL", 0)
-    monkeypatch.setattr("rpsr.planning.controllers.SMALL", 0)
+    monkeypatch.setattr("rpsr.planning.value.controllers.SMALL", 0)
     return counted
 
 
@@ -82,7 +85,7 @@ def test_nothing_that_cannot_be_stopped_is_begun_under_a_time_limit(planner, loo
         raise AssertionError("a factorisation that no clock can stop")
 
     monkeypatch.setattr(discounted, "factorised", refused)
-    monkeypatch.setattr("rpsr.planning.controllers.splu", refused)
+    monkeypatch.setattr("rpsr.planning.value.controllers.splu", refused)
     model = build("tiger").belief_model()
     found = solve(model, planner_by_name(planner, time_limit=200.5))
     assert found.lower <= 19.3714 <= found.upper + 1e-3
@@ -92,13 +95,13 @@ def test_nothing_that_cannot_be_stopped_is_begun_under_a_time_limit(planner, loo
 def test_starting_bounds_are_bounds_however_little_time_they_have(cut, looks):
     pomdp = build("hallway")
     process = corner_process(pomdp.belief_model())
-    truth = bounds.mdp_values(process)
-    blind = bounds.blind_values(process)
-    informed = bounds.fast_informed_values(process)
+    truth = cheap_bounds.mdp_values(process)
+    blind = cheap_bounds.blind_values(process)
+    informed = cheap_bounds.fast_informed_values(process)
     for function, best, sign in (
-        (bounds.mdp_values, truth, 1),
-        (bounds.blind_values, blind, -1),
-        (lambda p, c: bounds.fast_informed_values(p, clock=c), informed, 1),
+        (cheap_bounds.mdp_values, truth, 1),
+        (cheap_bounds.blind_values, blind, -1),
+        (lambda p, c: cheap_bounds.fast_informed_values(p, clock=c), informed, 1),
     ):
         looks.count = 0
         found = function(process, Clock(lambda row: None, cut + 0.5))
@@ -109,11 +112,13 @@ def test_starting_bounds_are_bounds_however_little_time_they_have(cut, looks):
 def test_blind_policies_are_worth_something_before_their_systems_are_solved(monkeypatch):
     # To the right in RockSample is the exit; no other single action earns anything.
     process = corner_process(build("rock-sample:n=5,k=2").belief_model())
-    best = float((bounds.blind_values(process) @ process.start).max())
+    best = float((cheap_bounds.blind_values(process) @ process.start).max())
     # No time for a system: what it begins with is what it ends with.
-    monkeypatch.setattr(bounds, "solve_discounted", lambda moves, rewards, clock, guess: guess)
+    monkeypatch.setattr(
+        cheap_bounds, "solve_discounted", lambda moves, rewards, clock, guess: guess
+    )
     monkeypatch.setattr(Clock, "seconds", 0.0)
-    found = bounds.blind_values(process, Clock(lambda row: None, 1.0))
+    found = cheap_bounds.blind_values(process, Clock(lambda row: None, 1.0))
     assert float((found @ process.start).max()) >= best - 1e-9
 
 
@@ -122,21 +127,21 @@ def test_more_time_means_tighter_starting_bounds(looks):
 
     def after(cut: float) -> np.ndarray:
         looks.count = 0
-        return bounds.mdp_values(process, Clock(lambda row: None, cut + 0.5))
+        return cheap_bounds.mdp_values(process, Clock(lambda row: None, cut + 0.5))
 
     little, some, much = after(2), after(40), after(4000)
     assert (some <= little + 1e-9).all()
     assert some.max() < 0.9 * little.max()
-    assert np.allclose(much, bounds.mdp_values(process), atol=1e-9)
+    assert np.allclose(much, cheap_bounds.mdp_values(process), atol=1e-9)
 
 
 def test_large_systems_are_solved_as_exactly_as_small_ones(monkeypatch):
     for name in ("hallway2", "rock-sample:n=3,k=3"):
         process = corner_process(build(name).belief_model())
-        small = [bounds.blind_values(process), bounds.fast_informed_values(process)]
+        small = [cheap_bounds.blind_values(process), cheap_bounds.fast_informed_values(process)]
         with monkeypatch.context() as patched:
             patched.setattr(discounted, "SMALL", 0)
-            large = [bounds.blind_values(process), bounds.fast_informed_values(process)]
+            large = [cheap_bounds.blind_values(process), cheap_bounds.fast_informed_values(process)]
         for one, other in zip(small, large, strict=True):
             assert np.allclose(one, other, rtol=0, atol=1e-10 * np.abs(one).max())
 
@@ -204,21 +209,21 @@ def test_a_program_over_very_many_corners_is_not_begun_where_it_would_take_too_l
 
     monkeypatch.setattr(Clock, "seconds", 0.0)
     vectors, little, much = np.zeros((2000, 3)), 0.01, 10.0  # 2000 corners, squared, times pivots
-    assert residual.rise(vectors, 2, 1e-9, Clock(lambda row: None, much)) == 0
-    monkeypatch.setattr(residual, "best_gain", refused)
+    assert branch_and_bound.rise(vectors, 2, 1e-9, Clock(lambda row: None, much)) == 0
+    monkeypatch.setattr(branch_and_bound, "best_gain", refused)
     with pytest.raises(LimitReached):
-        residual.rise(vectors, 2, 1e-9, Clock(lambda row: None, little))
+        branch_and_bound.rise(vectors, 2, 1e-9, Clock(lambda row: None, little))
 
 
 @pytest.mark.parametrize("planner", ["qmdp", "fib"])
 def test_following_a_rule_further_is_not_begun_where_it_would_take_too_long(planner, monkeypatch):
-    plain, work = bound_planners.followed, [0]
+    plain, work = baselines.followed, [0]
 
     def followed(model, rule, blind, limit, **options):
         work[0] += limit
         return plain(model, rule, blind, limit, **options)
 
-    monkeypatch.setattr(bound_planners, "followed", followed)
+    monkeypatch.setattr(baselines, "followed", followed)
     monkeypatch.setattr(Clock, "seconds", property(lambda clock: float(work[0])))
     found = solve(build("hallway"), planner_by_name(planner, time_limit=300.0))
     assert found.status is Status.TIME

@@ -34,7 +34,7 @@ from rpsr.cli.signals import INTERRUPTED
 
 if TYPE_CHECKING:
     from rpsr.models import LinearModel
-    from rpsr.planning.compress import Compressed
+    from rpsr.planning.compression import Compressed
     from rpsr.planning.solution import Solution
 
 Kind = Literal["pomdp", "psr", "rpsr", "ra-psr"]
@@ -47,7 +47,7 @@ def _compiling() -> None:
 
 
 def _existing(_type: Any, name: str | None) -> None:
-    from rpsr.planning.solve import PLANNERS
+    from rpsr.planning.planners import PLANNERS
 
     if name is not None and name not in PLANNERS:
         raise ValueError(PLANNERS.unknown(name))
@@ -140,10 +140,10 @@ def solve(
     """
     from rpsr.errors import InputError
     from rpsr.kernels import announced
-    from rpsr.planning.checkpoint import Resumable, load_checkpoint, resume, save_checkpoint
+    from rpsr.planning.files.checkpoint import Resumable, load_checkpoint, resume, save_checkpoint
+    from rpsr.planning.planners import default_planner, planner_by_name, planner_options
+    from rpsr.planning.planners import solve as plan
     from rpsr.planning.solution import Status
-    from rpsr.planning.solve import default_planner, planner_by_name, planner_options
-    from rpsr.planning.solve import solve as plan
 
     if json and output == "-":
         raise InputError("--json and -o - would both write to standard output")
@@ -252,7 +252,7 @@ def _compressed(
 ) -> Compressed:
     from rpsr.errors import InputError
     from rpsr.models import POMDP
-    from rpsr.planning.compress import compress
+    from rpsr.planning.compression import compress
     from rpsr.sources import load
 
     loaded = load(source, normalize=normalize, discount=discount)
@@ -266,9 +266,9 @@ def _compressed(
 
 def write_policy(solution: Solution, target: str | Path) -> None:
     """Write a solution's policy in the form its target's suffix names."""
-    from rpsr.planning.classic_files import write_alpha, write_pg
-    from rpsr.planning.controllers import extract_controller
-    from rpsr.planning.policy_files import save_policy
+    from rpsr.planning.files.classic import write_alpha, write_pg
+    from rpsr.planning.files.native import save_policy
+    from rpsr.planning.value.controllers import extract_controller
 
     match _form(target):
         case "alpha":
@@ -347,7 +347,7 @@ def _for_people(solution: Solution, document: dict[str, Any]) -> list[tuple[str,
         numbers["learned"] = f"by {learned}: {said} of this model, not of the system"
     saved = solution.extras.get("compressed")
     if saved is not None:
-        from rpsr.planning.compress import Saved
+        from rpsr.planning.compression import Saved
 
         numbers["compressed"] = str(Saved(**saved))
     hidden = ("message",) if solution.seed is not None else ("message", "seed")

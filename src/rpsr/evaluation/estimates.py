@@ -18,8 +18,8 @@ from rpsr.models.given import as_model, named_models
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.given import UNIFORM
-from rpsr.planning.policies import Policy, UniformPolicy
 from rpsr.planning.solution import Solution
+from rpsr.planning.value.policies import Policy, UniformPolicy
 from rpsr.predictive.constructors import psr, rpsr
 from rpsr.showing import Shown, counted
 

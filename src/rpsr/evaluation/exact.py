@@ -24,10 +24,10 @@ from rpsr.io.records import Floats, Ints
 from rpsr.models.given import as_linear
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
-from rpsr.planning.controllers import FiniteStateController
-from rpsr.planning.coordinates import from_beliefs
-from rpsr.planning.finite import planning_discount
-from rpsr.planning.sums import direct_sum, second_rewards
+from rpsr.planning.comparing.sums import direct_sum, second_rewards
+from rpsr.planning.discounts import planning_discount
+from rpsr.planning.value.controllers import FiniteStateController
+from rpsr.planning.value.coordinates import from_beliefs
 
 _NEGLIGIBLE = 1e-15  # of the largest return that rewards allow
 _LOST = 1e-9  # probability: more than rounding

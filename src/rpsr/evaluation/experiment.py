@@ -29,11 +29,11 @@ from rpsr.logs.trajectories import Trajectories
 from rpsr.models.given import as_pomdp
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
-from rpsr.planning.exact import ValueIteration
-from rpsr.planning.optimal_range import optimal_range
-from rpsr.planning.policies import AlphaPolicy, UniformPolicy
+from rpsr.planning.comparing.optimal_range import optimal_range
+from rpsr.planning.exact.value_iteration import ValueIteration
+from rpsr.planning.planners import solve
 from rpsr.planning.solution import Planner, Solution
-from rpsr.planning.solve import solve
+from rpsr.planning.value.policies import AlphaPolicy, UniformPolicy
 from rpsr.predictive.constructors import psr, rpsr
 
 PAPER_DOMAINS = ("heavenhell", "line4-2goals", "loadunload", "paint", "parr", "stand-tiger")

@@ -3,7 +3,7 @@
 `AlphaPolicy` and `StagedPolicy` act by a value function at a filtered state. From the start, by all
 observations that can follow, they reach states that are often few: those become the nodes of a
 controller, which is simulated and valued like any other. States equal but for rounding become one
-node, by the tolerance of `rpsr.planning.walk`.
+node, by the tolerance of `rpsr.planning.comparing.histories`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from rpsr.evaluation.stochastic import StochasticController, deterministic
 from rpsr.io.records import Floats, Ints
 from rpsr.models.given import wrong_type
 from rpsr.models.linear import LinearModel
-from rpsr.planning.graph import TOLERANCE
-from rpsr.planning.policies import AlphaPolicy, StagedPolicy
-from rpsr.planning.states import StateTable
+from rpsr.planning.reachable.reachable_graph import TOLERANCE
+from rpsr.planning.reachable.states import StateTable
+from rpsr.planning.value.policies import AlphaPolicy, StagedPolicy
 
 LIMIT = 4096  # nodes: beyond, states are filtered as they come
 

@@ -18,7 +18,7 @@ from rpsr.logs.trajectories import Trajectories
 from rpsr.models.filter import RobustBatch
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
-from rpsr.planning.policies import AlphaPolicy, Policy, StagedPolicy
+from rpsr.planning.value.policies import AlphaPolicy, Policy, StagedPolicy
 
 
 @dataclass(frozen=True)

@@ -30,9 +30,9 @@ from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.models.terminal import final_observations
 from rpsr.planning import given
-from rpsr.planning.controllers import ControllerPolicy
-from rpsr.planning.policies import AlphaPolicy, Policy, StagedPolicy, UniformPolicy
-from rpsr.planning.trees import TreePolicy
+from rpsr.planning.value.controllers import ControllerPolicy
+from rpsr.planning.value.policies import AlphaPolicy, Policy, StagedPolicy, UniformPolicy
+from rpsr.planning.value.trees import TreePolicy
 
 BLOCK = 256  # episodes, fewer where they are long
 BLOCK_STEPS = 2**18

@@ -18,8 +18,8 @@ from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Floats, Ints, frozen
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
-from rpsr.planning.controllers import FiniteStateController
-from rpsr.planning.trees import PolicyTree
+from rpsr.planning.value.controllers import FiniteStateController
+from rpsr.planning.value.trees import PolicyTree
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,9 +20,9 @@ from rpsr.evaluation.simulation import simulate
 from rpsr.evaluation.stochastic import StochasticController
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
-from rpsr.planning.policies import Policy, StagedPolicy
-from rpsr.planning.reachable import value_bounds
-from rpsr.planning.trees import PolicyTree, TreePolicy
+from rpsr.planning.reachable.planner import value_bounds
+from rpsr.planning.value.policies import Policy, StagedPolicy
+from rpsr.planning.value.trees import PolicyTree, TreePolicy
 
 UNDISCOUNTED_STEPS = 100  # where nothing says how many are enough
 MOST_STEPS = 2000  # some seconds for a thousand episodes

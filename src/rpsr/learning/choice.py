@@ -26,10 +26,10 @@ from rpsr.logs.census import Census
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.filter import RobustBatch
 from rpsr.models.linear import LinearModel
-from rpsr.planning.policies import AlphaPolicy
+from rpsr.planning.planners import planner_by_name, solve
 from rpsr.planning.solution import Planner, Solution
-from rpsr.planning.solve import planner_by_name, solve
-from rpsr.planning.value_function import action_values
+from rpsr.planning.value.policies import AlphaPolicy
+from rpsr.planning.value.value_function import action_values
 
 RULE = "the highest mean value over all models"
 EPSILON = 1e-3  # of plans, for rewards that differ by 1

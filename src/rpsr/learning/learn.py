@@ -24,7 +24,7 @@ from rpsr.learning.rank import rank_cut, rank_words
 from rpsr.logs.census import Census
 from rpsr.models.linear import LinearModel
 from rpsr.models.renaming import END
-from rpsr.planning.finite import NEAR_ONE
+from rpsr.planning.discounts import NEAR_ONE
 from rpsr.registry import Registry
 from rpsr.showing import counted
 

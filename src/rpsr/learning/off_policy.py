@@ -27,7 +27,7 @@ from rpsr.learning.learned import filtered
 from rpsr.learning.moments_plan import behaviour
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.linear import LinearModel
-from rpsr.planning.value_function import action_values
+from rpsr.planning.value.value_function import action_values
 from rpsr.showing import counted
 
 

@@ -1,28 +1,28 @@
 """Planning on any linear model: value functions, planners, policies and their certificates."""
 
-from rpsr.planning.anytime import HSVI, SARSOP
-from rpsr.planning.bound_planners import QMDP, FastInformedBound
-from rpsr.planning.checkpoint import Checkpoint, load_checkpoint, resume, save_checkpoint
-from rpsr.planning.classic_files import read_alpha, read_pg, write_alpha, write_pg
-from rpsr.planning.compare import Comparison, Difference, compare, compare_over_domain
-from rpsr.planning.compress import Compressed, compress
-from rpsr.planning.controllers import FiniteStateController, extract_controller
-from rpsr.planning.coordinates import from_beliefs, to_beliefs, translate
-from rpsr.planning.enumeration import Enumeration
-from rpsr.planning.exact import ValueIteration
-from rpsr.planning.optimal_range import OptimalRange, optimal_range
-from rpsr.planning.pbvi import PBVI
-from rpsr.planning.perseus import Perseus
-from rpsr.planning.policies import AlphaPolicy, Policy, StagedPolicy, UniformPolicy
-from rpsr.planning.policy_files import StoredVectors, load_policy, save_policy
-from rpsr.planning.policy_iteration import PolicyIteration
+from rpsr.planning.anytime.planners import HSVI, SARSOP
+from rpsr.planning.comparing.comparison import Comparison, Difference, compare, compare_over_domain
+from rpsr.planning.comparing.histories import policy_value
+from rpsr.planning.comparing.optimal_range import OptimalRange, optimal_range
+from rpsr.planning.compression import Compressed, compress
+from rpsr.planning.exact.enumeration import Enumeration
+from rpsr.planning.exact.policy_iteration import PolicyIteration
+from rpsr.planning.exact.value_iteration import ValueIteration
+from rpsr.planning.files.checkpoint import Checkpoint, load_checkpoint, resume, save_checkpoint
+from rpsr.planning.files.classic import read_alpha, read_pg, write_alpha, write_pg
+from rpsr.planning.files.native import StoredVectors, load_policy, save_policy
+from rpsr.planning.planners import PLANNER_NAMES, planner_by_name, planner_options, solve
+from rpsr.planning.points.baselines import QMDP, FastInformedBound
+from rpsr.planning.points.pbvi import PBVI
+from rpsr.planning.points.perseus import Perseus
+from rpsr.planning.points.q_learning import QLearning
 from rpsr.planning.precision import Relative
-from rpsr.planning.q_learning import QLearning
-from rpsr.planning.reachable import Reachable
+from rpsr.planning.reachable.planner import Reachable
 from rpsr.planning.solution import Planner, ProgressRow, Solution, Status
-from rpsr.planning.solve import PLANNER_NAMES, planner_by_name, planner_options, solve
-from rpsr.planning.trees import PolicyTree
-from rpsr.planning.walk import policy_value
+from rpsr.planning.value.controllers import FiniteStateController, extract_controller
+from rpsr.planning.value.coordinates import from_beliefs, to_beliefs, translate
+from rpsr.planning.value.policies import AlphaPolicy, Policy, StagedPolicy, UniformPolicy
+from rpsr.planning.value.trees import PolicyTree
 
 __all__ = [
     "HSVI",

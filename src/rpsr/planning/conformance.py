@@ -19,10 +19,10 @@ from rpsr.models.given import as_linear
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import DenseOperators
 from rpsr.models.pomdp import POMDP
+from rpsr.planning.comparing.histories import policy_value
 from rpsr.planning.given import AnyPolicy, as_policy
-from rpsr.planning.policies import AlphaPolicy
 from rpsr.planning.solution import Planner, ProgressRow, Solution, Status
-from rpsr.planning.walk import policy_value
+from rpsr.planning.value.policies import AlphaPolicy
 
 _DISCOUNT = 0.9
 _MOVES = np.array([[[0.9, 0.1], [0.4, 0.6]], [[0.2, 0.8], [0.7, 0.3]]])  # (A, S, S)

@@ -13,51 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from rpsr.errors import ModelError
 from rpsr.io.records import Bools, Floats, Ints
-from rpsr.models.linear import LinearModel
 from rpsr.models.operators import Sparse
 from rpsr.planning.discounted import solve_discounted
 from rpsr.planning.limits import Clock, no_limits
 
 _IMPROVEMENT = 1e-14  # of the scale of values: a smaller gain in one step is rounding
-NEAR_ONE = 1e-12  # of 1: a discount this close to it leaves 1 - discount few digits
 SWEEPS = 200  # from above, before policy iteration
-ROUNDING = 1e-12  # of the scale of values: two one-step values this close are equal in floats
-
-
-def planning_discount(model: LinearModel, horizon: int | None) -> float:
-    """The model's discount; a `ModelError` where planning without a horizon would not converge.
-
-    A model without a discount is planned undiscounted, over a horizon only.
-    """
-    if horizon is None:
-        return _converging(model, "give a horizon or a {}")
-    if horizon < 1:
-        raise ModelError(f"horizon: read {horizon}, expected at least 1")
-    return 1.0 if model.discount is None else model.discount
-
-
-def infinite_discount(model: LinearModel) -> float:
-    """The model's discount, for what cannot be given a horizon; a `ModelError` where it is 1."""
-    return _converging(model, "give a {}; over a horizon, plan with vi or reachable")
-
-
-def _converging(model: LinearModel, advice: str) -> float:
-    """The discount, if sums for ever converge; advice: what else to do, a discount left blank."""
-    discount = 1.0 if model.discount is None else model.discount
-    if discount >= 1:
-        has = "no discount" if model.discount is None else "discount 1"
-        raise ModelError(
-            f"{model.name} has {has}: its infinite sum of rewards need not converge; "
-            + advice.format("discount below 1 (--discount, in Python model.with_discount)")
-        )
-    if discount > 1 - NEAR_ONE:
-        raise ModelError(
-            f"{model.name}: floats can hardly tell discount {discount!r} from 1; "
-            + advice.format("smaller discount")
-        )
-    return discount
 
 
 @dataclass(frozen=True, eq=False)

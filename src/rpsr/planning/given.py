@@ -9,11 +9,11 @@ import numpy as np
 from rpsr.models.given import wrong_type
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
-from rpsr.planning.controllers import FiniteStateController
-from rpsr.planning.policies import Policy, UniformPolicy
-from rpsr.planning.policy_files import StoredVectors
+from rpsr.planning.files.native import StoredVectors
 from rpsr.planning.solution import Solution
-from rpsr.planning.trees import PolicyTree
+from rpsr.planning.value.controllers import FiniteStateController
+from rpsr.planning.value.policies import Policy, UniformPolicy
+from rpsr.planning.value.trees import PolicyTree
 
 UNIFORM: Literal["uniform"] = "uniform"
 VERBS = ("reset", "act", "update")  # what it takes to be followed

@@ -29,12 +29,12 @@ from rpsr.kernels import interpreted_first
 from rpsr.models.given import as_linear
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
-from rpsr.planning.checkpoint import Checkpoint
+from rpsr.planning.corners.corner_model import CornerProcess, corner_process
+from rpsr.planning.files.checkpoint import Checkpoint
 from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.precision import Epsilon, check_epsilon
-from rpsr.planning.process import CornerProcess, corner_process
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status, silent
-from rpsr.planning.value_function import ValueFunction
+from rpsr.planning.value.value_function import ValueFunction
 
 SMALL = 5000  # numbers in all operators, if they were dense: planning may be over in a second
 

@@ -15,11 +15,11 @@ import numpy as np
 
 from rpsr.io.records import Floats, Ints
 from rpsr.models.linear import LinearModel
-from rpsr.planning.value_function import ValueFunction
+from rpsr.planning.value.value_function import ValueFunction
 from rpsr.showing import Shown, counted
 
 if TYPE_CHECKING:
-    from rpsr.planning.policies import Policy
+    from rpsr.planning.value.policies import Policy
 
 
 class Status(Enum):
@@ -168,7 +168,7 @@ class Solution(Shown):
         """
         if self.horizon is None:
             return self.value_function.policy(self.model, self.epsilon)
-        from rpsr.planning.trees import PolicyTree
+        from rpsr.planning.value.trees import PolicyTree
 
         return PolicyTree.of(self).policy()
 

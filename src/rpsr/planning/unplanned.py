@@ -19,10 +19,10 @@ import numpy as np
 from rpsr.errors import InputError
 from rpsr.io.records import Floats
 from rpsr.models.linear import LinearModel
+from rpsr.planning.corners.corner_model import CornerProcess
+from rpsr.planning.corners.moves import backups
 from rpsr.planning.limits import PART_SECONDS, Clock, LimitReached
-from rpsr.planning.moves import backups
-from rpsr.planning.process import CornerProcess
-from rpsr.planning.value_function import ValueFunction
+from rpsr.planning.value.value_function import ValueFunction
 
 PLANNING = 0.9  # of the time limit; the rest is for valuing what was planned
 MOST_NUMBERS = 2**30  # of the vectors of a plan with one tree per step: 8 GiB

@@ -9,10 +9,10 @@ import numpy as np
 from rpsr.errors import ModelError
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
-from rpsr.planning.controllers import FiniteStateController, extract_controller
-from rpsr.planning.exact import ValueIteration
+from rpsr.planning.exact.value_iteration import ValueIteration
+from rpsr.planning.planners import solve
 from rpsr.planning.solution import Solution, Status
-from rpsr.planning.solve import solve
+from rpsr.planning.value.controllers import FiniteStateController, extract_controller
 from rpsr.report.page import Block, Figure, Text
 from rpsr.report.planning_plots import plot_convergence
 from rpsr.report.policy_graphs import plot_policy_graph, reachable_edges

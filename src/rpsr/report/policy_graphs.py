@@ -23,12 +23,12 @@ from rpsr.models.given import as_linear, wrong_type
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import SparseOperators
 from rpsr.models.pomdp import POMDP
-from rpsr.planning.controllers import (
+from rpsr.planning.solution import Solution
+from rpsr.planning.value.controllers import (
     ControllerPolicy,
     FiniteStateController,
     extract_controller,
 )
-from rpsr.planning.solution import Solution
 from rpsr.report.style import COLOURS, INK, PAPER, new_figure, styled
 
 MOST_NODES = 30

@@ -16,7 +16,7 @@ import numpy as np
 from rpsr.io.records import Floats
 from rpsr.models.linear import LinearModel
 from rpsr.planning import ValueIteration, solve
-from rpsr.planning.graph import explore
+from rpsr.planning.reachable.reachable_graph import explore
 from rpsr.predictive import psr, rpsr
 from rpsr.sources import load_pomdp
 

@@ -1,0 +1,1 @@
+"""A gap at the start that closes while it runs: planners `hsvi` and `sarsop`."""

@@ -1,0 +1,221 @@
+"""The lower bound of an anytime search: vectors of values at the corners, each a policy's value.
+
+A vector is an action and, for every observation, an older vector to go on with. Those *in use* are
+kept column by column for scanning and row by row for backups; pruning keeps the ones that are best
+at a live point. Their ancestors, the vectors that they go on with, are kept as well, row by row: a
+set that holds with each vector those it goes on with is a controller that is worth what it
+promises, and V <= HV. An ancestor below a vector in use is replaced by it, which can only raise
+values, and that is what keeps the family small.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rpsr.io.records import Floats, Ints
+from rpsr.kernels import njit
+from rpsr.planning.anytime.belief_graph import (
+    ACTION,
+    BEGIN,
+    CHILD,
+    COLUMNS,
+    FIRST,
+    LAST,
+    LENGTH,
+    LIVE,
+    LOWER,
+    NODE,
+    NODES,
+    OBSERVATION,
+    OPS,
+    POINTS,
+    SCANNED,
+    VECTOR,
+    VECTORS,
+    Array,
+    Graph,
+    Knobs,
+)
+from rpsr.planning.corners.moves import Moves, backup_at
+
+
+class Vectors(NamedTuple):
+    """V vectors, of which C are in use: table (V, k), column (k, C), origin (C,): their rows.
+
+    choice (V, 1 + O): the action and the rows to go on with.
+    """
+
+    table: Floats
+    column: Floats
+    origin: Ints
+    choice: Array
+
+
+@njit(cache=True)
+def scan(graph: Graph, vectors: Vectors, i: int) -> float:
+    """A node's lower bound, after looking at the vectors that it has not seen yet."""
+    counts, node = graph.counts, graph.node
+    first, last = node[i, SCANNED], counts[COLUMNS]
+    if first < last:
+        score = np.zeros(last - first)
+        for t in range(node[i, BEGIN], node[i, BEGIN] + node[i, LENGTH]):
+            weight, values = graph.share[0, t], vectors.column[graph.corner[0, t], first:last]
+            for c in range(last - first):
+                score[c] += weight * values[c]
+        for c in range(last - first):
+            # A node always has a vector, though scores that are no numbers compare with nothing.
+            if score[c] > graph.bound[i, LOWER] or node[i, VECTOR] < 0:
+                graph.bound[i, LOWER], node[i, VECTOR] = score[c], first + c
+        node[i, SCANNED] = last
+        counts[OPS] += (last - first) * node[i, LENGTH] // 4 + 4
+    return graph.bound[i, LOWER]
+
+
+@njit(cache=True)
+def lower_choice(graph: Graph, vectors: Vectors, p: int) -> tuple[int, float]:
+    """The action whose vectors promise most at a point, and how much; hopeless ones are skipped."""
+    value, edge = graph.value, graph.edge
+    best, choice = -np.inf, 0
+    m, last = graph.point[p, FIRST], graph.point[p, LAST]
+    for a in range(value.shape[2]):
+        hopeless = value[0, p, a] <= best
+        total = value[1, p, a]
+        while m < last and edge[m, ACTION] == a:
+            if not hopeless:
+                total += graph.chance[m] * scan(graph, vectors, edge[m, CHILD])
+            m += 1
+        if not hopeless and total > best:
+            best, choice = total, a
+    return choice, best
+
+
+@njit(cache=True)
+def backup(graph: Graph, moves: Moves, vectors: Vectors, p: int, knobs: Knobs) -> bool:
+    """Add the vector of a point's best action, if it raises the lower bound there."""
+    counts, point, edge, k = graph.counts, graph.point, graph.edge, moves.rewards.shape[1]
+    i = point[p, NODE]
+    scan(graph, vectors, i)
+    action, promised = lower_choice(graph, vectors, p)
+    if promised <= graph.bound[i, LOWER] + knobs.least:
+        return False
+    v, c = counts[VECTORS], counts[COLUMNS]
+    choice = vectors.choice[v]
+    choice[:] = v  # itself, where an observation can never follow
+    choice[0] = action
+    # What cannot be seen from here goes on as it would from the mixture of all corners.
+    for q in (knobs.fallback, p):
+        for m in range(point[q, FIRST], point[q, LAST]):
+            if edge[m, ACTION] == action:
+                child = edge[m, CHILD]
+                scan(graph, vectors, child)
+                choice[1 + edge[m, OBSERVATION]] = vectors.origin[graph.node[child, VECTOR]]
+    for s in range(k):
+        value = backup_at(moves, choice, vectors.table, s)
+        vectors.table[v, s] = vectors.column[s, c] = value
+    counts[OPS] += moves.indptr[action * k + k] - moves.indptr[action * k] + k
+    vectors.origin[c] = v
+    counts[VECTORS] += 1
+    counts[COLUMNS] += 1
+    scan(graph, vectors, i)
+    return True
+
+
+@njit(cache=True)
+def prune(graph: Graph, vectors: Vectors) -> None:
+    """Keep the vectors that are best at a live point; nodes whose best one went scan anew."""
+    counts, node = graph.counts, graph.node
+    before, kept = counts[COLUMNS], 0
+    place = np.full(before, -1)
+    for p in range(counts[POINTS]):
+        if graph.point[p, LIVE] == 1:
+            scan(graph, vectors, graph.point[p, NODE])
+            place[node[graph.point[p, NODE], VECTOR]] = 0
+    earlier = np.empty(before + 1, np.int64)  # how many of the first c columns stay
+    for c in range(before):
+        earlier[c] = kept
+        if place[c] == 0:
+            place[c] = kept
+            vectors.origin[kept] = vectors.origin[c]
+            kept += 1
+    earlier[before] = kept
+    for s in range(len(vectors.column)):
+        for c in range(before):
+            if place[c] >= 0:
+                vectors.column[s, place[c]] = vectors.column[s, c]
+    counts[COLUMNS] = kept
+    for i in range(counts[NODES]):
+        if node[i, VECTOR] >= 0:
+            node[i, VECTOR] = place[node[i, VECTOR]]
+        if node[i, VECTOR] < 0:
+            node[i, SCANNED] = 0
+            graph.bound[i, LOWER] = -np.inf
+        else:
+            node[i, SCANNED] = earlier[node[i, SCANNED]]
+
+
+@njit(cache=True)
+def stand_in(vectors: Vectors, columns: int, j: int) -> int:
+    """The newest vector in use that is nowhere below vector j, or j itself."""
+    table, k = vectors.table, vectors.table.shape[1]
+    for c in range(columns - 1, -1, -1):
+        row, s = vectors.origin[c], 0
+        while s < k and table[row, s] >= table[j, s]:
+            s += 1
+        if s == k:
+            return row
+    return j
+
+
+@njit(cache=True)
+def collect(graph: Graph, vectors: Vectors) -> None:
+    """Forget vectors that are not in use nor needed by one that is."""
+    table, choice, origin, counts = vectors.table, vectors.choice, vectors.origin, graph.counts
+    size, columns = counts[VECTORS], counts[COLUMNS]
+    stands, queue = np.full(size, -1), np.empty(size, np.int64)  # who stands in for each vector
+    for c in range(columns):
+        stands[origin[c]] = queue[c] = origin[c]
+    waiting = columns
+    while waiting > 0:
+        waiting -= 1
+        i = queue[waiting]
+        for o in range(1, choice.shape[1]):
+            j = choice[i, o]
+            if stands[j] < 0:
+                stands[j] = stand_in(vectors, columns, j)
+                if stands[j] == j:
+                    queue[waiting] = j
+                    waiting += 1
+    place, kept = np.full(size, -1), 0
+    for i in range(size):
+        if stands[i] == i:
+            place[i] = kept
+            kept += 1
+    for i in range(size):
+        if place[i] >= 0:
+            table[place[i]] = table[i]
+            choice[place[i], 0] = choice[i, 0]
+            for o in range(1, choice.shape[1]):
+                choice[place[i], o] = place[stands[choice[i, o]]]
+    for c in range(columns):
+        origin[c] = place[origin[c]]
+    counts[VECTORS] = kept
+    counts[OPS] += size
+
+
+@njit(cache=True)
+def family_of(vectors: Vectors, size: int, row: int) -> Ints:
+    """Which vectors a vector needs, itself among them, (size,) of 0 and 1."""
+    needed, queue, waiting = np.zeros(size, np.int64), np.empty(size, np.int64), 1
+    needed[row], queue[0] = 1, row
+    while waiting > 0:
+        waiting -= 1
+        i = queue[waiting]
+        for o in range(1, vectors.choice.shape[1]):
+            j = vectors.choice[i, o]
+            if needed[j] == 0:
+                needed[j] = 1
+                queue[waiting] = j
+                waiting += 1
+    return needed

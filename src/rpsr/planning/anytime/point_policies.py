@@ -1,0 +1,147 @@
+"""Policy iteration on the points of an anytime search: what is the policy of the points worth?
+
+At every live point the best action is known, and for each observation the vector in use that is
+best there. Read as a finite-state controller, one node a vector in use, that is a policy, and
+sweeps
+
+    v_c(s) <- r(s, a_c) + sum_o sum_s' K[a_c, o](s, s') v_follow(c, o)(s')
+
+from the vectors themselves come close to its value. Value iteration needs about 1 / (1 - discount)
+sweeps of backups to see what this sees at once. Where sweeps end before they have settled, a vector
+may exceed its own backup; it is lowered until none does (`shortfalls`), so that every vector goes
+on with vectors of the same controller and is at most what that is worth. Vectors that are still
+better at some live point are kept, with those they go on with (see `lower_bound`).
+
+Reference: E. A. Hansen, Solving POMDPs by searching in policy space, UAI 1998.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rpsr.io.records import Floats, Ints
+from rpsr.kernels import njit
+from rpsr.planning.anytime.belief_graph import (
+    ACTION,
+    BEGIN,
+    CHILD,
+    COLUMNS,
+    FIRST,
+    LAST,
+    LENGTH,
+    LIVE,
+    LOWER,
+    NODE,
+    OBSERVATION,
+    OPS,
+    POINTS,
+    VECTOR,
+    VECTORS,
+    Graph,
+    Knobs,
+)
+from rpsr.planning.anytime.lower_bound import Vectors, lower_choice, scan
+from rpsr.planning.corners.moves import Moves, settle, shortfalls
+
+
+@njit(cache=True)
+def controller(graph: Graph, vectors: Vectors, knobs: Knobs, follow: Ints) -> None:
+    """Fill follow (C, 1 + O): what the points do where each vector is best; -1 where none is.
+
+    After an observation that can never follow, a vector goes on with itself.
+    """
+    point, edge, node = graph.point, graph.edge, graph.node
+    follow[:] = -1
+    for p in range(graph.counts[POINTS]):
+        if point[p, LIVE] == 0:
+            continue
+        scan(graph, vectors, point[p, NODE])
+        c = node[point[p, NODE], VECTOR]
+        if follow[c, 0] >= 0:
+            continue
+        follow[c, 1:] = c
+        follow[c, 0], _ = lower_choice(graph, vectors, p)
+        for q in (knobs.fallback, p):
+            for m in range(point[q, FIRST], point[q, LAST]):
+                if edge[m, ACTION] == follow[c, 0]:
+                    scan(graph, vectors, edge[m, CHILD])
+                    follow[c, 1 + edge[m, OBSERVATION]] = node[edge[m, CHILD], VECTOR]
+
+
+@njit(cache=True)
+def winners(graph: Graph, values: Floats, least: float) -> Ints:
+    """Which of values (C, k) raise the lower bound at a live point, (C,) of 0 and 1."""
+    across, count = np.ascontiguousarray(values.T), len(values)
+    wins, score = np.zeros(count, np.int64), np.empty(count)
+    for p in range(graph.counts[POINTS]):
+        if graph.point[p, LIVE] == 0:
+            continue
+        i = graph.point[p, NODE]
+        score[:] = 0.0
+        for t in range(graph.node[i, BEGIN], graph.node[i, BEGIN] + graph.node[i, LENGTH]):
+            weight, column = graph.share[0, t], across[graph.corner[0, t]]
+            for c in range(count):
+                score[c] += weight * column[c]
+        best = score.argmax()
+        if score[best] > graph.bound[i, LOWER] + least:
+            wins[best] = 1
+        graph.counts[OPS] += count * graph.node[i, LENGTH] // 4
+    return wins
+
+
+@njit(cache=True)
+def improve_policy(
+    graph: Graph, moves: Moves, vectors: Vectors, knobs: Knobs, budget: int, enough: float
+) -> None:
+    """Add the vectors of the points' policy that win somewhere, and those they go on with.
+
+    There must be room for as many vectors as are in use. Sweeps take about `budget` operations.
+    """
+    counts, k = graph.counts, moves.rewards.shape[1]
+    count = counts[COLUMNS]
+    follow = np.empty((count, vectors.choice.shape[1]), np.int64)
+    controller(graph, vectors, knobs, follow)
+    values, cost = np.empty((count, k)), 1
+    for c in range(count):
+        values[c] = vectors.table[vectors.origin[c]]
+        if follow[c, 0] >= 0:
+            cost += moves.indptr[(follow[c, 0] + 1) * k] - moves.indptr[follow[c, 0] * k] + k
+    sweeps = settle(moves, follow, values, max(budget // cost, 1), enough)
+    less = shortfalls(moves, follow, values, knobs.discount)
+    for c in range(count):
+        values[c] -= less[c]
+    counts[OPS] += (sweeps + 1) * cost
+    wins = winners(graph, values, knobs.least)
+    # The family of a winner: what it goes on with, and so on.
+    row, queue, waiting = np.full(count, -1), np.empty(count, np.int64), 0
+    for c in range(count):
+        if wins[c] == 1:
+            row[c] = counts[VECTORS]
+            counts[VECTORS] += 1
+            queue[waiting] = c
+            waiting += 1
+    while waiting > 0:
+        waiting -= 1
+        c = queue[waiting]
+        for o in range(1, follow.shape[1]):
+            then = follow[c, o]
+            if row[then] < 0:
+                if follow[then, 0] < 0:
+                    row[then] = vectors.origin[then]
+                else:
+                    row[then] = counts[VECTORS]
+                    counts[VECTORS] += 1
+                    queue[waiting] = then
+                    waiting += 1
+    for c in range(count):
+        if row[c] >= 0 and follow[c, 0] >= 0:
+            vectors.table[row[c]] = values[c]
+            vectors.choice[row[c], 0] = follow[c, 0]
+            for o in range(1, follow.shape[1]):
+                vectors.choice[row[c], o] = row[follow[c, o]]
+            if wins[c] == 1:
+                new = counts[COLUMNS]
+                vectors.origin[new] = row[c]
+                vectors.column[:, new] = values[c]
+                counts[COLUMNS] += 1
+    scan(graph, vectors, knobs.root)

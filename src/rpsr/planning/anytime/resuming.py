@@ -1,0 +1,46 @@
+"""Vectors of a checkpoint made fit to begin with: none exceeds its own backup.
+
+A planner that proves its lower bound by vectors that are at most their own backups must not believe
+a file. What a policy is worth lies between -scale and scale, scale being the largest reward earned
+for ever; values beyond that are cut. Where a vector then exceeds its own backup it is lowered by as
+much as that can add up to (see `moves.shortfalls`), and nothing need go below -scale: cut
+off there, a vector is still at most its backup. A vector that was honest is lowered by no more than
+`CornerProcess.rounding`, times 1 / (1 - discount).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from rpsr.planning.anytime.belief_graph import COLUMNS, VECTORS
+from rpsr.planning.anytime.lower_bound import scan
+from rpsr.planning.anytime.state import SearchState
+from rpsr.planning.corners.corner_model import CornerProcess
+from rpsr.planning.corners.moves import shortfalls
+from rpsr.planning.value.value_function import ValueFunction
+
+
+def fit(process: CornerProcess, earlier: ValueFunction, scale: float) -> ValueFunction:
+    """The same at the corners, each vector being at most its own backup."""
+    values = np.clip(process.lower(earlier.vectors), -scale, scale)
+    less = shortfalls(process.moves, earlier.choices, values, process.discount)
+    return replace(earlier, vectors=np.maximum(values - less[:, None], -scale))
+
+
+def adopt(state: SearchState, earlier: ValueFunction) -> None:
+    """Add vectors at the corners, (K, k), to those in use."""
+    count, values = len(earlier), earlier.vectors
+    state.make_room(count)
+    counts = state.graph.counts
+    first, column = int(counts[VECTORS]), int(counts[COLUMNS])
+    rows, columns = slice(first, first + count), slice(column, column + count)
+    state.vectors.table[rows] = values
+    state.vectors.choice[rows, 0] = earlier.actions
+    state.vectors.choice[rows, 1:] = earlier.successors + first
+    state.vectors.column[:, columns] = values.T
+    state.vectors.origin[columns] = np.arange(first, first + count)
+    counts[VECTORS] += count
+    counts[COLUMNS] += count
+    scan(state.graph, state.vectors, state.knobs.root)

@@ -1,0 +1,225 @@
+"""The schedule of an anytime search: trials, sweeps and pruning, in shares of operations.
+
+Compiled kernels do the work in chunks (see `walks`), between which the clock is looked
+at. Shares are counted in operations and not in seconds, so that the same seed does the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from rpsr.io.records import Ints
+from rpsr.kernels import interpreting
+from rpsr.planning.anytime.belief_graph import (
+    COLUMNS,
+    LIVE,
+    OPS,
+    POINTS,
+    ROUND,
+    VECTOR,
+    VECTORS,
+    Knobs,
+)
+from rpsr.planning.anytime.lower_bound import collect, family_of, prune
+from rpsr.planning.anytime.point_policies import improve_policy
+from rpsr.planning.anytime.resuming import adopt, fit
+from rpsr.planning.anytime.state import SearchState
+from rpsr.planning.anytime.upper_bound import LEFT_OVER
+from rpsr.planning.anytime.walks import (
+    DONE,
+    FULL,
+    lower_sweep,
+    mark_live,
+    trial,
+    upper_sweep,
+)
+from rpsr.planning.corners.cheap_bounds import blind_values, fast_informed_values, upper_at_start
+from rpsr.planning.corners.corner_model import CornerProcess
+from rpsr.planning.limits import SLOWER, Clock
+from rpsr.planning.precision import Goal
+from rpsr.planning.runner import Run
+from rpsr.planning.solution import Solution, Status
+from rpsr.planning.value.value_function import ValueFunction
+
+BLIND_SHARE, INFORMED_SHARE = 0.1, 0.4  # of the time there is, for the bounds to begin with
+CHUNK = 1_000_000  # operations between two looks at the clock: a few milliseconds
+MOST_CHUNKS = 10  # of them, at most, for a step of policy iteration
+FACTORS = (0.5, 0.95)  # of the gap at the start: what trials aim for, in turns
+LOWER_SHARE = 1.0  # of the operations of trials, for lower sweeps and policy iteration
+POLICY_SHARE = 0.2  # of the operations of trials and lower sweeps, for policy iteration
+UPPER_SHARE = 0.18  # of the operations of trials and lower sweeps, for upper sweeps
+FRESH = 16  # of so many upper sweeps, one decomposes anew
+PIVOTS = 5  # of a decomposition
+STALE = 1.2  # weights are out of date when there are so many times more points
+LEAST = 0.02, 2e-4  # of epsilon and of the gap, times 1 - discount: too little to bother
+
+
+class Schedule:
+    """The schedule: trials, lower sweeps, upper sweeps and pruning, in shares of operations."""
+
+    def __init__(
+        self, process: CornerProcess, clock: Clock, goal: Goal, selective: bool, seed: int
+    ) -> None:
+        self.process, self.clock, self.goal, self.trials = process, clock, goal, 0
+        ahead = process.ahead
+        blind = blind_values(process, clock.share(BLIND_SHARE))
+        informed = fast_informed_values(process, clock=clock.share(INFORMED_SHARE))
+        self.first = upper_at_start(process, informed)
+        value, off = process.value_at_start(blind)
+        self.least = value - off  # what a blind policy is worth, by its own proof
+        epsilon = goal.guess(value, self.first)
+        # No value that appears in a backup is larger than the largest reward at every step.
+        self.scale = max(float(np.abs(process.rewards).max()) * ahead, np.finfo(float).tiny)
+        tau = min(1e-9, 1e-4 * epsilon / (ahead * self.scale))
+        rounding = process.rounding(self.scale)
+        self.settled = 1e-4 * epsilon / ahead
+        self._policy, self._sweeps = 0.0, 0
+        self.low_margin = 2 * ahead * rounding
+        self.high_margin = ahead * (2 * rounding + (tau + LEFT_OVER) * self.scale)
+        self.high_margin += process.displaced * self.scale
+        knobs = Knobs(process.discount, tau, 0.0, PIVOTS, STALE, selective, 0, 0)
+        self.state = SearchState(process, clock, knobs, blind, informed)
+        self._rng = np.random.default_rng(seed)
+        self._order = np.empty(0, dtype=np.int64)
+        self._spent = np.zeros(3)  # operations of trials, lower and upper sweeps
+        self._kept = self._rows = len(process.rewards)
+
+    def go_on(self, earlier: ValueFunction) -> None:
+        """Add the vectors of an earlier search, lowered where need be.
+
+        All stay until there are twice as many: at first no point is there for which they are best.
+        """
+        adopt(self.state, fit(self.process, earlier, self.scale))
+        self._kept = self._rows = self._kept + len(earlier)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Lower and upper at the start, as proven."""
+        lower, upper = self.state.bounds
+        proven = max(lower - self.low_margin, self.least)
+        return proven, min(upper + self.high_margin, self.first)
+
+    @property
+    def at_rounding(self) -> bool:
+        """Whether the bounds are as close as what is allowed for rounding: trials help no more."""
+        lower, upper = self.state.bounds
+        return upper - lower <= self.low_margin + self.high_margin
+
+    def sample(self) -> None:
+        """A trial; `LimitReached` past the deadline, as all of this."""
+        state = self.state
+        lower, upper = state.bounds
+        gap, wanted = upper - lower, self.goal.at(lower, upper)
+        least = (1 - self.process.discount) * max(LEAST[0] * wanted, LEAST[1] * gap)
+        state.knobs = state.knobs._replace(least=max(least, 1e-14 * self.scale))
+        self._run(0, np.inf, trial, state.trail, FACTORS[self.trials % len(FACTORS)] * gap)
+        self.trials += 1
+
+    def tighten(self) -> None:
+        """Upper sweeps, for as many operations as are due."""
+        spent = self._spent
+        while UPPER_SHARE * (spent[0] + spent[1]) > spent[2]:
+            due = UPPER_SHARE * (spent[0] + spent[1]) - spent[2]
+            if self._run(2, due, upper_sweep, self._sweeps % FRESH == 0):
+                self._sweeps += 1
+
+    def back_up(self) -> None:
+        """Lower sweeps for as many operations as are due, or until one raises nothing."""
+        state, spent = self.state, self._spent
+        while LOWER_SHARE * spent[0] > spent[1]:
+            counts = state.graph.counts
+            if not len(self._order):
+                if counts[COLUMNS] > 2 * self._kept + 50:
+                    self.tidy()
+                self._order = self._live()
+            if self._run(1, LOWER_SHARE * spent[0] - spent[1], lower_sweep, self._order):
+                self._order = self._order[:0]
+                raised = counts[ROUND] < counts[COLUMNS]
+                if not (self._improve() or raised):
+                    break
+                self.clock.check()
+
+    def _improve(self) -> bool:
+        """A step of policy iteration on the points, for a share of what sweeps have taken."""
+        state = self.state
+        counts = state.graph.counts
+        before, columns = counts[OPS], counts[COLUMNS]
+        state.make_room(int(columns) + 1)
+        due = POLICY_SHARE * (self._spent[0] + self._spent[1]) - self._policy
+        budget = int(min(max(due, CHUNK), MOST_CHUNKS * CHUNK))
+        improve_policy(state.graph, state.moves, state.vectors, state.knobs, budget, self.settled)
+        self._policy += counts[OPS] - before
+        self._spent[1] += counts[OPS] - before
+        return bool(counts[COLUMNS] > columns)
+
+    def tidy(self) -> None:
+        """Prune vectors, and forget ancestors that no vector needs."""
+        state = self.state
+        counts = state.graph.counts
+        if state.knobs.selective:
+            mark_live(state.graph, state.knobs.root)
+        prune(state.graph, state.vectors)
+        self._kept = int(counts[COLUMNS])
+        if counts[VECTORS] > 2 * self._rows + 50:
+            collect(state.graph, state.vectors)
+            self._rows = int(counts[VECTORS])
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many vectors are in use, and points."""
+        counts = self.state.graph.counts
+        return {"vectors": int(counts[COLUMNS]), "points": int(counts[POINTS])}
+
+    def solution(self, run: Run, status: Status) -> Solution:
+        """The best vector at the start with those that follow it: a controller that earns it."""
+        state, process, counts = self.state, self.process, self.state.graph.counts
+        best = state.vectors.origin[state.graph.node[state.knobs.root, VECTOR]]
+        rows = np.flatnonzero(family_of(state.vectors, int(counts[VECTORS]), int(best)))
+        place = np.full(counts[VECTORS], -1)
+        place[rows] = np.arange(len(rows))
+        choices = state.vectors.choice[rows].astype(np.int64)
+        choices[:, 1:] = place[choices[:, 1:]]
+        values = state.vectors.table[rows]
+        lower, upper = self.bounds
+        value, off = process.value_at_start(values)
+        lower = max(min(lower, value - off - self.low_margin), self.least)
+        return run.solution(
+            status,
+            ValueFunction.of(process.lift(values), choices),
+            (lower, upper),
+            value=value,
+            iterations=self.trials,
+            points=int(counts[POINTS]),
+        )
+
+    def _live(self) -> Ints:
+        graph = self.state.graph
+        if self.state.knobs.selective:
+            mark_live(graph, self.state.knobs.root)
+        live = np.flatnonzero(graph.point[: graph.counts[POINTS], LIVE])
+        return self._rng.permutation(live)
+
+    def _run(self, which: int, due: float, kernel: Callable[..., int], *arguments: object) -> bool:
+        """Run a kernel in chunks until it is done or has done what is due; whether it is done."""
+        state = self.state
+        before = state.graph.counts[OPS]
+        done = False
+        chunk = CHUNK // SLOWER if interpreting() else CHUNK
+        while not done and state.graph.counts[OPS] - before < due:
+            code = kernel(
+                state.graph,
+                state.moves,
+                state.scratch,
+                state.vectors,
+                state.knobs,
+                *arguments,
+                chunk,
+            )
+            if code == FULL:
+                state.make_room()
+            self.clock.check()
+            done = code == DONE
+        self._spent[which] += state.graph.counts[OPS] - before
+        return done

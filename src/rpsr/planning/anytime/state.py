@@ -1,0 +1,177 @@
+"""The arrays of an anytime search: made, grown, and counted in bytes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from rpsr.errors import InputError
+from rpsr.io.records import Floats, Ints
+from rpsr.planning.anytime.belief_graph import (
+    COLUMNS,
+    COUNTS,
+    EDGES,
+    ENTRIES,
+    LIVE,
+    LOWER,
+    NODE_COLUMNS,
+    NODES,
+    POINT_COLUMNS,
+    POINTS,
+    UPPER,
+    VECTORS,
+    Graph,
+    Knobs,
+    Scratch,
+    interpolate,
+    locate,
+    plant,
+    rehash,
+)
+from rpsr.planning.anytime.lower_bound import Vectors, scan
+from rpsr.planning.anytime.walks import Trail, open_point
+from rpsr.planning.corners.corner_model import CornerProcess
+from rpsr.planning.limits import Clock
+
+DEEPEST = 2000  # steps of a trial
+HASHES = "graph.table"  # grows as the others do, but is filled anew
+
+
+class SearchState:
+    """Graph and vectors of a search on a process with k corners; they grow by doubling.
+
+    blind (A, k): vectors to begin with, one an action. informed (A, k): Q's at the corners.
+    """
+
+    def __init__(
+        self, process: CornerProcess, clock: Clock, knobs: Knobs, blind: Floats, informed: Floats
+    ) -> None:
+        n_actions, k = process.rewards.shape
+        self.clock = clock
+        self.moves = process.moves
+        self._children, self._joint = n_actions * process.observations, process.observations * k
+        self.scratch = Scratch(
+            np.zeros(self._joint), np.zeros(self._joint, np.int64), np.full(k, -1)
+        )
+        self.trail = Trail(np.zeros(DEEPEST, np.int64), np.zeros((DEEPEST, 2)))
+        nodes, points, rows = k + 2, k + 2, n_actions + 2
+        self.graph = Graph(
+            counts=np.zeros(COUNTS, np.int64),
+            corner=np.zeros((2, 3 * k), np.int32),
+            share=np.zeros((2, 3 * k)),
+            node=np.zeros((nodes, NODE_COLUMNS), np.int64),
+            bound=np.zeros((nodes, 2)),
+            table=np.zeros(1 << (2 * nodes).bit_length(), np.int64),
+            point=np.zeros((points, POINT_COLUMNS), np.int64),
+            value=np.zeros((2, points, n_actions)),
+            edge=np.zeros((1, 3), np.int32),
+            chance=np.zeros(1),
+            pool=np.zeros(points, np.int64),
+            gain=np.zeros(points),
+        )
+        self.vectors = Vectors(
+            table=np.zeros((rows, k)),
+            column=np.zeros((k, rows)),
+            origin=np.arange(rows),
+            choice=np.repeat(
+                np.arange(rows, dtype=np.int32)[:, None], 1 + process.observations, axis=1
+            ),
+        )
+        needed = self._bytes + sum(size for _, _, size in self._fuller())
+        if clock.memory_limit is not None and needed > clock.memory_limit:
+            raise InputError(
+                f"memory limit: read {clock.memory_limit} bytes, but planning on "
+                f"{process.model.name} takes {needed} to begin with"
+            )
+        self.make_room()
+        self.vectors.table[:n_actions] = blind
+        self.vectors.column[:, :n_actions] = blind.T
+        self.graph.counts[[VECTORS, COLUMNS]] = n_actions
+        plant(self.graph, self.moves, np.ascontiguousarray(informed.T))
+        root = self._node(process.start, knobs.tau)
+        mixed = self._node(np.full(k, 1 / k), knobs.tau)
+        self.knobs = knobs._replace(root=root, fallback=0)
+        fallback = self._open(mixed)
+        self.knobs = self.knobs._replace(fallback=fallback)
+        self.graph.point[self._open(root), LIVE] = 1
+        scan(self.graph, self.vectors, root)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Lower and upper at the start, as computed."""
+        bound = self.graph.bound[self.knobs.root]
+        return float(bound[LOWER]), float(bound[UPPER])
+
+    def make_room(self, more: int = 1) -> None:
+        """Double the arrays that are full, one by one, with room for so many more vectors.
+
+        `LimitReached` where an array and its larger copy take too much memory together; those that
+        have grown by then stay as they are.
+        """
+        for name, shape, size in self._fuller(more):
+            self.clock.claim(self._bytes + size)
+            kind, field = name.split(".")
+            array = getattr(getattr(self, kind), field)
+            bigger = np.zeros(shape, array.dtype)
+            if name == HASHES:
+                graph = self.graph._replace(table=bigger)
+                rehash(graph)
+                self.graph = graph
+                continue
+            bigger[tuple(slice(n) for n in array.shape)] = array
+            setattr(self, kind, getattr(self, kind)._replace(**{field: bigger}))
+            del array  # the next one may need its room
+
+    def _fuller(self, more: int = 1) -> list[tuple[str, tuple[int, ...], int]]:
+        """The arrays that must grow: their names, and the shapes and bytes that they need."""
+        counts, entries = self.graph.counts, len(self.moves.rewards) * self._joint
+        places = {
+            **dict.fromkeys(("graph.node", "graph.bound"), (0, NODES, self._children)),
+            **dict.fromkeys(("graph.corner", "graph.share"), (1, ENTRIES, entries)),
+            **dict.fromkeys(("graph.edge", "graph.chance"), (0, EDGES, self._children)),
+            **dict.fromkeys(("graph.point", "graph.pool", "graph.gain"), (0, POINTS, 1)),
+            "graph.value": (1, POINTS, 1),
+            **dict.fromkeys(("vectors.table", "vectors.choice"), (0, VECTORS, more)),
+            "vectors.column": (1, COLUMNS, more),
+            "vectors.origin": (0, COLUMNS, more),
+        }
+        found: list[tuple[str, tuple[int, ...], int]] = []
+        for name, (axis, count, extra) in places.items():
+            kind, field = name.split(".")
+            array, needed = getattr(getattr(self, kind), field), int(counts[count]) + extra + 2
+            if needed >= array.shape[axis]:
+                shape = list(array.shape)
+                shape[axis] = max(2 * shape[axis], needed + needed // 4 + 16)
+                found.append((name, tuple(shape), array.itemsize * math.prod(shape)))
+        nodes = int(counts[NODES]) + self._children
+        if 2 * nodes + 2 >= len(self.graph.table):
+            size = 1 << (4 * nodes).bit_length()
+            found.append((HASHES, (size,), self.graph.table.itemsize * size))
+        return found
+
+    @property
+    def _bytes(self) -> int:
+        """What the arrays take now."""
+        held: tuple[Any, ...] = (
+            *self.graph,
+            *self.vectors,
+            *self.moves,
+            *self.scratch,
+            *self.trail,
+        )
+        return sum(array.nbytes for array in held)
+
+    def _node(self, mixture: Floats, tau: float) -> int:
+        where: Ints = np.flatnonzero(mixture)
+        begin = self.graph.counts[ENTRIES]
+        self.graph.corner[0, begin : begin + len(where)] = where
+        self.graph.share[0, begin : begin + len(where)] = mixture[where]
+        i = int(locate(self.graph, len(where), tau))
+        interpolate(self.graph, i)
+        return i
+
+    def _open(self, i: int) -> int:
+        self.make_room()
+        return int(open_point(self.graph, self.moves, self.scratch, i, self.knobs))

@@ -1,0 +1,216 @@
+"""A better decomposition of a belief into points: a few pivots of a simplex from the corners.
+
+    min sum_j w_j V(j)   subject to   sum_j w_j x_j = x, w >= 0,     V(j) = max_a Q(j, a)
+
+over corners and pooled points j. The corners alone are a feasible basis, w = x. The best single
+exchange of a corner for a point is the classic sawtooth; each further pivot is a bound as well, so
+the search may stop anywhere. The inverse of the basis is kept as a product of exchanges, since
+there are few. What comes out is checked: weights are scaled so that they add up to no more than x
+anywhere, and where that leaves more than rounding over, the old weights stay.
+
+References: M. Hauskrecht, JAIR 13 (2000), and T. Smith and R. Simmons, Point-based POMDP
+algorithms: improved analysis and implementation, UAI 2005, for the sawtooth.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rpsr.io.records import Floats, Ints
+from rpsr.kernels import njit
+from rpsr.planning.anytime.belief_graph import (
+    BEGIN,
+    LENGTH,
+    NODE,
+    OPS,
+    POOL,
+    POOLED,
+    SEEN,
+    SIGN,
+    SIGN_BITS,
+    UPPER,
+    WEIGHTS,
+    Graph,
+    Scratch,
+    interpolate,
+)
+
+LEAST = 1e-9  # a pivot smaller than this is none
+LEFT_OVER = 1e-13  # of a belief, that a decomposition may miss
+
+
+@njit(cache=True)
+def worth(graph: Graph, p: int) -> float:
+    """V of a point: its best Q."""
+    best = graph.value[0, p, 0]
+    for a in range(1, graph.value.shape[2]):
+        best = max(best, graph.value[0, p, a])
+    return best
+
+
+@njit(cache=True)
+def exchange(etas: Floats, leaving: Ints, count: int, column: Floats) -> None:
+    """The column of a point in terms of the current basis, in place."""
+    for e in range(count):
+        r = leaving[e]
+        pivot = column[r]
+        if pivot != 0.0:
+            column[r] = 0.0
+            for i in range(len(column)):
+                column[i] += etas[e, i] * pivot
+
+
+@njit(cache=True)
+def step_length(level: Floats, column: Floats) -> tuple[float, int]:
+    """How much of a column fits into the levels of the basis, and which row stops it."""
+    theta, row = 2.0, -1
+    for r in range(len(level)):
+        if column[r] > LEAST and level[r] < theta * column[r]:
+            theta, row = level[r] / column[r], r
+    return theta, row
+
+
+@njit(cache=True)
+def decompose(graph: Graph, scratch: Scratch, i: int, pivots: int, least: float) -> float:
+    """Improve the weights of node i by at most so many pivots; its upper bound.
+
+    least: an improvement that is not worth a pivot.
+    """
+    counts, node, corner, share, row = (
+        graph.counts,
+        graph.node,
+        graph.corner,
+        graph.share,
+        scratch.row,
+    )
+    begin, size = node[i, BEGIN], node[i, LENGTH]
+    node[i, SEEN] = counts[POOLED]
+    if size == 1:
+        return interpolate(graph, i)
+    level, cost = np.empty(size), np.empty(size)
+    basic, leaving = np.empty(size, np.int64), np.empty(pivots, np.int64)
+    for r in range(size):
+        s = corner[0, begin + r]
+        row[s] = r
+        level[r] = share[0, begin + r]
+        basic[r] = s
+        cost[r] = worth(graph, s)
+    # Points within the face of x, and the best of them as a single exchange.
+    candidates = np.empty(counts[POOL], np.int64)
+    n_candidates, best, enter, ops = 0, least, -1, counts[POOL]
+    outside = ~node[i, SIGN]
+    for c in range(counts[POOL]):
+        gain = graph.gain[c]
+        if gain <= least:
+            continue
+        p = graph.pool[c]
+        j = graph.point[p, NODE]
+        if node[j, SIGN] & outside or node[j, LENGTH] > size or j == i:
+            continue
+        theta, first = 1.0, node[j, BEGIN]
+        inside = True
+        for t in range(first, first + node[j, LENGTH]):
+            r = row[corner[0, t]]
+            if r < 0:
+                inside = False
+                break
+            if theta * share[0, t] > level[r]:
+                theta = level[r] / share[0, t]
+                if theta * gain <= best and len(row) <= SIGN_BITS:
+                    break
+        ops += node[j, LENGTH]
+        if inside:
+            candidates[n_candidates] = p
+            n_candidates += 1
+            if theta * gain > best:
+                best, enter = theta * gain, p
+    done = 0
+    etas = np.empty((pivots, size))
+    column, entering, price = np.empty(size), np.empty(size), np.empty(size)
+    while enter >= 0:
+        fill(graph, row, enter, entering)
+        exchange(etas, leaving, done, entering)
+        theta, r = step_length(level, entering)
+        if r < 0:
+            break
+        for q in range(size):
+            level[q] = max(level[q] - theta * entering[q], 0.0)
+            etas[done, q] = -entering[q] / entering[r]
+        etas[done, r] = 1.0 / entering[r]
+        leaving[done] = r
+        level[r], basic[r], cost[r] = theta, enter, worth(graph, enter)
+        done += 1
+        if done == pivots:
+            break
+        price[:] = cost
+        for e in range(done - 1, -1, -1):
+            total = 0.0
+            for q in range(size):
+                total += price[q] * etas[e, q]
+            price[leaving[e]] = total
+        best, enter = least, -1
+        for c in range(n_candidates):
+            p = candidates[c]
+            j = graph.point[p, NODE]
+            reduced = -worth(graph, p)
+            for t in range(node[j, BEGIN], node[j, BEGIN] + node[j, LENGTH]):
+                reduced += share[0, t] * price[row[corner[0, t]]]
+            ops += node[j, LENGTH]
+            if reduced <= best:
+                continue
+            fill(graph, row, p, column)
+            exchange(etas, leaving, done, column)
+            ops += size * (done + 1)
+            theta, _ = step_length(level, column)
+            if theta * reduced > best:
+                best, enter = theta * reduced, p
+    counts[OPS] += ops
+    if done > 0:
+        adopt(graph, row, i, basic, level)
+    for r in range(size):
+        row[corner[0, begin + r]] = -1
+    return interpolate(graph, i)
+
+
+@njit(cache=True)
+def fill(graph: Graph, row: Ints, p: int, column: Floats) -> None:
+    """A point's belief over the rows of the program."""
+    j = graph.point[p, NODE]
+    column[:] = 0.0
+    for t in range(graph.node[j, BEGIN], graph.node[j, BEGIN] + graph.node[j, LENGTH]):
+        column[row[graph.corner[0, t]]] = graph.share[0, t]
+
+
+@njit(cache=True)
+def adopt(graph: Graph, row: Ints, i: int, basic: Ints, level: Floats) -> None:
+    """Take over new weights, if they add up to the belief and prove more than the old ones."""
+    node, corner, share, value = graph.node, graph.corner, graph.share, graph.value
+    begin, size = node[i, BEGIN], node[i, LENGTH]
+    total = np.zeros(size)
+    for r in range(size):
+        if level[r] > 0.0:
+            j = graph.point[basic[r], NODE]
+            for t in range(node[j, BEGIN], node[j, BEGIN] + node[j, LENGTH]):
+                total[row[corner[0, t]]] += level[r] * share[0, t]
+    scale = 1.0
+    for r in range(size):
+        if scale * total[r] > share[0, begin + r]:
+            scale = share[0, begin + r] / total[r]
+    left = 0.0
+    for r in range(size):
+        left += share[0, begin + r] - scale * total[r]
+    best = -np.inf
+    for a in range(value.shape[2]):
+        bound = 0.0
+        for r in range(size):
+            bound += scale * level[r] * value[0, basic[r], a]
+        best = max(best, bound)
+    if left > LEFT_OVER or best >= graph.bound[i, UPPER]:
+        return
+    count = 0
+    for r in range(size):
+        if level[r] > 0.0:
+            corner[1, begin + count] = basic[r]
+            share[1, begin + count] = scale * level[r]
+            count += 1
+    node[i, WEIGHTS] = count

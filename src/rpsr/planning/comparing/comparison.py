@@ -1,0 +1,150 @@
+"""Where two policies differ, and by how much value.
+
+Along reachable states: both are walked from the start until they differ; each place where they do
+is reported with the history that leads there first. Over the domain: both are asked at the same
+random mixtures of corners, whatever their coordinates, so that a policy on a POMDP can be held
+against one on its R-PSR. A difference in action costs what the first action is worth above the
+second, one step ahead; two optimal policies may differ and lose nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rpsr.errors import ModelError
+from rpsr.io.records import Floats
+from rpsr.models.given import as_linear, wrong_type
+from rpsr.models.linear import LinearModel
+from rpsr.models.pomdp import POMDP
+from rpsr.planning.comparing.histories import History, policy_value, walk
+from rpsr.planning.given import AnyPolicy, as_policy
+from rpsr.planning.solution import Solution
+from rpsr.planning.value.policies import AlphaPolicy
+from rpsr.planning.value.value_function import action_values
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A place where two policies act differently.
+
+    state (n,): of the model they were compared on; history: the first that leads there, and its
+    probability. cost: what the first policy's action is worth above the second's, one step ahead;
+    None where no value function was given.
+    """
+
+    state: Floats
+    history: History
+    probability: float
+    actions: tuple[str, str]
+    cost: float | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What comparing two policies found.
+
+    states: how many states were looked at; complete: whether those are all that can be reached
+    before the policies differ. values: bounds (low, high) on what each is worth at the start.
+    """
+
+    differences: tuple[Difference, ...]
+    states: int
+    complete: bool
+    values: tuple[tuple[float, float], tuple[float, float]] | None = None
+
+    @property
+    def same(self) -> bool:
+        """Whether no difference was found."""
+        return not self.differences
+
+    @property
+    def largest_cost(self) -> float | None:
+        """The largest cost of a difference, 0 where there is none; None where costs are unknown."""
+        costs = [difference.cost for difference in self.differences]
+        known = [abs(cost) for cost in costs if cost is not None]
+        return None if len(known) < len(costs) else max(known, default=0.0)
+
+
+def compare(
+    first: AnyPolicy,
+    second: AnyPolicy,
+    model: POMDP | LinearModel,
+    *,
+    steps: int | None = None,
+    limit: int = 1000,
+    vectors: Floats | None = None,
+) -> Comparison:
+    """Compare two policies along the states they reach in a model, from its start.
+
+    steps: how deep to look. limit: how many states to look at. vectors (K, n): a value function of
+    the model, by which differences are priced.
+    """
+    model = as_linear(model)
+    both = as_policy(first, model, "first"), as_policy(second, model, "second")
+    nodes = walk(both, model, steps=steps, limit=limit)
+    asked = [node for node in nodes if node.actions]
+    apart = [node for node in asked if node.actions[0] != node.actions[1]]
+    costs: list[float | None] = [None] * len(apart)
+    if vectors is not None and apart:
+        values = action_values(model, np.stack([node.state for node in apart]), vectors)
+        costs = [
+            float(row[node.actions[0]] - row[node.actions[1]])
+            for row, node in zip(values, apart, strict=True)
+        ]
+    names = model.actions
+    differences = tuple(
+        Difference(
+            node.state,
+            node.history,
+            node.probability,
+            (names[node.actions[0]], names[node.actions[1]]),
+            cost,
+        )
+        for node, cost in zip(apart, costs, strict=True)
+    )
+    worth = tuple(policy_value(policy, model, steps=steps, limit=limit) for policy in both)
+    complete = all(len(node.history) == steps for node in nodes if not node.actions)
+    return Comparison(differences, len(asked), complete, (worth[0], worth[1]))
+
+
+def compare_over_domain(
+    first: AlphaPolicy | Solution,
+    second: AlphaPolicy | Solution,
+    *,
+    samples: int = 1000,
+    seed: int = 0,
+) -> Comparison:
+    """Compare two policies at random states of the domain, priced by the first's value function.
+
+    Their models must be forms of one POMDP: corners are matched in order. The corners themselves
+    are looked at too. `probability` of a difference is its share of the samples.
+    """
+    first, second = _by_values(first, "first"), _by_values(second, "second")
+    corners = first.model.domain.corners, second.model.domain.corners
+    if len(corners[0]) != len(corners[1]) or first.model.actions != second.model.actions:
+        raise ModelError(f"{first.model} and {second.model} are not forms of one POMDP")
+    k = len(corners[0])
+    rng = np.random.default_rng(seed)
+    weights = np.vstack([np.eye(k), rng.dirichlet(np.full(k, 0.5), samples)])
+    states = weights @ corners[0], weights @ corners[1]
+    values = action_values(first.model, states[0], first.vectors)
+    names = first.model.actions
+    differences: list[Difference] = []
+    for x, y, row in zip(*states, values, strict=True):
+        a, b = first.action_at(x), second.action_at(y)
+        if a != b:
+            cost = float(row[a] - row[b])
+            differences.append(Difference(x, (), 1 / len(weights), (names[a], names[b]), cost))
+    return Comparison(tuple(differences), len(weights), False)
+
+
+def _by_values(given: Any, what: str) -> AlphaPolicy:
+    """A policy that acts by a value function, from a plan or as it is."""
+    if isinstance(given, Solution):
+        return AlphaPolicy.of(given)
+    if not isinstance(given, AlphaPolicy):
+        raise wrong_type(given, what, "a plan, or a policy that acts by a value function")
+    return given

@@ -1,0 +1,177 @@
+"""Where many policies are optimal for a model, what they are worth on another's task is a range.
+
+A policy is optimal for a model if and only if in every state it reaches it takes an action whose
+one-step value is the best. So on the graph of reachable states, restricted to those actions, the
+least and the greatest value of the other's rewards over all optimal policies are two finite
+decision problems. PSRs make this matter: where one loses whole rewards, everything is optimal.
+
+States are pairs, one of each model, filtered from one history (see `sums`), since the other's
+rewards may need to know what the first model forgets. States left unexplored at the limit
+are worth the least and the most that rewards allow, or that the optimal value functions of the
+other's rewards and of their negatives do, where those are given: what comes back are then bounds.
+An action counts as best within 4 epsilon, epsilon being the certified error of the solution given.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rpsr.errors import ModelError
+from rpsr.io.records import Bools, Floats
+from rpsr.models.given import as_linear
+from rpsr.models.linear import LinearModel
+from rpsr.models.pomdp import POMDP
+from rpsr.planning.comparing.sums import direct_sum, second_rewards
+from rpsr.planning.discounts import ROUNDING, infinite_discount
+from rpsr.planning.finite import FiniteProblem
+from rpsr.planning.reachable.planner import hidden, value_bounds
+from rpsr.planning.reachable.reachable_graph import LIMIT, TOLERANCE, ReachableGraph, explore
+from rpsr.planning.solution import Solution
+from rpsr.planning.value.value_function import action_values
+
+_EXACT = 1e-9  # of the scale of values
+
+
+@dataclass(frozen=True)
+class OptimalRange:
+    """Bounds (low, high) on the least and on the greatest value over optimal policies.
+
+    states: how many pairs of states were looked at; complete: whether those are all.
+    """
+
+    least: tuple[float, float]
+    greatest: tuple[float, float]
+    states: int
+    complete: bool
+
+    @property
+    def exact(self) -> bool:
+        """Whether both ends are known but for rounding."""
+        scale = max(1.0, *map(abs, (*self.least, *self.greatest)))
+        widths = (high - low for low, high in (self.least, self.greatest))
+        return max(widths) <= _EXACT * scale
+
+    def contains(self, value: float, tolerance: float = 0.0) -> bool:
+        """Whether some optimal policy may be worth this."""
+        return self.least[0] - tolerance <= value <= self.greatest[1] + tolerance
+
+
+def optimal_range(
+    model: POMDP | LinearModel,
+    others: POMDP | LinearModel,
+    solution: Solution | None = None,
+    *,
+    extremes: tuple[Solution, Solution] | None = None,
+    limit: int = LIMIT,
+    time_limit: float | None = None,
+    tolerance: float = TOLERANCE,
+) -> OptimalRange:
+    """The range of `others`' value over the policies that are optimal for `model`.
+
+    solution: of `model`, certified, for the infinite horizon; without one, the pairs must close
+    within the limit, or a `ModelError` says that they do not. extremes: certified solutions of
+    `others` and of `others` with negated rewards, which tighten what does not close.
+    """
+    model, others = as_linear(model), as_linear(others, "others")
+    discount = infinite_discount(model)
+    pair = direct_sum(model, others)
+    if solution is None:
+        graph = explore(pair, limit=limit, time_limit=time_limit, tolerance=tolerance)
+        best = _best_on(graph, discount)
+    else:
+        if solution.horizon is not None or solution.model.dimension != model.dimension:
+            raise ModelError("the solution is not one of this model for the infinite horizon")
+        if solution.epsilon is None:
+            raise ModelError(
+                "the solution is not certified: it does not say which actions are best"
+            )
+        judge = _Judge(model, solution)
+        graph = explore(
+            pair,
+            limit=limit,
+            time_limit=time_limit,
+            tolerance=tolerance,
+            allowed=judge.best,
+            partial=True,
+        )
+        best = judge.best(graph.states)
+    bounds = value_bounds(others, 1 / (1 - discount))
+    paid = hidden(graph, bounds)
+    if bounds is None or paid is None:
+        raise ModelError(f"the domain of {others.name} is unknown: its values have no bounds")
+    rewards = graph.states @ second_rewards(model, others)
+    ends = _Ends(graph, rewards, best, paid, discount)
+    low, high = _unexplored(graph, bounds, extremes)
+    return OptimalRange(
+        least=(-ends.most(-1, -low), -ends.most(-1, -high, pay=-1)),
+        greatest=(ends.most(1, low, pay=-1), ends.most(1, high)),
+        states=len(graph.states),
+        complete=not graph.open.any(),
+    )
+
+
+def _unexplored(
+    graph: ReachableGraph, bounds: tuple[float, float], extremes: tuple[Solution, Solution] | None
+) -> tuple[Floats, Floats]:
+    """The least and the most that each unexplored state may be worth to the others."""
+    beyond = graph.states[graph.open]
+    low, high = (np.full(len(beyond), bound) for bound in bounds)
+    if extremes is None or not len(beyond):
+        return low, high
+    tops: list[Floats] = []
+    for solution in extremes:
+        if solution.epsilon is None or solution.upper is None:
+            raise ModelError("the extremes are not certified: they bound nothing")
+        states = beyond[:, -solution.model.dimension :]
+        values = action_values(solution.model, states, solution.vectors).max(axis=1)
+        tops.append(values + solution.epsilon)
+    return np.maximum(low, -tops[1]), np.minimum(high, tops[0])
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """Which actions are best, by a certified value function."""
+
+    model: LinearModel
+    solution: Solution
+
+    def best(self, pairs: Floats) -> Bools:
+        states = pairs[:, : self.model.dimension]
+        values = action_values(self.model, states, self.solution.vectors)
+        rounding = ROUNDING * max(float(np.finfo(float).tiny), float(np.abs(values).max()))
+        assert self.solution.epsilon is not None, "an uncertified solution was refused"
+        slack = 4 * max(self.solution.epsilon, rounding)
+        return values >= values.max(axis=1, keepdims=True) - slack
+
+
+def _best_on(graph: ReachableGraph, discount: float) -> Bools:
+    """Which actions are best for the graph's own rewards, (N, A)."""
+    rewards = graph.states @ graph.model.rewards
+    everything = np.ones(rewards.shape, dtype=np.bool_)
+    problem = FiniteProblem(graph.transitions(), rewards, everything, discount)
+    values, _ = problem.optimum()
+    choices = problem.action_values(values)
+    slack = 4 * ROUNDING / (1 - discount) * float(np.abs(values).max())
+    return choices >= choices.max(axis=1, keepdims=True) - slack
+
+
+@dataclass(frozen=True, eq=False)
+class _Ends:
+    graph: ReachableGraph
+    rewards: Floats
+    best: Bools
+    paid: Floats
+    discount: float
+
+    def most(self, sign: int, unexplored: Floats, pay: int = 1) -> float:
+        """The most of sign * rewards at the start, unexplored states being worth that much."""
+        graph = self.graph
+        rewards = sign * self.rewards + pay * self.discount * self.paid
+        rewards[graph.open] = unexplored[:, None]  # which have no edges, so they stay worth that
+        problem = FiniteProblem(graph.transitions(), rewards, self.best, self.discount)
+        values, _ = problem.optimum()
+        missed = (problem.action_values(values).max(axis=1) - values).max()
+        slack = max(0.0, float(missed)) / (1 - self.discount)
+        return float(values[0]) + pay * slack

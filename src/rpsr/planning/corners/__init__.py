@@ -1,0 +1,1 @@
+"""A model as the corners of its domain see it: moves, backups, linear programs, cheap bounds."""

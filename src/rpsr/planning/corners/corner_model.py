@@ -1,0 +1,238 @@
+"""A linear model as its corners see it: the form in which exact planning computes.
+
+A value function on the hull of corners c_1 .. c_k is known by its vectors' values at the corners,
+u(s) = c_s . alpha. Corners move to corners, C M[a,o] = K[a,o] C with K >= 0, hence a backup is
+
+    u(s) = r(s, a) + discount * sum_o sum_s' K[a,o](s, s') u_o(s')
+
+and no coordinates of the model appear. For a belief model the corners are the states; for a PSR or
+an R-PSR they are the states of its POMDP, those that the model cannot tell apart merged into one.
+So an R-PSR prunes exactly what its POMDP prunes. `lift` goes back to the model's coordinates by
+least squares, which is exact on the domain.
+
+Rounding. A claim about every state is proven for the numbers above as they stand in memory. One
+backup, or one mixture of vectors, evaluated at a corner is off by at most `rounding(scale)`, where
+scale bounds the absolute values involved: a sum of m products of floats is off by at most m u
+times the sum of their absolute values, to first order, u = 2^-53, and twice that is allowed for.
+Merging corners that differ by d shifts values by at most d |alpha|, which is allowed for as well,
+and so are what the model knows of its own errors: how far its expected rewards may be off at a
+corner, and how far its points may be from the corners that they stand for. Parameters that are
+rounded to floats (a chance by 4 u, discount included, a reward by u), and rows of m floats that sum
+to one within 2 (m + 1) u, are within the twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy.optimize import nnls
+
+from rpsr.errors import ModelError
+from rpsr.io.records import Floats, Ints
+from rpsr.models.domain import Corners
+from rpsr.models.linear import LinearModel
+from rpsr.models.numbers import UNIT
+from rpsr.models.operators import entries_of
+from rpsr.planning.corners.moves import Moves
+from rpsr.planning.value.value_function import ValueFunction
+
+SAME_CORNER = 1e-12  # of the largest coordinate: closer corners are one
+
+
+@dataclass(frozen=True, eq=False)
+class CornerProcess:
+    """A model with k corners, A actions and O observations, as flat arrays for the kernels.
+
+    rewards (A, k). The moves of action a from corner s are the entries indptr[a * k + s] and on:
+    observation, target and chance (discount included), ordered by observation.
+    start (k,): a mixture of corners that is the model's start, exact for beliefs and otherwise
+    up to rounding. discount: an upper bound of every row's sum of chances.
+    corner_of (all corners,): which of the k merged ones each corner of the model belongs to.
+    merged, displaced: how far merging corners, and writing the start as a mixture of them, may
+    shift a value, for values up to 1.
+    """
+
+    model: LinearModel
+    observations: int
+    rewards: Floats
+    indptr: Ints
+    observation: Ints
+    target: Ints
+    chance: Floats
+    start: Floats
+    discount: float
+    corner_of: Ints
+    merged: float
+    displaced: float
+
+    @property
+    def k(self) -> int:
+        """How many corners."""
+        return self.rewards.shape[1]
+
+    @property
+    def moves(self) -> Moves:
+        """The arrays as kernels take them."""
+        return Moves(self.indptr, self.observation, self.target, self.chance, self.rewards)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        arrays = (self.rewards, self.indptr, self.observation, self.target, self.chance, self.start)
+        return sum(array.nbytes for array in arrays)
+
+    @property
+    def ahead(self) -> float:
+        """1 / (1 - discount): what a step's error adds up to for ever."""
+        if self.discount >= 1:  # rows may sum to a little more than one
+            raise ModelError(
+                f"{self.model.name}: floats can hardly tell discount {self.model.discount!r} "
+                "from 1; give a smaller discount; over a horizon, plan with vi or reachable"
+            )
+        return 1 / (1 - self.discount)
+
+    def lift(self, values: Floats) -> Floats:
+        """Vectors in the model's coordinates from values at the corners, (K, k) -> (K, n)."""
+        domain = self.model.domain
+        if not isinstance(domain, Corners):
+            return values.copy()
+        at_all = values[:, self.corner_of].T
+        return np.array(np.linalg.lstsq(domain.points, at_all, rcond=None)[0].T, dtype=np.float64)
+
+    def lifted(self, values: ValueFunction) -> ValueFunction:
+        """A value function at the corners as one in the model's coordinates."""
+        return replace(values, vectors=self.lift(values.vectors))
+
+    def lower(self, vectors: Floats) -> Floats:
+        """Values at the corners of vectors in the model's coordinates, (K, n) -> (K, k)."""
+        domain = self.model.domain
+        if not isinstance(domain, Corners):
+            return vectors.copy()
+        first = np.unique(self.corner_of, return_index=True)[1]
+        return vectors @ domain.points[first].T
+
+    def rounding(self, scale: float) -> float:
+        """How far a computed backup or mixture may be off at a corner, values up to `scale`."""
+        return (2 * self._terms * UNIT + self.merged) * scale + self.model.reward_error
+
+    @cached_property
+    def _terms(self) -> int:
+        """More than the products that are summed in a backup or a mixture at a corner."""
+        return int(np.diff(self.indptr).max(initial=0)) + 2 * self.k + self.observations + 16
+
+    def value_at_start(self, values: Floats) -> tuple[float, float]:
+        """The best vector's value at the model's start and how far that may be off.
+
+        values (K, k). Between vectors in coordinates and their values at the corners there is
+        rounding; the start is a mixture of corners, so it is off by no more than the worst corner.
+        """
+        return self.vectors_at_start(self.lift(values), values)
+
+    def vectors_at_start(self, vectors: Floats, values: Floats) -> tuple[float, float]:
+        """The same of vectors (K, n) that have, or should have, values (K, k) at the corners."""
+        start, off = self.model.start, 0.0
+        if isinstance(self.model.domain, Corners):
+            points = self.model.domain.points
+            off = float(np.abs(vectors @ points.T - values[:, self.corner_of]).max())
+            off += 2 * (len(start) + 2) * UNIT * float((np.abs(vectors) @ np.abs(points).T).max())
+        off += 2 * (len(start) + 2) * UNIT * float((np.abs(vectors) @ np.abs(start)).max())
+        off += self.displaced * float(np.abs(values).max())
+        return float((vectors @ start).max()), off
+
+
+def corner_process(model: LinearModel) -> CornerProcess:
+    """The model as its corners see it, or a `ModelError` where nothing is known of its domain."""
+    if not model.domain.known:
+        raise ModelError(
+            f"{model.name}: this planner proves its bounds over the model's domain, and the "
+            f"domain of this {model.kind} model is unknown: use pbvi, perseus or q-learning"
+        )
+    points = model.domain.points if isinstance(model.domain, Corners) else None
+    n_actions, n_observations, _ = model.operators.shape
+    rewards = model.domain.at_corners(model.rewards)
+    growth = 1.0  # a vector's coordinates are at most this times its values at the corners
+    if points is None:
+        corner_of, apart = np.arange(len(rewards)), 0.0
+    else:
+        corner_of, apart = _merge(points)
+        growth = float(np.abs(np.linalg.pinv(points)).sum(axis=1).max())
+        apart += 0.0 if apart == 0 else 2 * model.domain.error
+    first = np.unique(corner_of, return_index=True)[1]
+    k = len(first)
+    discount = 1.0 if model.discount is None else model.discount
+    entries = entries_of(model.corner_kernel)
+    of = np.full(len(corner_of), -1)  # the merged corner that a row stands for, or -1
+    of[first] = np.arange(k)
+    kept = of[entries.row] >= 0
+    row = entries.action[kept] * k + of[entries.row[kept]]
+    observation, target = entries.observation[kept], corner_of[entries.column[kept]]
+    key = (row * n_observations + observation) * k + target
+    order = np.argsort(key, kind="stable")
+    begins = np.flatnonzero(np.diff(key[order], prepend=-1))
+    unique = key[order[begins]]
+    # Sums merged targets.
+    chance = np.add.reduceat(discount * entries.value[kept][order], begins)
+    keep = chance > 0
+    unique, chance = unique[keep], chance[keep]
+    row, observation, target = (
+        unique // (n_observations * k),
+        unique // k % n_observations,
+        unique % k,
+    )
+    indptr = np.searchsorted(row, np.arange(n_actions * k + 1))
+    start, displaced = _start(model, points, corner_of, k)
+    sums = summed(row, chance, n_actions * k)
+    return CornerProcess(
+        model=model,
+        observations=n_observations,
+        rewards=np.ascontiguousarray(rewards[first].T),
+        indptr=indptr.astype(np.int64),
+        observation=observation.astype(np.int64),
+        target=target.astype(np.int64),
+        chance=chance,
+        start=start,
+        discount=float(sums.max()) * (1 + 2 * UNIT * (int(np.diff(indptr).max()) + 2)),
+        corner_of=corner_of,
+        merged=apart * growth,
+        displaced=displaced * growth,
+    )
+
+
+def _merge(points: Floats) -> tuple[Ints, float]:
+    """Which corners are one, (K,), and how far apart merged ones are at most."""
+    size = float(np.abs(points).max())
+    first: list[int] = []
+    corner_of = np.empty(len(points), dtype=np.int64)
+    for s, point in enumerate(points):
+        gaps = np.abs(points[first] - point).max(axis=1) if first else np.empty(0)
+        near = np.flatnonzero(gaps <= SAME_CORNER * size)
+        corner_of[s] = near[0] if len(near) else len(first)
+        if not len(near):
+            first.append(s)
+    return corner_of, float(np.abs(points - points[first][corner_of]).sum(axis=1).max())
+
+
+def _start(
+    model: LinearModel, points: Floats | None, corner_of: Ints, k: int
+) -> tuple[Floats, float]:
+    """The start as a mixture of corners, and how far that mixture is from it."""
+    if points is None:
+        mixture = model.start / model.start.sum()
+        return mixture, float(np.abs(mixture - model.start).sum())
+    assert isinstance(model.domain, Corners)
+    weights = model.domain.start
+    if weights is None:
+        weights = nnls(points.T, model.start, maxiter=30 * len(points))[0]
+    weights = weights / weights.sum()
+    apart = float(np.abs(weights @ points - model.start).sum())
+    # The start may be off by this much too, having been added up at the corners.
+    terms = np.count_nonzero(weights) + 2
+    apart += 2 * terms * UNIT * float((weights @ np.abs(points)).sum())
+    return summed(corner_of, weights, k), apart + 2 * model.domain.error
+
+
+def summed(where: Ints, numbers: Floats, size: int) -> Floats:
+    """Numbers added up by where they go, (size,)."""
+    return np.asarray(np.bincount(where, numbers, minlength=size), dtype=np.float64)

@@ -1,0 +1,132 @@
+"""Which vectors of a set are needed, over mixtures of corners.
+
+Lark's filter grows the kept set from below: a vector is dropped when a program proves that it
+exceeds the kept ones by no more than the tolerance, and otherwise the best vector at the program's
+witness point is kept. Kept vectors stay, so what is lost is at most the tolerance, once, however
+many vectors go. A program whose bounds do not decide is counted, and its vector is kept.
+
+Incremental pruning filters a cross-sum observation by observation, smallest sets first:
+prune(... prune(prune(G_1 + G_2) + G_3) ...) has the maximum of the whole cross-sum.
+
+References: White, A survey of solution techniques for the POMDP, Annals of OR 32 (1991), for Lark's
+filter; Cassandra, Littman, Zhang, Incremental pruning, UAI (1997).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rpsr.io.records import Bools, Floats, Ints
+from rpsr.kernels import njit
+from rpsr.planning.corners.simplex import best_gain, evaluate
+from rpsr.planning.limits import Clock
+
+SOLVED = 1e-12  # of the largest value: bounds closer than this are an answer
+
+
+@dataclass
+class Effort:
+    """Counts of linear programs, and of those whose bounds did not decide."""
+
+    programs: int = 0
+    undecided: int = 0
+
+
+@njit(cache=True)
+def best_at(c: Floats, alive: Bools, x: Floats, totals: Floats, tie: float, scores: Floats) -> int:
+    """The living vector that is best at x; among ties, the one with the largest sum of values."""
+    count = len(alive)
+    evaluate(c, count, x, scores)
+    best = -1
+    for i in range(count):
+        if alive[i] and (
+            best < 0
+            or scores[i] > scores[best] + tie
+            or (scores[i] >= scores[best] - tie and totals[i] > totals[best])
+        ):
+            best = i
+    return best
+
+
+@njit(cache=True)
+def lark(
+    c: Floats,
+    alive: Bools,
+    kept: Ints,
+    u: Floats,
+    size: int,
+    cursor: int,
+    tolerance: float,
+    solved: float,
+    budget: int,
+) -> tuple[int, int, int, int]:
+    """Part of Lark's filter of c (k, N): (size, cursor, programs, undecided).
+
+    alive (N,): neither kept nor dropped. kept (N,): the first `size` are kept; u (k, N) holds them
+    as columns. cursor: the first vector that may be alive. Returns after `budget` programs or
+    when no vector is left alive (cursor = N).
+    """
+    k, count = c.shape
+    point, w, totals = np.zeros(k), np.zeros(k), np.zeros(count)
+    chosen, mix = np.zeros(k + 1, dtype=np.int64), np.zeros(k + 1)
+    inverse, work = np.empty((k + 1, k + 1)), np.empty((k + 1, k + 1))
+    scores = np.empty(count)
+    for s in range(k):
+        for i in range(count):
+            totals[i] += c[s, i]
+    programs = 0
+    undecided = 0
+    while cursor < count and programs < budget:
+        if not alive[cursor]:
+            cursor += 1
+            continue
+        upper, lower = np.inf, np.inf
+        if size > 0:
+            for s in range(k):
+                w[s] = c[s, cursor]
+            programs += 1
+            upper, lower, _ = best_gain(
+                u, size, w, tolerance, solved, point, chosen, mix, inverse, work, scores
+            )
+        else:
+            for s in range(k):
+                point[s] = 1.0 / k
+        if upper <= tolerance:
+            alive[cursor] = False
+            continue
+        new = cursor
+        if lower > tolerance:
+            new = best_at(c, alive, point, totals, solved * 1e-2, scores)
+        else:
+            undecided += 1
+        alive[new] = False
+        kept[size] = new
+        for s in range(k):
+            u[s, size] = c[s, new]
+        size += 1
+    return size, cursor, programs, undecided
+
+
+def filtered(values: Floats, tolerance: float, clock: Clock, effort: Effort) -> Ints:
+    """Indices, ascending, of vectors (N, k) whose maximum is within the tolerance of all's."""
+    c = np.ascontiguousarray(values.T)
+    k, count = c.shape
+    solved = SOLVED * float(np.abs(c).max(initial=0.0))
+    alive, kept = np.ones(count, dtype=np.bool_), np.zeros(count, dtype=np.int64)
+    u, size, cursor = np.empty((k, count)), 0, 0
+    for part in clock.parts(count, program_operations(k, count)):  # a program a vector, at most
+        size, cursor, programs, undecided = lark(
+            c, alive, kept, u, size, cursor, tolerance, solved, part.stop - part.start
+        )
+        effort.programs += programs
+        effort.undecided += undecided
+        if cursor == count:
+            break
+    return np.sort(kept[:size])
+
+
+def program_operations(k: int, vectors: int) -> float:
+    """A guess of what one program takes: about k pivots, each of a basis and of every vector."""
+    return 2.0 * (k + 1) ** 2 * (k + 1 + vectors)

@@ -1,0 +1,70 @@
+"""What plans are proven to be worth, whatever arithmetic made them.
+
+Lemma. Let vectors u_i at the corners, each with an action a_i and, for every observation, a vector
+to go on with, exceed their own backups by at most delta at every corner:
+
+    u_i(s) <= r(s, a_i) + sum_o sum_s' K[a_i, o](s, s') u_succ(i, o)(s') + delta.
+
+Then u_i is at most the value of the controller's node i plus delta / (1 - discount), at every
+corner, hence at every state of the domain. (Let w be the node's value. The difference u - w is at
+most delta plus what K makes of u - w, and K's rows sum to the discount at most.) For a horizon the
+deltas of the steps add up, each discounted by the steps before it.
+
+So vectors need not be believed: they are read at the corners, backed up there once, and delta is
+measured, with `CornerProcess.rounding` added for the measuring and for the model's own errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rpsr.io.records import Floats, Ints
+from rpsr.planning.corners.corner_model import CornerProcess
+from rpsr.planning.corners.moves import backups
+
+ROWS = 256  # vectors backed up at a time
+
+
+def owed(process: CornerProcess, choices: Ints, values: Floats, after: Floats) -> float:
+    """delta: by how much values (M, k) exceed the backups of choices (M, 1 + O), at least 0.
+
+    after (K, k): the values that choices go on with.
+    """
+    scale = float(max(np.abs(values).max(), np.abs(after).max()))
+    worst = -np.inf
+    for first in range(0, len(choices), ROWS):
+        some = slice(first, first + ROWS)
+        fresh = backups(process.moves, choices[some], after)
+        worst = max(worst, float((values[some] - fresh).max()))
+    return max(worst, 0.0) + process.rounding(scale)
+
+
+def worth_at_start(process: CornerProcess, vectors: Floats, choices: Ints, first: int) -> float:
+    """What the controller of choices (K, 1 + O) is proven to be worth at the start from a node.
+
+    vectors (K, n): what its nodes are supposed to be worth.
+    """
+    values = process.lower(vectors)
+    delta = owed(process, choices, values, values)
+    value, off = process.vectors_at_start(vectors[[first]], values[[first]])
+    return value - off - delta * process.ahead
+
+
+def tree_at_start(
+    process: CornerProcess, stages: Sequence[Floats], choices: Sequence[Ints]
+) -> float:
+    """What the first tree of the last layer is proven to be worth at the start.
+
+    stages[j] (K_j, n): what trees of j + 1 steps are supposed to be worth; choices[j]
+    (K_j, 1 + O): what they do and go on with.
+    """
+    discount, delta = process.discount, 0.0
+    after = np.zeros((1, process.k))
+    for vectors, chosen in zip(stages, choices, strict=True):
+        values = process.lower(vectors)
+        delta = owed(process, chosen, values, after) + discount * delta
+        after = values
+    value, off = process.vectors_at_start(stages[-1][:1], after[:1])
+    return value - off - delta

@@ -1,0 +1,110 @@
+"""At points, mixtures of corners: the best one-step plan, and the points that may follow."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rpsr.io.records import Floats, Ints
+from rpsr.kernels import njit
+from rpsr.planning.corners.covering import pick, sums
+from rpsr.planning.corners.moves import Moves
+from rpsr.planning.corners.simplex import evaluate
+
+LEAST_MASS = 1e-9  # an observation less likely than this leads to no witness point
+
+
+@njit(cache=True)
+def backup_points(
+    moves: Moves, values: Floats, points: Floats, given: Ints, width: int, tie: float
+) -> Ints:
+    """The best one-step plan at each point, choices (P, 1 + O), width being 1 + O.
+
+    given (P,): the action to plan for, or -1 for the best. Where an observation cannot be made,
+    a plan goes on with the vector of the largest sum of values.
+    """
+    indptr, observation, target, chance, rewards = moves
+    n_actions, k = rewards.shape
+    v = np.ascontiguousarray(values.T)
+    totals = sums(v)
+    default = int(np.argmax(totals))
+    scores = np.empty(len(values))
+    choices = np.zeros((len(points), width), dtype=np.int64)  # valid though no value is a number
+    plan = np.empty(width, dtype=np.int64)
+    after, mass = np.empty((width, k)), np.empty(width)
+    for p in range(len(points)):
+        x = points[p]
+        top = -np.inf
+        for a in range(n_actions):
+            if given[p] >= 0 and a != given[p]:
+                continue
+            after[:] = 0.0
+            mass[:] = 0.0
+            value = 0.0
+            for s in range(k):
+                if x[s] > 0.0:
+                    value += x[s] * rewards[a, s]
+                    for entry in range(indptr[a * k + s], indptr[a * k + s + 1]):
+                        weight = x[s] * chance[entry]
+                        after[1 + observation[entry], target[entry]] += weight
+                        mass[1 + observation[entry]] += weight
+            plan[0] = a
+            for o in range(1, width):
+                plan[o] = default
+                if mass[o] > 0.0:
+                    evaluate(v, len(values), after[o], scores)
+                    plan[o] = pick(scores, totals, tie)
+                    value += scores[plan[o]]
+            if value > top + tie:
+                top = value
+                for o in range(width):
+                    choices[p, o] = plan[o]
+    return choices
+
+
+@njit(cache=True)
+def expand(
+    moves: Moves, points: Floats, actions: Ints, n_observations: int, apart: float, limit: int
+) -> Floats:
+    """Points (P, k), and up to `limit` in all with their successors that lie apart from the rest.
+
+    actions (P,): what to do at each point, or -1 for every action. Successors come breadth first,
+    those of points that are new only under every action.
+    """
+    indptr, observation, target, chance, rewards = moves
+    n_actions, k = rewards.shape
+    found = np.empty((max(limit, len(points)), k))
+    for p in range(len(points)):
+        for s in range(k):
+            found[p, s] = points[p, s]
+    size = len(points)
+    after, mass = np.empty((n_observations, k)), np.empty(n_observations)
+    for p in range(limit):
+        if p >= size or size == limit or (p >= len(points) and actions[0] >= 0):
+            break
+        for a in range(n_actions):
+            if actions[0] >= 0 and a != actions[p]:
+                continue
+            after[:] = 0.0
+            mass[:] = 0.0
+            for s in range(k):
+                for entry in range(indptr[a * k + s], indptr[a * k + s + 1]):
+                    weight = found[p, s] * chance[entry]
+                    after[observation[entry], target[entry]] += weight
+                    mass[observation[entry]] += weight
+            for o in range(n_observations):
+                if mass[o] <= LEAST_MASS or size == limit:
+                    continue
+                known = False
+                for q in range(size):
+                    known = True
+                    for s in range(k):
+                        if abs(found[q, s] - after[o, s] / mass[o]) > apart:
+                            known = False
+                            break
+                    if known:
+                        break
+                if not known:
+                    for s in range(k):
+                        found[size, s] = after[o, s] / mass[o]
+                    size += 1
+    return found[:size].copy()

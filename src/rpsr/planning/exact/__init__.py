@@ -1,0 +1,1 @@
+"""Value functions proven everywhere: planners `vi`, `enumeration`, `policy-iteration`."""

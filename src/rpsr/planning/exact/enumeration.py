@@ -1,0 +1,123 @@
+"""Value iteration by enumeration: every cross-sum in full. The oracle for small models.
+
+Without a horizon it starts from V_0 = the values of blind policies, lower bounds, and repeats
+V_{j+1} = H V_j until discount^j times the largest possible error is at most epsilon:
+V_j <= V* <= V_j + discount^j max (V_MDP - V_0), with what pruning and rounding may hide added.
+
+A vector of V_j goes on with vectors of V_{j-1}, and so on down to V_0, which does one action for
+ever. What is returned is V_j with the earlier vectors that it goes on with, as a controller; one
+that a vector there already equals or exceeds at every corner is stood in for by that one, which is
+nearly all of them once values have converged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rpsr.planning.corners.cheap_bounds import blind_values, mdp_values, upper_at_start
+from rpsr.planning.corners.corner_model import CornerProcess
+from rpsr.planning.corners.covering import close
+from rpsr.planning.corners.pruning import Effort
+from rpsr.planning.discounts import planning_discount
+from rpsr.planning.exact.backup import enumerated
+from rpsr.planning.exact.horizon import plan_horizon
+from rpsr.planning.precision import PROVEN, goal_of
+from rpsr.planning.runner import BasePlanner, Run
+from rpsr.planning.solution import Solution, Status
+from rpsr.planning.value.value_function import ValueFunction
+
+
+@dataclass(frozen=True)
+class Enumeration(BasePlanner):
+    """Plain value iteration for tiny models.
+
+    horizon: steps to plan; None for the infinite horizon, to within epsilon over the domain.
+    epsilon: in units of reward, or a share of the value at the start (`Relative`); by default 1e-9
+    of the range of values (see `precision`).
+    time_limit in seconds; memory_limit in bytes; max_iterations: backups.
+    """
+
+    name = "enumeration"
+
+    horizon: int | None = None
+    max_iterations: int | None = None
+
+    def plan(self, run: Run) -> Solution:
+        """Plan by full cross-sums."""
+        planning_discount(run.model, self.horizon)
+        if self.horizon is not None:
+            return plan_horizon(run, self.horizon, enumerated, _loss, self.max_iterations)
+        return _converge(self, run)
+
+
+def _loss(_process: CornerProcess, tolerance: float) -> float:
+    return 2 * tolerance  # the tolerance itself, and what rounding hides in its proofs
+
+
+def _converge(planner: Enumeration, run: Run) -> Solution:
+    process, effort = run.corners(), Effort()
+    ahead = process.ahead
+    blind = blind_values(process)
+    seen = mdp_values(process)
+    most = upper_at_start(process, seen[None])
+    wide = float((seen - blind).max(axis=1).min())
+    scale = float(np.abs(process.rewards).max()) * ahead
+    tolerance = process.rounding(scale + float(np.abs(blind).max()))
+    every = np.arange(len(blind))
+    successors = np.repeat(every[:, None], process.observations, axis=1)
+    stages = [ValueFunction(blind, every, successors)]
+    rounded, lost = tolerance * ahead, _loss(process, tolerance) * ahead
+    goal = goal_of(planner.epsilon, PROVEN, run.model, ahead)
+
+    def bounds(stage: ValueFunction) -> tuple[float, float]:
+        value, off = process.value_at_start(stage.vectors)
+        return value - rounded - lost - off, min(most, value + wide + rounded + lost + off)
+
+    def wanted() -> float:
+        value, off = process.value_at_start(stages[-1].vectors)
+        return goal.at(value - rounded - off, value + wide + rounded + lost + off)
+
+    def converge() -> Status:
+        nonlocal wide
+        while wide + rounded + lost > max(wanted(), 2 * (rounded + lost)):  # as floats can prove
+            if planner.max_iterations is not None and len(stages) > planner.max_iterations:
+                return Status.ITERATIONS
+            stages.append(enumerated(process, stages[-1], tolerance, run.clock, effort))
+            run.clock.held += stages[-1].nbytes
+            wide *= process.discount
+            size, programs = len(stages[-1]), effort.programs
+            run.report(len(stages) - 1, *bounds(stages[-1]), vectors=size, programs=programs)
+        return Status.ROUNDING if wide + rounded + lost > wanted() else Status.SOLVED
+
+    status = run.attempt(converge)
+    found = _controller(stages, tolerance)
+    return run.solution(
+        status,
+        process.lifted(found),
+        bounds(found),
+        value=process.value_at_start(found.vectors)[0],
+        iterations=len(stages) - 1,
+        epsilon=wide + rounded + lost,
+        programs=effort.programs,
+        undecided=effort.undecided,
+    )
+
+
+def _controller(stages: list[ValueFunction], slack: float) -> ValueFunction:
+    """The last stage with what it goes on with of those before it, the first going on with itself.
+
+    slack: how much less a vector may be worth than the one it stands in for.
+    """
+    begins = np.cumsum([0] + [len(stage.vectors) for stage in stages])
+    following = [stages[0].successors] + [
+        stage.successors + begin for stage, begin in zip(stages[1:], begins, strict=False)
+    ]
+    values = np.concatenate([stage.vectors for stage in stages])
+    actions = np.concatenate([stage.actions for stage in stages])
+    choices = np.column_stack([actions, np.concatenate(following)])
+    wanted = np.arange(len(values)) >= begins[-2]
+    deputy = close(values, choices, slack, wanted)
+    place = np.cumsum(wanted) - 1
+    return ValueFunction(values[wanted], actions[wanted], place[deputy[choices[wanted, 1:]]])

@@ -1,0 +1,91 @@
+"""Policy-iteration steps on witness points: most of the way to V*, before anything is proven.
+
+V is kept as a finite-state controller: each vector has an action and, for every observation, the
+vector it goes on with. A step backs V up at every witness point, keeps each new vector's action but
+lets it go on with whichever new vectors are best from its point, and evaluates the controller so
+made by a number of sweeps. Whatever the number, each vector stays the value of doing an action and
+going on with vectors that are values themselves, so it is never above V*. Such a controller may be
+worse than V, so the plain backups and the old vectors stand beside it: the best vector at every
+point is kept, with those it goes on with, and the controller they form is swept once more.
+
+Reference: Hansen, Solving POMDPs by searching in policy space, UAI (1998), for the controllers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rpsr.io.records import Floats, Ints
+from rpsr.planning.corners.covering import close, cover, distinct
+from rpsr.planning.corners.moves import Moves, backups, sweep
+from rpsr.planning.corners.witnesses import backup_points
+from rpsr.planning.limits import Clock
+
+STAND_IN = 1e-2  # of a point's slack: what a vector may lose to the one that stands in for it
+
+
+def evaluate_controller(
+    moves: Moves, choices: Ints, values: Floats, sweeps: int, settled: float, clock: Clock
+) -> None:
+    """`sweep` with an eye on the clock."""
+    entries = len(moves.chance) / len(moves.rewards)  # of each vector's action
+    work = 2.0 * len(choices) * entries
+    for part in clock.parts(sweeps, work):
+        if sweep(moves, choices, values, part.stop - part.start, settled) <= settled:
+            break
+
+
+def plan_at(
+    moves: Moves,
+    values: Floats,
+    points: Floats,
+    given: Ints,
+    width: int,
+    tie: float,
+    clock: Clock,
+) -> Ints:
+    """`backup_points` with an eye on the clock."""
+    choices = np.empty((len(points), width), dtype=np.int64)
+    work = 2.0 * (values.size * width * len(moves.rewards) + len(moves.chance))
+    for part in clock.parts(len(points), work):
+        choices[part] = backup_points(moves, values, points[part], given[part], width, tie)
+    return choices
+
+
+def improve(
+    moves: Moves,
+    values: Floats,
+    choices: Ints,
+    points: Floats,
+    sweeps: int,
+    settled: float,
+    slack: float,
+    tie: float,
+    clock: Clock,
+) -> tuple[Floats, Ints, float]:
+    """One step: (values, choices, the largest gain of V at a point).
+
+    sweeps and settled: see `sweep`. slack: what a point may lose for the sake of fewer vectors.
+    """
+    width = choices.shape[1]
+    plans = plan_at(moves, values, points, np.full(len(points), -1), width, tie, clock)
+    first = distinct(plans)
+    fresh = backups(moves, plans[first], values)
+    # The same actions again, going on with the new vectors: a controller that is closed.
+    links = plan_at(moves, fresh, points[first], plans[first, 0], width, tie, clock)
+    closed = fresh.copy()
+    evaluate_controller(moves, links, closed, sweeps, settled, clock)
+    new = len(fresh)
+    vectors = np.vstack([closed, fresh, values])
+    every = np.vstack([links, plans[first], choices])
+    every[new:, 1:] += 2 * new
+    wanted = np.zeros(len(vectors), dtype=np.bool_)
+    gain = -np.inf
+    for part in clock.parts(len(points), 2.0 * vectors.size):
+        gain = max(gain, cover(vectors, len(values), points[part], slack, wanted))
+    deputy = close(vectors, every, STAND_IN * slack, wanted)
+    place = np.cumsum(wanted) - 1
+    vectors, every = vectors[wanted], every[wanted]
+    every[:, 1:] = place[deputy[every[:, 1:]]]
+    evaluate_controller(moves, every, vectors, sweeps, settled, clock)
+    return vectors, every, gain

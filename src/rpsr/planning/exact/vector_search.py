@@ -1,0 +1,329 @@
+"""The search for vectors: policy iteration on points and branch and bound, taking turns.
+
+Everything here computes and bounds; what it adds up to is said in `infinite`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from rpsr.io.records import Floats, Ints
+from rpsr.models.numbers import UNIT
+from rpsr.planning.corners.cheap_bounds import blind_values
+from rpsr.planning.corners.corner_model import CornerProcess
+from rpsr.planning.corners.moves import Moves, backups, excess
+from rpsr.planning.corners.programs import careful_gain, gain
+from rpsr.planning.corners.pruning import Effort, program_operations
+from rpsr.planning.corners.witnesses import backup_points, expand
+from rpsr.planning.exact import branch_and_bound, improvement
+from rpsr.planning.exact.faces import on_faces
+from rpsr.planning.limits import Clock, LimitReached
+from rpsr.planning.runner import Run
+from rpsr.planning.solution import Solution, Status
+from rpsr.planning.value.value_function import ValueFunction
+
+REACHABLE = 30  # states reachable from the start, among the first witness points
+APART = 1e-3  # in some coordinate: closer points are not worth having both
+TIE = 1e-14  # of the largest value: two vectors this close at a point are as good
+SOLVED = 1e-12  # of the largest value: bounds of a program closer than this are an answer
+NUMBER = 8  # bytes
+FEWEST_PIVOTS = 8  # of a program, each of the whole basis, which is done before the clock is seen
+MOST_NUMBERS = 2**24  # of the first witness points
+MOST_OWNERS = 2**28  # numbers that say which vectors a search's columns go on with
+FEW = 256  # observations, whose square is soon gone through
+NO_END = 2**62  # programs in a search: as many as it takes
+THIN = 0.02  # of the cutoff: what leaving out projected vectors may hide
+LARGEST_SUM = 2_000  # vectors in a cross-sum that is formed before the search
+SWEEPS = 300  # of the controller in a policy-iteration step
+STEPS = 20  # policy-iteration steps between two passes, at most
+BLIND_SHARE = 0.1  # of the time there is, for the values of blind policies
+THIN_OPERATIONS = 2e6  # over the square of a basis: programs that a filter before a search may take
+
+
+@dataclass
+class Search:
+    """A controller, its vectors being values (K, k) at the corners, and witness points (P, k).
+
+    faces: the corners of each part of the domain that is looked at; at first, all of it.
+    """
+
+    process: CornerProcess
+    clock: Clock
+    controller: ValueFunction  # one name, so that Ctrl-C finds all of it or nothing changed
+    points: Floats
+    faces: list[Ints]
+    effort: Effort = field(default_factory=Effort)
+    hidden: float = 0.0  # the most that rounding may have hidden in the filters before a search
+
+    @property
+    def moves(self) -> Moves:
+        """The process's arrays as the kernels take them."""
+        return self.process.moves
+
+    @property
+    def values(self) -> Floats:
+        """The vectors, at the corners."""
+        return self.controller.vectors
+
+    @property
+    def choices(self) -> Ints:
+        """What each vector does, and goes on with."""
+        return self.controller.choices
+
+    @property
+    def whole(self) -> bool:
+        """Whether the whole domain is looked at."""
+        return len(self.faces[0]) == self.process.k
+
+    @property
+    def _kept(self) -> int:
+        """How many numbers are kept: vectors, choices and points."""
+        return self.values.size + self.choices.size + self.points.size
+
+    @property
+    def scale(self) -> float:
+        """A bound of the absolute values in play."""
+        return float(np.abs(self.process.rewards).max() + np.abs(self.values).max())
+
+    def improve(self, settled: float) -> None:
+        """Policy-iteration steps until the points have little to give and vectors stand still."""
+        for _ in range(STEPS):
+            # A vector at each point, twice, beside those there are; copies in two orders.
+            most, width = 2 * len(self.points) + len(self.values), self.choices.shape[1]
+            self.clock.claim(NUMBER * (self._kept + most * (3 * self.process.k + 2 * width)))
+            values, choices, gain = improvement.improve(
+                self.moves,
+                self.values,
+                self.choices,
+                self.points,
+                SWEEPS,
+                0.1 * settled * (1 - self.process.discount),
+                0.1 * settled,
+                TIE * self.scale,
+                self.clock,
+            )
+            self.controller = ValueFunction.of(values, choices)
+            if gain <= settled:
+                break
+        while self.excess > settled:
+            improvement.evaluate_controller(
+                self.moves, self.choices, self.values, SWEEPS, settled / 10, self.clock
+            )
+
+    def explore(self) -> None:
+        """Grow the witness points by a step along the best actions from those there are."""
+        plans = improvement.plan_at(
+            self.moves,
+            self.values,
+            self.points,
+            np.full(len(self.points), -1),
+            self.choices.shape[1],
+            TIE * self.scale,
+            self.clock,
+        )
+        self.points = expand(
+            self.moves,
+            self.points,
+            plans[:, 0].copy(),
+            self.process.observations,
+            APART,
+            len(self.points) + REACHABLE,
+        )
+
+    def narrow(self, faces: list[Ints]) -> None:
+        """From now on, look at these faces only."""
+        self.faces = faces
+        self.points = self.points[on_faces(self.points, faces)]
+
+    @property
+    def excess(self) -> float:
+        """The largest by which a vector exceeds its own backup, at any corner."""
+        return excess(self.moves, self.choices, self.values)
+
+    def from_below(self) -> tuple[float, float]:
+        """The lower bound at the start that the vectors prove, and delta.
+
+        By at most delta does any of them exceed its own backup, rounding included.
+        """
+        delta = max(self.excess, 0.0) + self.process.rounding(self.scale)
+        value, off = self.process.value_at_start(self.values)
+        return value - off - delta * self.process.ahead, delta
+
+    def run(self, cutoff: float) -> tuple[int, float]:
+        """One pass of branch and bound: (vectors added, residual proven, inf if abandoned)."""
+        before, proven = len(self.values), -np.inf
+        limit = before + max(30, before)
+        for face in self.faces:
+            for action in range(len(self.process.rewards)):
+                proven = max(proven, self._search(face, action, cutoff, limit))
+                if len(self.values) >= limit:
+                    return len(self.values) - before, np.inf
+        added = len(self.values) - before
+        if added:
+            v, solved = self.values.T, SOLVED * self.scale
+            proven += self.process.discount * max(
+                branch_and_bound.rise(np.ascontiguousarray(v[face]), before, solved, self.clock)
+                for face in self.faces
+            )
+        return added, proven
+
+    def _search(self, face: Ints, action: int, cutoff: float, limit: int) -> float:
+        """Branch and bound for one action on one face, up to `limit` vectors; the residual."""
+        process, count = self.process, len(self.values)
+        seen, moves = self._shown(action)
+        n_observations, scale = len(seen), self.scale
+        projected = 2 * n_observations * count * (len(face) + 1)
+        found = limit * (process.k + 2 * len(face) + 2 * process.observations)
+        sums = 2 * LARGEST_SUM * len(face)
+        self.clock.claim(NUMBER * (self._kept + projected + sums + found))
+        self.clock.foresee(FEWEST_PIVOTS * (len(face) + 1.0) ** 2)
+        v = np.ascontiguousarray(self.values.T)
+        g, source, first = branch_and_bound.project(moves, action, face, v, count, n_observations)
+        owners = 2 * n_observations * g.shape[1]  # numbers: for each column, what it goes on with
+        if owners > MOST_OWNERS:
+            raise LimitReached(Status.SIZE)
+        self.clock.claim(NUMBER * (self._kept + projected + sums + found + owners))
+        self.clock.foresee(0.5 * n_observations * n_observations * g.shape[1])
+        # What rounding may hide in a filter's proofs grows with how far its vectors are apart.
+        high, low = (f.reduceat(g, first[:-1], axis=1) for f in (np.maximum, np.minimum))
+        spread = float((high - low).max(axis=0).sum())
+        solved = min(SOLVED * scale, 0.05 * cutoff)
+        budget = int(THIN_OPERATIONS / (len(face) + 1) ** 2)
+        g, source, first, programs = branch_and_bound.thin(
+            g, source, first, LARGEST_SUM, THIN * cutoff / (2 * n_observations), solved, budget
+        )
+        self.effort.programs += programs
+        self.clock.check()
+        groups, trees = len(first) - 1, 2 * g.shape[1] * (len(face) + 6)
+        # One filter an observation, whose spreads add up, and one of no more for each sum formed.
+        hidden = 4 * (len(face) + 4) * UNIT * spread * (1 + n_observations - groups)
+        self.hidden = max(self.hidden, hidden)
+        self.clock.claim(NUMBER * (self._kept + g.size + source.size + trees + found))
+        maxima, child, roots, deepest = branch_and_bound.plant(g, first)
+        stack, depth = np.empty((deepest + 2, groups), dtype=np.int64), 1
+        stack[0] = roots
+        u = np.empty((len(face), limit))
+        u[:, :count] = v[face]
+        r = process.rewards[action, face]
+        tuples = np.empty((limit, groups), dtype=np.int64)
+        points = np.empty((limit, len(face)))
+        enough = cutoff - 2 * solved
+        tie = min(TIE * scale, 1e-3 * cutoff / groups)
+        size, bound = count, -np.inf
+        for part in self.clock.parts(NO_END, program_operations(len(face), count)):
+            why, size, depth, programs, proven = branch_and_bound.search(
+                u, size, r, g, first, maxima, child, stack, depth,
+                cutoff, enough, solved, tie, part.stop - part.start, tuples, points,
+            )  # fmt: skip
+            self.effort.programs += programs
+            bound = max(bound, proven)
+            if why == branch_and_bound.STUCK:
+                self.effort.undecided += 1
+                w = r + maxima[stack[depth - 1]].sum(axis=0)
+                careful = careful_gain(u[:, :size].T, w)
+                if careful.upper <= cutoff:
+                    bound = max(bound, careful.upper)
+                elif size == limit:
+                    break
+                else:  # its bounds do not decide: a vector too many does no harm
+                    tuples[size] = child[stack[depth - 1], 1]
+                    u[:, size], points[size] = w, careful.point
+                    size, bound = size + 1, max(bound, 0.0)
+                depth -= 1
+            elif why != branch_and_bound.PAUSED:
+                break
+        if size > count:
+            successors = np.zeros((size - count, process.observations), dtype=np.int64)
+            successors[:, seen] = source[tuples[count:size]].max(axis=1)  # of the group that has it
+            self._adopt(face, action, successors, points[count:size])
+        return bound + THIN * cutoff + hidden
+
+    def _shown(self, action: int) -> tuple[Ints, Moves]:
+        """The observations to look at after an action, and the moves with these numbered anew.
+
+        Of very many, those that can follow it. A few that cannot cost next to nothing.
+        """
+        moves, k, everything = self.moves, self.process.k, np.arange(self.process.observations)
+        if len(everything) <= FEW:
+            return everything, moves
+        rows = slice(moves.indptr[action * k], moves.indptr[(action + 1) * k])
+        seen = np.unique(moves.observation[rows])
+        if not len(seen):  # with discount 0 nothing that follows counts
+            return everything[:1], moves
+        return seen, moves._replace(observation=np.searchsorted(seen, moves.observation))
+
+    def solution(
+        self, run: Run, status: Status, proven: float, upper: float, iterations: int
+    ) -> Solution:
+        """The vectors with what is proven of them: where solved, a Bellman branch_and_bound."""
+        process, solved = self.process, status.certified
+        found = process.lifted(self.controller)
+        return run.solution(
+            status,
+            found if self.whole else replace(found, ahead=process.model),
+            (self.from_below()[0], upper),
+            value=process.value_at_start(self.values)[0],
+            iterations=iterations,
+            residual=proven if solved else None,
+            epsilon=proven * process.ahead if solved else None,
+            programs=self.effort.programs,
+            undecided=self.effort.undecided,
+            faces=None if self.whole else [face.tolist() for face in self.faces],
+        )
+
+    def look_ahead(self) -> None:
+        """Add the backup at the start, which may lie on no face."""
+        start, width = self.process.start[None], self.choices.shape[1]
+        plan = backup_points(
+            self.moves, self.values, start, np.array([-1]), width, TIE * self.scale
+        )
+        self._append(plan)
+
+    def _adopt(self, face: Ints, action: int, successors: Ints, points: Floats) -> None:
+        """Add vectors that a search found, and the points where it found them."""
+        full = np.zeros((len(points), self.process.k))
+        full[:, face] = points
+        self.points = np.vstack([self.points, full])
+        self._append(np.insert(successors, 0, action, axis=1))
+
+    def _append(self, choices: Ints) -> None:
+        values = backups(self.moves, choices, self.values)
+        self.controller = ValueFunction.of(
+            np.vstack([self.values, values]), np.vstack([self.choices, choices])
+        )
+
+
+def begin(process: CornerProcess, clock: Clock) -> Search:
+    """Blind policies, each doing one action for ever, and the first witness points.
+
+    Those are the corners, of very many only the likeliest, and the first states reachable from the
+    start.
+    """
+    values, n_actions = blind_values(process, clock.share(BLIND_SHARE)), len(process.rewards)
+    choices = np.repeat(np.arange(n_actions)[:, None], 1 + process.observations, axis=1)
+    anything, observations = np.array([-1]), process.observations
+    start = process.start[None]
+    reached = expand(process.moves, start, anything, observations, APART, REACHABLE)
+    corners = np.argsort(-reached.sum(axis=0), kind="stable")[: MOST_NUMBERS // process.k]
+    points = np.vstack([np.eye(1, process.k, s) for s in np.sort(corners)] + [reached])
+    return Search(process, clock, ValueFunction.of(values, choices), points, [np.arange(process.k)])
+
+
+def go_on(search: Search, earlier: ValueFunction) -> None:
+    """Add vectors of an earlier search, each with a point where it is the best, if it is anywhere.
+
+    They need not be believed: sweeps and the two certificates see to it.
+    """
+    values, choices = search.process.lower(earlier.vectors), earlier.choices.copy()
+    choices[:, 1:] += len(search.values)
+    search.controller = ValueFunction.of(
+        np.vstack([search.values, values]), np.vstack([search.choices, choices])
+    )
+    points: list[Floats] = []
+    for i, vector in enumerate(values):
+        if len(values) > 1:
+            points.append(gain(np.delete(values, i, axis=0), vector).point)
+        search.clock.check()
+    search.points = np.vstack([search.points, *points])

@@ -1,0 +1,1 @@
+"""Policies and plans in files: native, classic, and checkpoints."""

@@ -1,0 +1,149 @@
+"""Checkpoints: what a planner had when it stopped, so that it can go on from there.
+
+A checkpoint is a native archive with the value function so far in belief coordinates (own
+coordinates where the domain is unknown), its actions and successors, and the bounds it had. A
+planner that can go on has a method
+
+    resume(model, progress, checkpoint) -> Solution
+
+(`Resumable`); the vectors it is given were lower bounds on the optimal value function when they
+were written, each the value of some policy, and a planner that must be certain of that checks it.
+`rpsr.planning.files.checkpoint.resume` finds the method and refuses planners without one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from rpsr._version import __version__
+from rpsr.errors import InputError, ModelError
+from rpsr.io.archive import read_archive, write_archive
+from rpsr.io.records import LARGEST_VALUE
+from rpsr.models.linear import LinearModel
+from rpsr.planning.solution import Planner, Progress, Solution
+from rpsr.planning.value.coordinates import from_beliefs, to_beliefs
+from rpsr.planning.value.value_function import ValueFunction
+
+FORMAT = "rpsr-checkpoint"
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """A value function to begin with, as in `Solution`, with what was known then."""
+
+    planner: str
+    value_function: ValueFunction
+    lower: float
+    upper: float | None
+    iterations: int
+    seconds: float
+
+    @property
+    def controller(self) -> ValueFunction:
+        """The value function; a `ModelError` where a successor is not known."""
+        if int(self.value_function.successors.min(initial=0)) < 0:
+            raise ModelError(
+                f"a checkpoint of planner {self.planner} does not say how its policies continue"
+            )
+        return self.value_function
+
+
+@runtime_checkable
+class Resumable(Protocol):
+    """A planner that can go on from a checkpoint."""
+
+    def resume(self, model: LinearModel, progress: Progress, checkpoint: Checkpoint) -> Solution:
+        """Plan as `solve` does, beginning with the checkpoint's vectors."""
+        ...
+
+
+def save_checkpoint(solution: Solution, path: str | Path) -> None:
+    """Write the value function of a solution, wherever it stopped, completely or not at all."""
+    model = solution.model
+    own = not model.domain.known
+    header = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "written_by": __version__,
+        "planner": solution.planner,
+        "horizon": solution.horizon,
+        "model": _identity(model),
+        "coordinates": "model" if own else "belief",
+        "lower": solution.lower,
+        "upper": solution.upper,
+        "iterations": solution.iterations,
+        "seconds": solution.seconds,
+    }
+    vectors = solution.vectors if own else to_beliefs(model, solution.vectors)
+    arrays = {
+        "vectors": vectors,
+        "actions": solution.actions,
+        "successors": solution.successors,
+    }
+    write_archive(path, header, arrays)
+
+
+def load_checkpoint(path: str | Path, model: LinearModel) -> Checkpoint:
+    """Read a checkpoint back for the model it was written for, or for another form of it."""
+    header, arrays = read_archive(path)
+    place = str(path)
+    if header.get("format") != FORMAT or header.get("format_version") != FORMAT_VERSION:
+        raise InputError("not a checkpoint of this version of rpsr", place=place)
+    if header.get("model") != _identity(model):
+        raise InputError(f"was written for another model than {model}", place=place)
+    if header.get("horizon") is not None:
+        raise InputError("was written for a finite horizon, which starts afresh", place=place)
+    try:
+        vectors, actions, successors = (arrays[k] for k in ("vectors", "actions", "successors"))
+        if vectors.ndim != 2 or len(vectors) == 0 or actions.shape != (len(vectors),):
+            raise ValueError(f"{vectors.shape} vectors and {actions.shape} actions")
+        if vectors.dtype != np.float64 or not (np.abs(vectors) <= LARGEST_VALUE).all():
+            raise ValueError(f"a coefficient beyond {LARGEST_VALUE:.0e}, or that is not a number")
+        if actions.dtype != np.int64 or actions.min() < 0 or actions.max() >= len(model.actions):
+            raise ValueError("an action that does not exist")
+        if successors.shape != (len(vectors), len(model.observations)):
+            raise ValueError(f"successors of shape {successors.shape}")
+        if (
+            successors.dtype != np.int64
+            or successors.min() < -1
+            or successors.max() >= len(vectors)
+        ):
+            raise ValueError("a successor that does not exist")
+        if header["coordinates"] == "belief":
+            vectors = from_beliefs(model, vectors)
+        return Checkpoint(
+            planner=header["planner"],
+            value_function=ValueFunction(vectors, actions, successors),
+            lower=header["lower"],
+            upper=header["upper"],
+            iterations=header["iterations"],
+            seconds=header["seconds"],
+        )
+    except (KeyError, TypeError, ValueError, InputError) as error:
+        raise InputError(f"damaged checkpoint: {error}", place=place) from None
+
+
+def resume(
+    model: LinearModel, planner: Planner, checkpoint: Checkpoint, progress: Progress
+) -> Solution:
+    """Go on from a checkpoint, with a planner that can."""
+    if not isinstance(planner, Resumable):
+        raise ModelError(f"planner {planner.name} cannot continue from a checkpoint")
+    return planner.resume(model, progress, checkpoint)
+
+
+def _identity(model: LinearModel) -> dict[str, object]:
+    """What must agree: the process by its fingerprint where there is one, names and discount."""
+    return {
+        "name": model.name,
+        "actions": list(model.actions),
+        "observations": list(model.observations),
+        "discount": model.discount,
+        "pomdp": model.pomdp,
+        "rewards": "approximate" if model.kind == "psr" else "exact",
+    }

@@ -1,0 +1,361 @@
+"""Policies and their files: the native form, and one reader for all forms.
+
+The native form is a JSON document with a value function, a controller or a tree. It says which
+model the policy was made for (name, kind, discount, fingerprint of the POMDP behind it), and names
+actions and observations, so that it loads only against a model whose names match. A value function
+is kept in belief coordinates where the model has them, so that what was planned on an R-PSR can be
+followed on the POMDP, and back; on a model whose domain is unknown it is kept in that model's own
+coordinates. Controllers and trees know no coordinates. A value function planned on a learned model
+carries that model, as the text of its native file: it then runs on any system with the same names,
+in whatever order.
+
+A value function is followed as it is written: by the action beside the vector that is best. Then it
+earns the lower bound that its planner printed. "look_ahead" says that it is to be followed by
+looking one step ahead instead, as plans on learned models are chosen and judged.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rpsr._version import __version__
+from rpsr.errors import InputError
+from rpsr.io.files import path_text, place_of, read_bytes, write_bytes
+from rpsr.io.records import LARGEST_VALUE, Floats, Ints
+from rpsr.models.given import as_linear, wrong_type
+from rpsr.models.linear import LinearModel
+from rpsr.models.pomdp import POMDP
+from rpsr.models.renaming import renamed
+from rpsr.models.store import from_native_bytes, native_bytes
+from rpsr.planning.files.classic import parse_alpha, parse_pg
+from rpsr.planning.solution import Solution
+from rpsr.planning.value.controllers import ControllerPolicy, FiniteStateController
+from rpsr.planning.value.coordinates import from_beliefs, to_beliefs
+from rpsr.planning.value.policies import AlphaPolicy
+from rpsr.planning.value.trees import PolicyTree, TreePolicy
+from rpsr.planning.value.value_function import ValueFunction
+from rpsr.showing import Shown, counted
+
+FORMAT = "rpsr-policy"
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StoredVectors(Shown):
+    """A value function read from a file, in the coordinates of the model it was loaded against.
+
+    value_function: its vectors and actions; what follows is not in the file.
+    epsilon: its certified error, or None.
+    made_for: the file's account of the model it was made for.
+    look_ahead: whether it is to be followed by looking one step ahead, rather than by its actions.
+    """
+
+    model: LinearModel
+    value_function: ValueFunction
+    epsilon: float | None = None
+    made_for: dict[str, Any] = field(default_factory=dict[str, Any])
+    look_ahead: bool = False
+
+    def policy(self) -> AlphaPolicy:
+        """The policy as it is written; its method `looking_ahead` gives the other one."""
+        found = self.value_function
+        actions = None if self.look_ahead else found.actions
+        return AlphaPolicy(self.model, found.vectors, self.epsilon, actions=actions)
+
+    def title(self) -> str:
+        """What it is, in one line."""
+        return f"value function of {counted(len(self.value_function), 'vector')}"
+
+    def facts(self) -> list[tuple[str, str]]:
+        """What it is for, and how it is followed."""
+        way = "looking one step ahead" if self.look_ahead else "by the action of the best vector"
+        error = [] if self.epsilon is None else [("epsilon", f"{self.epsilon:.3g}")]
+        return [("model", self.model.title()), ("followed", way), *error]
+
+
+Stored = StoredVectors | FiniteStateController | PolicyTree
+AnyStored = Stored | Solution | AlphaPolicy | ControllerPolicy | TreePolicy
+
+
+def save_policy(
+    policy: AnyStored, path: str | Path, model: POMDP | LinearModel | None = None
+) -> None:
+    """Write a plan or a policy, completely or not at all.
+
+    A plan for a horizon is written as its policy tree, another as its value function. model: what
+    the policy was made for. Plans and vectors know theirs; a controller and a tree do not.
+    """
+    policy, own = _storable(policy)
+    if model is None and own is None:
+        raise InputError(f"model: {policy} does not say which model it is for: give it one")
+    linear = as_linear(own if model is None else model)
+    if isinstance(policy, StoredVectors):
+        size = policy.value_function.vectors.shape[1]
+        if size != linear.dimension:
+            fit = f"one of dimension {size}, as the vectors"
+            raise InputError(f"model: read {linear}, expected {fit}")
+    _write(policy, linear, path_text(path, "path"))
+
+
+def _storable(policy: Any) -> tuple[Stored, LinearModel | None]:
+    """What a file holds of a plan or a policy, and the model that it knows."""
+    match policy:
+        case Solution(horizon=None, model=model):
+            ahead = model.estimator is not None
+            found = policy.value_function
+            return StoredVectors(model, found, policy.epsilon, look_ahead=ahead), model
+        case Solution():
+            return PolicyTree.of(policy), policy.model
+        case StoredVectors():
+            return policy, policy.model
+        case AlphaPolicy(model=model, vectors=vectors, actions=actions):
+            if actions is None:
+                raise InputError(
+                    "policy: this one looks one step ahead with vectors whose own actions it does "
+                    "not know; save its plan instead"
+                )
+            found = _unconnected(vectors, actions, model)
+            return StoredVectors(model, found, policy.epsilon), model
+        case ControllerPolicy():
+            return policy.controller, None
+        case TreePolicy():
+            return policy.tree, None
+        case FiniteStateController() | PolicyTree():
+            return policy, None
+        case _:
+            raise wrong_type(policy, "policy", "a plan, a controller, a tree or a policy of those")
+
+
+def _write(policy: Stored, model: LinearModel, path: str) -> None:
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "written_by": __version__,
+        "model": {
+            "kind": model.kind,
+            "name": model.name,
+            "discount": model.discount,
+            "provenance": model.origin(),
+        },
+        "actions": model.actions,
+        "observations": model.observations,
+    }
+    if isinstance(policy, FiniteStateController):
+        policy.check(model)
+        document |= {
+            "kind": "controller",
+            "first": policy.first,
+            **_pack_nodes(policy.actions, policy.successors, model),
+        }
+    elif isinstance(policy, PolicyTree):
+        layers = [_pack_nodes(*layer, model) for layer in policy.layers]
+        document |= {"kind": "tree", "root": policy.root, "layers": layers}
+    else:
+        learned = model.estimator is not None
+        own = learned or not model.domain.known
+        vectors = policy.value_function.vectors
+        vectors = vectors if own else to_beliefs(model, vectors)
+        if learned:
+            document["carries"] = b64encode(native_bytes(model)).decode("ascii")
+        document |= {
+            "kind": "vectors",
+            "coordinates": "model" if own else "belief",
+            "epsilon": policy.epsilon,
+            "look_ahead": policy.look_ahead,
+            "vector_actions": [model.actions[a] for a in policy.value_function.actions.tolist()],
+            "vectors": vectors.tolist(),
+        }
+    try:
+        pairs = [
+            f'"{key}": {json.dumps(value, allow_nan=False)}' for key, value in document.items()
+        ]
+    except (TypeError, ValueError) as error:
+        raise InputError(f"cannot be written as JSON: {error}", place=path) from None
+    write_bytes(path, ("{\n" + ",\n".join(pairs) + "\n}\n").encode())
+
+
+def load_policy(path: str | Path, model: POMDP | LinearModel) -> Stored:
+    """Read a policy of any form against a model: a native file, an `.alpha` or a `.pg` file.
+
+    The suffix says which form it is; without one of those, the content does. In a native file,
+    names must be the model's, in the model's order; the classic forms hold no names.
+    """
+    linear, path = as_linear(model), path_text(path, "path")
+    place, content = place_of(path), read_bytes(path)
+    match _form(path, content):
+        case "alpha":
+            vectors, actions = parse_alpha(content, place, linear)
+            found = _unconnected(vectors, actions, linear)
+            return StoredVectors(linear, found, made_for={"kind": linear.kind})
+        case "pg":
+            return parse_pg(content, place, linear)
+        case _:
+            return _native(content, place, linear)
+
+
+def _form(path: str, content: bytes) -> str:
+    """The form of a policy file: "alpha", "pg" or "native"."""
+    name = path.lower()
+    for form in ("alpha", "pg"):
+        if name.endswith("." + form):
+            return form
+    words = content.lstrip().partition(b"\n")[0].split()
+    if name.endswith(".json") or not words or not words[0].isdigit():
+        return "native"
+    return "alpha" if len(words) == 1 else "pg"
+
+
+def _native(content: bytes, place: str, model: LinearModel) -> Stored:
+    document = _document(content, place)
+    if "carries" in document:
+        return _carried(document, model, place)
+    for kind, names in (("actions", model.actions), ("observations", model.observations)):
+        read = document.get(kind)
+        if read != list(names):
+            raise InputError(
+                f"was made for other {kind}: read {_some(read)}, expected {_some(list(names))}",
+                place=place,
+            )
+    try:
+        match document["kind"]:
+            case "controller":
+                nodes, first = _unpack_nodes(document, model), _index(document["first"])
+                return FiniteStateController(model.actions, model.observations, *nodes, first)
+            case "tree":
+                layers = tuple(_unpack_nodes(layer, model) for layer in document["layers"])
+                root = _index(document["root"])
+                return PolicyTree(model.actions, model.observations, layers, root)
+            case "vectors":
+                return _vectors(document, model)
+            case other:
+                raise ValueError(f"a policy of kind {other!r}")
+    except KeyError as error:
+        raise InputError(f"damaged policy file: it has no {error}", place=place) from None
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"damaged, or made for another model: {error}", place=place) from None
+    except InputError as error:
+        message = f"damaged, or made for another model: {error.message}"
+        raise InputError(message, place=place) from None
+
+
+def _carried(document: dict[str, Any], system: LinearModel, place: str) -> StoredVectors:
+    """A value function on the model that the file carries, made to run on a system."""
+    try:
+        content = b64decode(document["carries"], validate=True)
+        vectors = _coefficients(document)
+        model = from_native_bytes(content, place)
+        if not isinstance(model, LinearModel) or vectors.shape[1:] != (model.dimension,):
+            raise ValueError(f"vectors of shape {vectors.shape} for {model}")
+        actions = _actions(document["vector_actions"], model)
+        if len(actions) != len(vectors):
+            raise ValueError(f"vectors of shape {vectors.shape} for {len(actions)} actions")
+        made_for, ahead = document["model"], _look_ahead(document)
+    except KeyError as error:
+        raise InputError(f"damaged policy file: it has no {error}", place=place) from None
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"damaged policy file: {error}", place=place) from None
+    try:
+        running = renamed(model, system.actions, system.observations)
+    except InputError as error:
+        raise InputError(f"what it was learned from {error.message}", place=place) from None
+    position = [system.actions.index(name) for name in model.actions]
+    found = _unconnected(vectors, np.array(position)[actions], running)
+    return StoredVectors(running, found, None, made_for, ahead)
+
+
+def _document(content: bytes, place: str) -> dict[str, Any]:
+    try:
+        document = json.loads(content)
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"not JSON: {error.msg}", place=place, line=error.lineno, column=error.colno
+        ) from None
+    except UnicodeDecodeError:
+        raise InputError("not a policy file of rpsr", place=place) from None
+    except (ValueError, RecursionError):  # numbers of thousands of digits, thousands of brackets
+        message = "not a policy file of rpsr: a number or a list in it is beyond reading"
+        raise InputError(message, place=place) from None
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise InputError("not a policy file of rpsr", place=place)
+    if document.get("format_version") != FORMAT_VERSION:
+        read = document.get("format_version")
+        raise InputError(f"format version {read}, expected {FORMAT_VERSION}", place=place)
+    return document
+
+
+def _pack_nodes(actions: Ints, successors: Ints, model: LinearModel) -> dict[str, Any]:
+    return {
+        "node_actions": [model.actions[a] for a in actions.tolist()],
+        "successors": [[None if s < 0 else s for s in row] for row in successors.tolist()],
+    }
+
+
+def _unpack_nodes(document: dict[str, Any], model: LinearModel) -> tuple[Ints, Ints]:
+    rows = [[-1 if s is None else _index(s) for s in row] for row in document["successors"]]
+    return _actions(document["node_actions"], model), np.array(rows, dtype=np.int64)
+
+
+def _index(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError(f"read {value!r}, expected the number of a node")
+    return value
+
+
+def _vectors(document: dict[str, Any], model: LinearModel) -> StoredVectors:
+    vectors = _coefficients(document)
+    actions = _actions(document["vector_actions"], model)
+    if len(vectors) != len(actions):
+        raise ValueError(f"vectors of shape {vectors.shape} for {len(actions)} actions")
+    if document["coordinates"] == "belief":
+        vectors = from_beliefs(model, vectors)
+    elif document["model"]["kind"] != model.kind or vectors.shape[1] != model.dimension:
+        made_for = f"a {document['model']['kind']} of dimension {vectors.shape[1]}"
+        raise ValueError(f"it is for {made_for}, and this is {model}")
+    epsilon = document["epsilon"]
+    stored = None if epsilon is None else float(epsilon)
+    if stored is not None and not 0 <= stored < np.inf:
+        raise ValueError(f"epsilon: read {epsilon!r}, expected a number of at least 0 or null")
+    found = _unconnected(vectors, actions, model)
+    return StoredVectors(model, found, stored, document["model"], _look_ahead(document))
+
+
+def _unconnected(vectors: Floats, actions: Ints, model: LinearModel) -> ValueFunction:
+    return ValueFunction(vectors, actions, np.full((len(vectors), len(model.observations)), -1))
+
+
+def _look_ahead(document: dict[str, Any]) -> bool:
+    value = document.get("look_ahead", False)
+    if not isinstance(value, bool):
+        raise ValueError(f"look_ahead: read {value!r}, expected true or false")
+    return value
+
+
+def _coefficients(document: dict[str, Any]) -> Floats:
+    """The vectors of a document, (K, n), one or more, as large as values can be."""
+    vectors = np.array(document["vectors"], dtype=np.float64)
+    if vectors.ndim != 2 or vectors.size == 0:
+        raise ValueError(f"vectors of shape {vectors.shape}")
+    if not (np.abs(vectors) <= LARGEST_VALUE).all():
+        raise ValueError(f"a coefficient beyond {LARGEST_VALUE:.0e}, or that is not a number")
+    return vectors
+
+
+def _actions(names: list[str], model: LinearModel) -> Ints:
+    position = {name: i for i, name in enumerate(model.actions)}
+    for name in names:
+        if name not in position:
+            raise ValueError(f"it names an action {name!r} that it does not declare")
+    return np.array([position[name] for name in names], dtype=np.int64)
+
+
+def _some(names: Any) -> str:
+    if not isinstance(names, list):
+        return "none"
+    more = f", ... ({len(names)} in all)" if len(names) > 6 else ""
+    return ", ".join(map(str, names[:6])) + more

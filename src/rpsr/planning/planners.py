@@ -1,0 +1,91 @@
+"""The verb of planning: `solve(model, planner)`, and planners by the names users give."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from rpsr.errors import InputError
+from rpsr.models.given import as_linear
+from rpsr.models.linear import LinearModel
+from rpsr.models.pomdp import POMDP
+from rpsr.planning.solution import Planner, Progress, Solution, silent
+from rpsr.registry import Registry
+
+PLANNERS = Registry(
+    "planner",
+    "rpsr.planners",
+    {
+        "vi": "rpsr.planning.exact.value_iteration:ValueIteration",
+        "enumeration": "rpsr.planning.exact.enumeration:Enumeration",
+        "reachable": "rpsr.planning.reachable.planner:Reachable",
+        "hsvi": "rpsr.planning.anytime.planners:HSVI",
+        "sarsop": "rpsr.planning.anytime.planners:SARSOP",
+        "pbvi": "rpsr.planning.points.pbvi:PBVI",
+        "perseus": "rpsr.planning.points.perseus:Perseus",
+        "qmdp": "rpsr.planning.points.baselines:QMDP",
+        "fib": "rpsr.planning.points.baselines:FastInformedBound",
+        "policy-iteration": "rpsr.planning.exact.policy_iteration:PolicyIteration",
+        "q-learning": "rpsr.planning.points.q_learning:QLearning",
+    },
+)
+PLANNER_NAMES = tuple(PLANNERS.own)  # those of this library
+
+
+def solve(
+    model: POMDP | LinearModel,
+    planner: Planner | str | None = None,
+    *,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Solution:
+    """Plan on a POMDP (on its beliefs) or on any linear model.
+
+    planner: a planner, or the name of one; by default `default_planner` chooses. options: the
+    hyper-parameters of a planner given by name, such as `time_limit=10`.
+    progress: called with a `ProgressRow` now and then.
+    """
+    linear = as_linear(model)
+    chosen: Any = planner
+    if planner is None:
+        chosen = default_planner(linear, horizon=options.get("horizon"))
+    if isinstance(chosen, str):
+        chosen = planner_by_name(chosen, **options)
+    elif not callable(getattr(chosen, "solve", None)):
+        raise InputError(f"planner: read {planner!r}, expected a planner or the name of one")
+    elif options:
+        raise InputError(
+            f"{next(iter(options))}: options belong to planners given by name; "
+            f"this {type(planner).__name__} has its own"
+        )
+    return chosen.solve(linear, progress or silent)
+
+
+def default_planner(model: POMDP | LinearModel, *, horizon: int | None = None) -> str:
+    """The name of the planner that suits a model: `vi`, or `pbvi` where `vi` is no use.
+
+    Exact planning needs a known domain. On a model learned from data it may take very long, and
+    its values are the model's and not the system's, so point-based planning is preferred there,
+    unless a horizon is given and the domain is known.
+    """
+    linear = as_linear(model)
+    known = linear.domain.known
+    return "vi" if known and (horizon is not None or not linear.estimated) else "pbvi"
+
+
+def planner_by_name(name: str, **options: Any) -> Planner:
+    """A planner by its name, with hyper-parameters; those that are None are left at their default.
+
+    An option that the planner does not have is an `InputError`.
+    """
+    known = planner_options(name)
+    given = {key: value for key, value in options.items() if value is not None}
+    for option in given:
+        if option not in known:
+            raise InputError(f"planner {name} has no {option}; it has {', '.join(known)}")
+    return PLANNERS.get(name)(**given)
+
+
+def planner_options(name: str) -> tuple[str, ...]:
+    """The hyper-parameters that a planner has, by its name."""
+    return tuple(field.name for field in fields(PLANNERS.get(name)) if field.init)

@@ -1,0 +1,289 @@
+"""Value functions that are backed up at chosen states only, on any linear model.
+
+A backup of V = max_k alpha_k at a state x takes, for every action and observation, the vector that
+is best from where they lead, and of the plans so made the best one:
+
+    max_a  x R[:, a] + discount * sum_o max_k (x M[a, o]) . alpha_k.
+
+Its vector, R[:, a] + discount * sum_o M[a, o] alpha_k(o), is the value of doing a and going on with
+policies whose values the alpha are, in every state of the model. So vectors that begin as values of
+blind policies stay values of policies, wherever they are backed up and whatever the domain: the
+domain matters to upper bounds, and is not asked for here.
+
+V is kept as a finite-state controller: every vector has an action and goes on, after every
+observation, with a vector of V. Then V <= HV, and looking one step ahead is worth V or more.
+`needed` leaves out the vectors that no state needs and lets others go on with vectors that are as
+good; `swept` evaluates the controller, and any number
+of sweeps leaves values of policies. What rounding or an unfinished sweep may hide is bounded by
+`excess`, by how much a vector exceeds its own backup, over 1 - discount.
+
+Models that were learned are not quite models. An observation whose probability is not above the
+model's rounding counts as impossible, a state that leaves the neighbourhood of the others is not
+visited, and a vector that promises more than rewards allow at a state that was visited, twice over,
+is no policy's value and is not kept (`Promises`). On an exact model whose domain is known none of
+this ever happens.
+
+References: J. Pineau, G. Gordon, S. Thrun, "Point-based value iteration: an anytime algorithm for
+POMDPs", IJCAI 2003; E. A. Hansen, "Solving POMDPs by searching in policy space", UAI 1998;
+M. T. Izadi and D. Precup, "Point-based planning for predictive state representations", Canadian AI
+2008, and M. R. James, T. Wessling, N. Vlassis, "Improving approximate value iteration using
+memories and predictive state representations", AAAI 2006, for points that are predictive states.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rpsr.errors import ModelError
+from rpsr.io.records import Bools, Floats, Ints
+from rpsr.models.linear import LinearModel
+from rpsr.planning.corners.cheap_bounds import blind_vectors
+from rpsr.planning.corners.corner_model import CornerProcess
+from rpsr.planning.corners.rounding import worth_at_start
+from rpsr.planning.limits import Clock
+from rpsr.planning.value.value_function import ValueFunction
+
+_ULP = float(np.finfo(float).eps)
+WALKERS, STEPS = 32, 40  # of those who look around before anything is planned
+FAR = 1e3  # times the start's largest coordinate: a state beyond is an artefact of estimation
+
+
+def backup(
+    model: LinearModel,
+    vectors: Floats,
+    states: Floats,
+    actions: Ints | None = None,
+    clock: Clock | None = None,
+) -> tuple[Ints, Floats]:
+    """The best one-step plan at each state: choices (B, 1 + O), and values there (B,).
+
+    actions (B,): plan for these only; for the best ones by default. After an observation that is
+    impossible a plan goes on with the vector of the largest mean over the states.
+    """
+    n_actions, n_observations, _ = model.operators.shape
+    discount = 1.0 if model.discount is None else model.discount
+    worth = states @ model.rewards  # (B, A)
+    after = np.empty((n_actions, len(states), n_observations), dtype=np.int64)
+    default = int((states @ vectors.T).mean(axis=0).argmax())
+    for a in range(n_actions):
+        possible = states @ model.emissions[a] > model.rounding  # (B, O)
+        after[a] = default
+        for o in np.flatnonzero(possible.any(axis=0)).tolist():
+            rows = np.flatnonzero(possible[:, o])
+            if clock is not None:
+                clock.check()
+            scores = states[rows] @ model.operators.right(vectors, a, o).T
+            best = scores.argmax(axis=1)
+            after[a, rows, o] = best
+            worth[rows, a] += discount * scores[np.arange(len(rows)), best]
+    chosen = worth.argmax(axis=1) if actions is None else actions
+    rows = np.arange(len(states))
+    return np.column_stack([chosen, after[chosen, rows]]), worth[rows, chosen]
+
+
+class Followers:
+    """Choices (M, 1 + O) ready to be evaluated: who goes on with what, grouped once."""
+
+    def __init__(self, model: LinearModel, choices: Ints) -> None:
+        self.model = model
+        self.rewards = np.ascontiguousarray(model.rewards[:, choices[:, 0]].T)
+        self.groups: list[tuple[int, int, Ints, Ints, Ints]] = []
+        for a in np.unique(choices[:, 0]).tolist():
+            rows = np.flatnonzero(choices[:, 0] == a)
+            for o in np.flatnonzero(model.emissions[a].any(axis=0)).tolist():
+                # Many go on with the same vectors: each of those is projected once.
+                used, which = np.unique(choices[rows, 1 + o], return_inverse=True)
+                self.groups.append((a, o, rows, used, which))
+
+    def __call__(self, vectors: Floats, clock: Clock | None = None) -> Floats:
+        """The vectors (M, n) of the choices, going on with vectors (K, n)."""
+        discount = 1.0 if self.model.discount is None else self.model.discount
+        out = self.rewards.copy()
+        for a, o, rows, used, which in self.groups:
+            if clock is not None:
+                clock.check()
+            ahead = discount * self.model.operators.right(vectors[used], a, o)
+            out[rows] += ahead[which]
+        return out
+
+
+def swept(
+    model: LinearModel,
+    plans: ValueFunction,
+    sweeps: int,
+    settled: float,
+    clock: Clock | None = None,
+) -> ValueFunction:
+    """The controller evaluated by so many sweeps, or until no coordinate changes by `settled`."""
+    follow, vectors = Followers(model, plans.choices), plans.vectors
+    for _ in range(sweeps):
+        fresh = follow(vectors, clock)
+        change = float(np.abs(fresh - vectors).max())
+        vectors = fresh
+        if change <= settled:
+            break
+    return ValueFunction.of(vectors, plans.choices)
+
+
+def excess(
+    model: LinearModel, plans: ValueFunction, points: Floats, clock: Clock | None = None
+) -> float:
+    """The largest by which a vector exceeds its own backup where what holds for all is checked."""
+    over = plans.vectors - Followers(model, plans.choices)(plans.vectors, clock)
+    return float(at_witnesses(model, over, points).max())
+
+
+def at_witnesses(model: LinearModel, vectors: Floats, points: Floats) -> Floats:
+    """Values (W, K) of vectors (K, n) where what holds for all is checked.
+
+    That is at the domain's corners, or, where it is unknown, at the points (P, n).
+    """
+    return model.domain.at_corners(vectors.T) if model.domain.known else points @ vectors.T
+
+
+def lower_at_start(
+    model: LinearModel,
+    process: CornerProcess | None,
+    plans: ValueFunction,
+    points: Floats,
+    clock: Clock | None = None,
+) -> float:
+    """What plans are proven to be worth at the start, rounding and unfinished sweeps paid for.
+
+    process: the model at its corners; where its domain is unknown there is none, points stand in
+    for the corners, and what is paid for is only what is seen there.
+    """
+    if process is not None:
+        first = int((plans.vectors @ model.start).argmax())
+        return worth_at_start(process, plans.vectors, plans.choices, first)
+    over = max(0.0, excess(model, plans, points, clock))
+    scale = float(np.abs(plans.vectors).max())
+    over += 4 * (model.dimension + len(model.observations) + 2) * _ULP * scale
+    value = float(plans.at(model.start[None])[0])
+    return value - over / (1 - (model.discount or 0.0))
+
+
+def needed(plans: ValueFunction, wanted: Bools, worth: Floats, slack: float) -> ValueFunction:
+    """The controller of the wanted vectors (K,), and of those they go on with.
+
+    A vector that is only gone on with is stood in for by one that is there already and as good at
+    all states where they are compared, up to `slack`, if there is one. worth (C, K): values there.
+    """
+    deputy = np.where(wanted, np.arange(len(wanted)), -1)
+    there = np.flatnonzero(wanted).tolist()
+    for i in there:  # grows as vectors turn out to be needed
+        for after in plans.choices[i, 1:].tolist():
+            if deputy[after] >= 0:
+                continue
+            as_good = (worth[:, there] >= worth[:, after, None] - slack).all(axis=0)
+            if as_good.any():
+                deputy[after] = there[int(as_good.argmax())]
+            else:
+                deputy[after] = after
+                there.append(after)
+    place = np.full(len(wanted), -1)
+    place[there] = np.arange(len(there))
+    choices = plans.choices[there]
+    choices[:, 1:] = place[deputy[choices[:, 1:]]]
+    return ValueFunction.of(plans.vectors[there], choices)
+
+
+@dataclass(frozen=True)
+class Promises:
+    """The least and most that a policy can be worth, judged by rewards at states visited."""
+
+    least: float
+    most: float
+
+    @staticmethod
+    def at(model: LinearModel, points: Floats) -> Promises:
+        """From the domain's corners, or, where it is unknown, from the points, twice over."""
+        rewards = at_witnesses(model, model.rewards.T, points)
+        low, high = float(rewards.min()), float(rewards.max())
+        room = 0.5 * (high - low) + 1e-9 * (abs(high) + abs(low))
+        discount = 0.0 if model.discount is None else model.discount
+        return Promises((low - room) / (1 - discount), (high + room) / (1 - discount))
+
+    def kept(self, vectors: Floats, points: Floats) -> Bools:
+        """(K,): the vectors that are numbers and promise nothing impossible at the points."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            worth = points @ vectors.T
+            sane = (worth >= self.least) & (worth <= self.most)
+        finite = np.isfinite(vectors)
+        return np.all(sane, axis=0) & np.all(finite, axis=1)
+
+
+def visited(model: LinearModel, rng: np.random.Generator) -> Floats:
+    """States to judge first plans by, (P, n): the start, and, where the domain is unknown, others.
+
+    Those are met by walkers who do anything: rewards at the start alone say nothing of later ones.
+    """
+    met = [model.start[None]]
+    states = np.tile(model.start, (WALKERS, 1))
+    for _ in range(0 if model.domain.known else STEPS):
+        actions = rng.integers(len(model.actions), size=WALKERS)
+        seen, states = step(model, states, actions, rng)
+        met.append(states[seen >= 0])
+    return np.vstack(met)
+
+
+def first_plans(
+    model: LinearModel,
+    points: Floats,
+    process: CornerProcess | None = None,
+    clock: Clock | None = None,
+) -> ValueFunction:
+    """Blind policies, each doing one action for ever.
+
+    Where a learned model gives no action a value that can be believed at the points, the least
+    reward for ever, which is below every policy's value.
+    """
+    promises = Promises.at(model, points)
+    try:
+        vectors, actions = blind_vectors(model, process, clock)
+    except ModelError:
+        if model.domain.known:
+            raise
+        vectors, actions = np.empty((0, model.dimension)), np.empty(0, dtype=np.int64)
+    kept = promises.kept(vectors, points)
+    vectors, actions = vectors[kept], actions[kept]
+    if not len(vectors):
+        vectors = promises.least * model.normalizer[None]
+        actions = np.array([(model.start @ model.rewards).argmax()])
+    same = np.repeat(np.arange(len(vectors))[:, None], len(model.observations), axis=1)
+    return ValueFunction(vectors, actions, same)
+
+
+def step(
+    model: LinearModel, states: Floats, actions: Ints, rng: np.random.Generator
+) -> tuple[Ints, Floats]:
+    """One interaction of each of B walkers: observations (B,) and states (B, n).
+
+    A walker whose model gives no observation a chance, or leads out of bounds, is put back to the
+    start, with observation -1.
+    """
+    chances = np.empty((len(states), len(model.observations)))
+    for a in np.unique(actions).tolist():
+        rows = actions == a
+        chances[rows] = states[rows] @ model.emissions[a]
+    chances[~(chances > model.rounding)] = 0.0  # so written, what is no number is impossible too
+    levels = chances.cumsum(axis=1)
+    draw = rng.random(len(states)) * levels[:, -1]
+    seen = np.minimum((levels <= draw[:, None]).sum(axis=1), len(model.observations) - 1)
+    seen[levels[:, -1] <= 0] = -1
+    ahead = np.tile(model.start, (len(states), 1))
+    limit = FAR * float(np.abs(model.start).max())
+    for a, o in np.unique(np.column_stack([actions, seen])[seen >= 0], axis=0).tolist():
+        rows = np.flatnonzero((actions == a) & (seen == o))
+        moved = model.operators.left(states[rows], a, o)
+        mass = moved @ model.normalizer
+        sound = mass > model.rounding
+        found = moved[sound] / mass[sound, None]
+        near = np.abs(found).max(axis=1, initial=0.0) <= limit
+        ahead[rows[sound][near]] = found[near]
+        lost = np.ones(len(rows), dtype=np.bool_)
+        lost[np.flatnonzero(sound)[near]] = False
+        seen[rows[lost]] = -1
+    return seen, ahead

@@ -1,0 +1,275 @@
+"""What point-based planners have in common: points, plans, bounds, and how it ends.
+
+The lower bound is the value of the best plan at the start, less what `points.excess` says that an
+unfinished evaluation may hide. The upper one is the fast-informed bound, where the model's domain
+is known; these planners never improve it, so it says how good the plan is at least, and a gap that
+is left over says nothing about the plan.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from rpsr.errors import InputError
+from rpsr.io.records import Bools, Floats, Ints
+from rpsr.planning.corners.cheap_bounds import fast_informed_values, upper_at_start
+from rpsr.planning.discounts import infinite_discount
+from rpsr.planning.limits import LimitReached
+from rpsr.planning.points.backups import (
+    Followers,
+    Promises,
+    at_witnesses,
+    backup,
+    first_plans,
+    lower_at_start,
+    needed,
+    step,
+    swept,
+    visited,
+)
+from rpsr.planning.precision import CLOSED, goal_of
+from rpsr.planning.runner import ResumablePlanner, Run
+from rpsr.planning.solution import Solution, Status
+from rpsr.planning.value.value_function import ValueFunction
+
+BLIND_SHARE, INFORMED_SHARE = 0.2, 0.4  # of the time there is, for the bounds to begin with
+APART = 1e-3  # of the start's largest coordinate: closer points are not worth having both
+SLACK = 0.1  # of what is settled: what a state may lose for the sake of fewer vectors
+CROWDED = 2  # vectors a point: a value function with more is cut back
+SWEEPS = 50  # of the controller after each round
+
+
+class PointSearch:
+    """Plans and the points they are made at, on one model.
+
+    max_rounds: how many rounds at most.
+    settled: a round that raises no point by more than this is the last one worth having.
+    best, lower: the plans that are proven to be worth most at the start, and how much that is.
+    dropped: how many vectors promised more than rewards allow.
+    """
+
+    def __init__(self, run: Run, planner: PointPlanner) -> None:
+        self.run, self.model, self.clock = run, run.model, run.clock
+        self.rng = np.random.default_rng(planner.seed)
+        self.max_rounds = planner.max_iterations
+        model, clock = self.model, self.clock
+        self.discount = infinite_discount(model)
+        self.points = model.start[None]
+        self.process = run.corners() if model.domain.known else None
+        self.upper = None
+        if self.process is not None:
+            informed = fast_informed_values(self.process, clock=clock.share(INFORMED_SHARE))
+            self.upper = upper_at_start(self.process, informed)
+        self.met = met = visited(model, self.rng)
+        self.best = self.plans = first_plans(model, met, self.process, clock.share(BLIND_SHARE))
+        self.lower = lower_at_start(model, self.process, self.plans, met)
+        self.goal = goal_of(planner.epsilon, CLOSED, model, 1 / (1 - self.discount), met)
+        self.settled = self.goal.guess(self.lower, self.upper) * (1 - self.discount)
+        self.rounds = self.dropped = 0
+
+    # ---- points
+
+    def walk(
+        self, actions: Callable[[Floats], Ints], walkers: int, steps: int, limit: int
+    ) -> Floats:
+        """States that walkers meet who choose actions (B,) at states (B, n), apart from points."""
+        states = np.tile(self.model.start, (walkers, 1))
+        met: list[Floats] = []
+        for _ in range(steps):
+            seen, states = step(self.model, states, actions(states), self.rng)
+            met.append(states[seen >= 0])
+            over = self.rng.random(walkers) < 1 - self.discount
+            states[over] = self.model.start
+            self.clock.check()
+        return self.apart(np.vstack(met), limit)
+
+    def greedy(self, random: float) -> Callable[[Floats], Ints]:
+        """The actions of the best plans at states, a random one with a probability."""
+
+        def choose(states: Floats) -> Ints:
+            best = self.plans.actions[self.plans.best(states)]
+            anything = self.rng.integers(len(self.model.actions), size=len(states))
+            return np.where(self.rng.random(len(states)) < random, anything, best)
+
+        return choose
+
+    def anything(self, states: Floats) -> Ints:
+        """Any action, with equal chance."""
+        return self.rng.integers(len(self.model.actions), size=len(states))
+
+    def apart(self, states: Floats, limit: int) -> Floats:
+        """Up to `limit` of the states that lie apart from the points and from each other."""
+        near = APART * float(np.abs(self.model.start).max())
+        fresh = cdist(states, self.points, "chebyshev").min(axis=1, initial=np.inf) > near
+        kept: list[int] = []
+        for i in range(len(states)):
+            if len(kept) >= limit:
+                break
+            if fresh[i]:
+                self.clock.check()
+                kept.append(i)
+                fresh[i:] &= cdist(states[i:], states[i : i + 1], "chebyshev")[:, 0] > near
+        return states[kept]
+
+    # ---- plans
+
+    def go_on(self, earlier: ValueFunction) -> None:
+        """Add a controller of an earlier search, evaluated anew, if it is proven to be better.
+
+        It is not believed: the lower bound pays for what its vectors exceed their own backups by.
+        """
+        old = len(self.plans.vectors)
+        choices = np.hstack([earlier.choices[:, :1], earlier.choices[:, 1:] + old])
+        both = ValueFunction.of(
+            np.vstack([self.plans.vectors, earlier.vectors]),
+            np.vstack([self.plans.choices, choices]),
+        )
+        both = swept(self.model, both, SWEEPS, 0.1 * self.settled)
+        if not Promises.at(self.model, self.met).kept(both.vectors, self.met).all():
+            return
+        lower = lower_at_start(self.model, self.process, both, self.met)
+        if lower > self.lower:
+            self.best, self.plans, self.lower = both, both, lower
+
+    def renew(self, wanted: Callable[[Floats, Floats, Ints], Bools]) -> float:
+        """One round: back up at all points and keep what is wanted. The largest gain at a point.
+
+        wanted(before, after, which): of M new vectors, worth after (P, M) at the points, and of the
+        K there were, worth before (P, K), those to keep, (M + K,); which (P,): each point's backup.
+
+        The new vectors are there twice, as they are and as the controller they make among
+        themselves, in which each has its action and goes on with whichever is best from its point.
+        """
+        model, points, old = self.model, self.points, self.plans
+        self._claim()
+        plans, _ = backup(model, old.vectors, points, clock=self.clock)
+        plans, first, which = np.unique(plans, axis=0, return_index=True, return_inverse=True)
+        fresh = Followers(model, plans)(old.vectors, self.clock)
+        links, _ = backup(model, fresh, points[first], plans[:, 0], self.clock)
+        closed = swept(
+            model, ValueFunction.of(fresh, links), SWEEPS, 0.1 * self.settled, self.clock
+        ).vectors
+        size = len(fresh)
+        links = np.vstack([links, plans, old.choices])
+        links[size:, 1:] += 2 * size
+        everything = ValueFunction.of(np.vstack([closed, fresh, old.vectors]), links)
+        worth = points @ everything.vectors.T
+        sane = Promises.at(model, points).kept(everything.vectors, points)
+        sane[2 * size :] = True  # they were looked at before
+        self.dropped += int((~sane).sum())
+        worth[:, ~sane] = -np.inf
+        rows, slack = np.arange(len(points)), SLACK * self.settled
+        before, after = worth[:, 2 * size :], worth[:, : 2 * size]
+        better = which + size * (after[rows, which] < after[rows, size + which])
+        grown = self._needed(everything, wanted(before, after, better) & sane, slack)
+        if len(grown.vectors) > CROWDED * len(points) and sane[:size].any():
+            # The past that new vectors go on with, and its past: make do with the controller.
+            alone = wanted(worth[:, :0], worth[:, :size], which) & sane[:size]
+            grown = self._needed(ValueFunction.of(closed, links[:size]), alone, slack)
+        settled = swept(model, grown, SWEEPS, 0.1 * self.settled, self.clock)
+        sane = Promises.at(model, points).kept(settled.vectors, points)
+        self.dropped += int((~sane).sum())
+        self.plans = settled if sane.all() else grown  # what diverges is left as it was
+        self.rounds += 1
+        lower = lower_at_start(model, self.process, self.plans, self.points, self.clock)
+        if lower > self.lower:
+            self.best, self.lower = self.plans, lower
+        self.clock.check()
+        return float((after.max(axis=1) - before.max(axis=1)).max())
+
+    def _needed(self, plans: ValueFunction, wanted: Bools, slack: float) -> ValueFunction:
+        """`needed`, vectors being compared at the points and at the domain's corners."""
+        worth = self.points @ plans.vectors.T
+        if self.model.domain.known:
+            worth = np.vstack([worth, at_witnesses(self.model, plans.vectors, self.points)])
+        return needed(plans, wanted, worth, slack)
+
+    def _claim(self) -> None:
+        """What a round holds at most: two sets of vectors, and their values at the points."""
+        n_points, n = self.points.shape
+        vectors = 2 * n_points + len(self.plans.vectors)
+        checks = n_points + len(at_witnesses(self.model, np.zeros((0, n)), self.points[:0]))
+        self.clock.claim(8 * vectors * (3 * n + 2 * checks + len(self.model.observations)))
+
+    # ---- what comes of it
+
+    @property
+    def gap(self) -> float | None:
+        """Upper less lower at the start."""
+        return None if self.upper is None else max(self.upper - self.lower, 0.0)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the gap is good enough."""
+        return self.gap is not None and self.gap <= self.goal.at(self.lower, self.upper)
+
+    def may_go_on(self) -> bool:
+        """Whether another round is allowed and needed; too many are a `LimitReached`."""
+        if self.closed:
+            return False
+        if self.max_rounds is not None and self.rounds >= self.max_rounds:
+            raise LimitReached(Status.ITERATIONS)
+        return True
+
+    def report(self) -> None:
+        """A row of progress."""
+        counts = {"vectors": len(self.best), "points": len(self.points)}
+        self.run.report(self.rounds, self.lower, self.upper, **counts)
+
+    def solution(self, status: Status) -> Solution:
+        """The best plans so far."""
+        return self.run.solution(
+            status,
+            self.best,
+            (self.lower, self.upper),
+            value=float(self.best.at(self.model.start[None])[0]),
+            iterations=self.rounds,
+            points=len(self.points),
+            dropped=self.dropped,
+        )
+
+
+@dataclass(frozen=True)
+class PointPlanner(ResumablePlanner):
+    """Plan at points; on any linear model, one that was learned too.
+
+    epsilon: the gap at the start that is good enough, in units of reward or a share of the value
+    there (`Relative`), and the precision of values at the points; by default 1e-6 of the range of
+    values (see `precision`). time_limit in seconds; memory_limit in bytes.
+    max_points: how many at most. max_iterations: rounds. seed: of all that is drawn.
+    """
+
+    max_points: int = 300
+    max_iterations: int | None = None
+    seed: int = 0
+
+    def plan(self, run: Run) -> Solution:
+        """Plan; without a discount below 1, a `ModelError`.
+
+        An earlier controller is evaluated anew, and points are chosen anew.
+        """
+        if self.max_points < 1:
+            raise InputError(f"max_points: read {self.max_points}, expected at least 1")
+        search = PointSearch(run, self)
+        if run.earlier is not None:
+            search.go_on(run.earlier)
+
+        def improve() -> Status:
+            self.rounds(search)
+            if search.gap is None:
+                return Status.NO_UPPER_BOUND
+            return Status.SOLVED if search.closed else Status.SETTLED
+
+        run.offer(lambda: search.solution(Status.INTERRUPTED))
+        status = run.attempt(improve)
+        search.report()
+        return search.solution(status)
+
+    @abstractmethod
+    def rounds(self, search: PointSearch) -> None:
+        """Choose points and improve plans there, until nothing more is to be had."""

@@ -1,0 +1,222 @@
+"""Planner `q-learning`: Q-learning on predictive states, with interaction simulated by the model.
+
+Walkers start at the model's start, act, see observations drawn from the model, filter their state,
+earn what the model expects of it, and begin again with probability 1 - discount. After each step
+
+    Q(x, a)  moves towards  x R[:, a] + discount * max_a' Q(x', a'),
+
+an action being random with a probability that falls from 1 to the one given in the first half of
+all steps, and otherwise the best. Q over the
+continuous states is tile coding: several grids, shifted against each other, of one number a cell
+and action, whose mean is Q. Cells are found by hashing, so only those that are visited cost
+anything, whatever the dimension. A cell's step falls with the number of its visits.
+
+Q is an estimate and proves nothing. What is proven is the value of a finite-state controller made
+of it: the greedy actions at the states that they lead to from the start, up to a number of states,
+states that are close being one, and the best blind policy beyond. It is evaluated on the model by
+linear algebra, and its vectors are the value function that is returned. `Solution.extras` holds the
+estimate at the start ("estimate") and Q itself ("q").
+
+References: C. J. C. H. Watkins and P. Dayan, "Q-learning", Machine Learning 8 (1992); on states of
+PSRs: M. R. James, S. Singh, M. L. Littman, "Planning with predictive state representations", ICMLA
+2004; for tile coding: R. S. Sutton and A. G. Barto, Reinforcement Learning, second edition, 2018,
+section 9.5.4.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+
+from rpsr.errors import InputError
+from rpsr.io.records import Floats, Ints
+from rpsr.models.linear import LinearModel
+from rpsr.planning.corners.cheap_bounds import fast_informed_values, upper_at_start
+from rpsr.planning.corners.corner_model import corner_process
+from rpsr.planning.discounts import infinite_discount
+from rpsr.planning.limits import Clock, LimitReached
+from rpsr.planning.points.backups import first_plans, lower_at_start, step, visited
+from rpsr.planning.precision import CLOSED, goal_of
+from rpsr.planning.reachable.followed import followed
+from rpsr.planning.runner import BasePlanner, Run
+from rpsr.planning.solution import Solution, Status
+
+WALKERS = 64
+CELLS = 2**16  # an action and tiling; cells that share a place by chance share their number
+SLOWEST = 0.02  # the least step towards a target
+REPORTS = 20
+BOUND_SHARES = 0.2, 0.1  # of the time there is, for the upper and the lower bound to begin with
+LEARNING = 0.7  # of the time there is then; the rest is for what the policy is worth
+CLOSE = 1e-3  # of the start's size: states of the controller closer than this are one
+
+
+@dataclass(frozen=True)
+class QLearning(BasePlanner):
+    """Learn Q by simulated interaction, on any linear model, one that was learned too.
+
+    epsilon: the gap at the start that is good enough, in units of reward or a share of the value
+    there (`Relative`); by default 1e-6 of the range of values (see `precision`).
+    time_limit in seconds; memory_limit in bytes.
+    max_iterations: steps of all walkers together. explore: the probability of a random action in
+    the end. tilings and width: how many grids, and how wide their cells are, relative to the range
+    of each coordinate. max_states: of the controller. seed: of all that is drawn.
+    """
+
+    name = "q-learning"
+
+    max_iterations: int = 200_000 // WALKERS
+    explore: float = 0.2
+    tilings: int = 8
+    width: float = 0.2
+    max_states: int = 200
+    seed: int = 0
+
+    def plan(self, run: Run) -> Solution:
+        """Plan; without a discount below 1, a `ModelError`."""
+        model, clock = run.model, run.clock
+        discount = infinite_discount(model)
+        self._check()
+        rng = np.random.default_rng(self.seed)
+        tables = 8 * 2 * CELLS * self.tilings * len(model.actions)
+        clock.hold(tables, "the tables of Q, one an action and tiling, take")
+        upper = process = None
+        if model.domain.known:
+            process = corner_process(model)
+            clock.hold(process.nbytes, "the model and the tables of Q take")
+            informed = fast_informed_values(process, clock=clock.share(BOUND_SHARES[0]))
+            upper = upper_at_start(process, informed)
+        met = visited(model, rng)
+        plans = first_plans(model, met, process, clock.share(BOUND_SHARES[1]))
+        lower = lower_at_start(model, process, plans, met)
+        q, batches = None, 0
+        learning = clock.share(LEARNING)
+
+        def learn() -> Status:
+            nonlocal q, batches
+            q = TileCoding(model, self.tilings, self.width, rng, learning)
+            states, total = np.tile(model.start, (WALKERS, 1)), self.max_iterations
+            for batches in range(1, total + 1):
+                random = max(self.explore, 1 - 2 * batches / total)
+                states = _interact(model, q, states, random, discount, rng)
+                if batches % max(1, total // REPORTS) == 0:
+                    run.report(batches, lower, upper)
+                learning.check()
+            return Status.SETTLED
+
+        status = run.attempt(learn)
+        if q is not None:  # after Ctrl-C too: what was learned is the policy so far
+            with suppress(LimitReached):
+                made, _ = followed(
+                    model, q.greedy, plans, self.max_states, tolerance=CLOSE, clock=clock
+                )
+                worth = lower_at_start(model, process, made, model.start[None], clock)
+                if worth >= lower:
+                    plans, lower = made, worth
+        goal = goal_of(self.epsilon, CLOSED, model, 1 / (1 - discount), met)
+        if upper is not None and upper - lower <= goal.at(lower, upper):
+            status = Status.INTERRUPTED if status is Status.INTERRUPTED else Status.SOLVED
+        elif upper is None and status is Status.SETTLED:
+            status = Status.NO_UPPER_BOUND
+        run.report(batches, lower, upper, vectors=len(plans))
+        return run.solution(
+            status,
+            plans,
+            (lower, upper),
+            value=float(plans.at(model.start[None])[0]),
+            iterations=batches,
+            estimate=None if q is None else float(q.values(model.start[None])[0].max()),
+            q=q,
+        )
+
+    def _check(self) -> None:
+        for what in ("max_iterations", "tilings", "max_states"):
+            if getattr(self, what) < 1:
+                raise InputError(f"{what}: read {getattr(self, what)}, expected at least 1")
+        if not self.width > 0:
+            raise InputError(f"width: read {self.width}, expected a number above 0")
+        if not 0 <= self.explore <= 1:
+            raise InputError(f"explore: read {self.explore}, expected a probability")
+
+
+class TileCoding:
+    """Q(x, a) as the mean of one cell in each of several grids that are shifted randomly."""
+
+    def __init__(
+        self,
+        model: LinearModel,
+        tilings: int,
+        width: float,
+        rng: np.random.Generator,
+        clock: Clock,
+    ) -> None:
+        n_actions = len(model.actions)
+        low, high = _range(model, rng, clock)
+        span = np.where(high - low > 1e-9 * np.abs(model.start).max(), high - low, np.inf)
+        self._scale = 1.0 / (width * span)
+        self._shift = rng.random((tilings, model.dimension))
+        self._mix = rng.integers(1, 2**62, size=model.dimension) | 1
+        self._tilings = np.arange(tilings)
+        self.table = np.zeros((n_actions, tilings * CELLS))
+        self.visits = np.zeros((n_actions, tilings * CELLS), dtype=np.int64)
+
+    def cells(self, states: Floats) -> Ints:
+        """The cell of each state in each tiling, (B, n) -> (B, T)."""
+        places = np.floor(states[:, None] * self._scale + self._shift).astype(np.int64)
+        with np.errstate(over="ignore"):
+            mixed = (places * self._mix).sum(axis=2)  # wraps around, as hashes do
+        mixed ^= mixed >> 31
+        return mixed % CELLS + self._tilings * CELLS
+
+    def values(self, states: Floats) -> Floats:
+        """Q at a batch of states, (B, n) -> (B, A)."""
+        return self.table[:, self.cells(states)].mean(axis=2).T
+
+    def greedy(self, states: Floats) -> Ints:
+        """The best action at each state, (B, n) -> (B,)."""
+        return self.values(states).argmax(axis=1)
+
+    def move(self, cells: Ints, actions: Ints, errors: Floats) -> None:
+        """Move Q at cells (B, T) of actions (B,) by errors (B,), less so where it was often."""
+        flat = (actions[:, None] * self.table.shape[1] + cells).ravel()
+        used, where, count = np.unique(flat, return_inverse=True, return_counts=True)
+        mean = np.bincount(where, np.repeat(errors, cells.shape[1])) / count
+        visits = self.visits.reshape(-1)
+        visits[used] += count
+        self.table.reshape(-1)[used] += np.maximum(SLOWEST, visits[used] ** -0.6) * mean
+
+
+def _range(model: LinearModel, rng: np.random.Generator, clock: Clock) -> tuple[Floats, Floats]:
+    """The least and greatest coordinates met on a random walk, (n,) each."""
+    states = np.tile(model.start, (WALKERS, 1))
+    low = high = model.start
+    for _ in range(50):
+        actions = rng.integers(len(model.actions), size=WALKERS)
+        _, states = step(model, states, actions, rng)
+        clock.check()
+        low, high = np.minimum(low, states.min(axis=0)), np.maximum(high, states.max(axis=0))
+    return low, high
+
+
+def _interact(
+    model: LinearModel,
+    q: TileCoding,
+    states: Floats,
+    random: float,
+    discount: float,
+    rng: np.random.Generator,
+) -> Floats:
+    """One step of every walker, and Q moved by it; the states (B, n) after it."""
+    cells = q.cells(states)
+    values = q.table[:, cells].mean(axis=2).T  # (B, A)
+    anything = rng.integers(len(model.actions), size=len(states))
+    actions = np.where(rng.random(len(states)) < random, anything, values.argmax(axis=1))
+    rows = np.arange(len(states))
+    earned = (states @ model.rewards)[rows, actions]
+    seen, after = step(model, states, actions, rng)
+    target = earned + discount * q.values(after).max(axis=1)
+    known = seen >= 0  # what a learned model cannot continue teaches nothing
+    q.move(cells[known], actions[known], (target - values[rows, actions])[known])
+    after[rng.random(len(states)) < 1 - discount] = model.start
+    return after

@@ -1,0 +1,1 @@
+"""The states that can be reached, as a finite problem: planner `reachable`."""

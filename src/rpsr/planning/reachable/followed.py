@@ -1,0 +1,64 @@
+"""A rule for acting, followed from the start and made a finite-state controller.
+
+A rule says what to do at any state of a model. Followed from the start it meets states; the first
+of them, up to a number, become nodes, and states that are close are one. Where it is followed no
+further, and after an observation that it did not expect, the controller goes on with the blind
+policy that is best there. What that is worth is a linear system (see `controllers`), whatever was
+merged: the vectors that come back are values of a policy that can be written down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from rpsr.io.records import Bools, Floats, Ints
+from rpsr.models.linear import LinearModel
+from rpsr.planning.limits import Clock
+from rpsr.planning.reachable.reachable_graph import TOLERANCE, ReachableGraph, explore
+from rpsr.planning.value.controllers import FiniteStateController
+from rpsr.planning.value.value_function import ValueFunction
+
+Rule = Callable[[Floats], Ints]  # states (B, n) -> actions (B,)
+
+
+def followed(
+    model: LinearModel,
+    rule: Rule,
+    blind: ValueFunction,
+    limit: int,
+    *,
+    tolerance: float = TOLERANCE,
+    clock: Clock | None = None,
+) -> tuple[ValueFunction, ReachableGraph]:
+    """The controller of a rule and its values, and the graph of the states that it met.
+
+    blind: policies to go on with beyond `limit` states. tolerance: see `explore`. clock: its limits
+    end the exploring early, as the limit of states does.
+    """
+
+    def allowed(states: Floats) -> Bools:
+        return np.arange(len(model.actions)) == rule(states)[:, None]
+
+    graph = explore(
+        model,
+        limit=limit,
+        time_limit=None if clock is None else clock.seconds_left,
+        memory_limit=None if clock is None else clock.memory_limit,
+        held=0 if clock is None else clock.held,
+        tolerance=tolerance,
+        allowed=allowed,
+        partial=True,
+    )
+    actions, size = rule(graph.states), len(graph.states)
+    fallback = blind.best(graph.states)
+    successors = graph.successors(actions)
+    successors = np.where(successors < 0, size + fallback[:, None], successors)
+    actions = np.where(graph.open, blind.actions[fallback], actions)
+    successors[graph.open] = (size + blind.successors[fallback])[graph.open]
+    actions = np.append(actions, blind.actions)
+    successors = np.vstack([successors, size + blind.successors])
+    made = FiniteStateController(model.actions, model.observations, actions, successors)
+    vectors = made.vectors(model, None if clock is None else clock.share(0.8))
+    return ValueFunction(vectors, actions, successors), graph

@@ -1,0 +1,361 @@
+"""Planner `reachable`: enumerate the states that can be reached, solve that finite problem.
+
+On the graph of reachable states (see `reachable_graph`) policy iteration is exact but for rounding.
+The lower bound is the value of the controller it ends with, one node a state, evaluated on the
+model by linear algebra and checked against its own backup (see `rounding`): a policy's value,
+whatever was merged. The upper bound solves the graph again with every edge paid what merging and
+rounding may have hidden behind it, and every action what it may have lost,
+
+    discount * (P * (u - l) / 2 * |w|_1 + lost * max(|l|, |u|)),
+
+so that it bounds the optimal value at the start even where states only *nearly* close, as they do
+when beliefs converge without ever arriving (tiger, stand-tiger). Then merged edges lie far from
+where an optimal policy goes, and the gap stays at rounding. The status says which it was.
+
+For a horizon the graph is cut at that depth and backward induction solves it, discount 1 allowed.
+
+Stopped by a limit (states, time, memory) or Ctrl-C, the states found but not explored are worth
+at least the best single action for ever and at most what they would be if the corners were seen,
+which bounds the value; of a horizon, as many steps are planned as were explored, solved and valued
+in time, and the others do one action (see `unplanned`). Everything here is about states reachable
+from the start; of the rest of the domain nothing is claimed, and `Solution.epsilon` is the error at
+the start.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rpsr.errors import ModelError
+from rpsr.io.records import Floats, Ints
+from rpsr.models.linear import LinearModel
+from rpsr.planning.corners.cheap_bounds import (
+    above_corners,
+    blind_values,
+    blind_vectors,
+    mdp_values,
+    upper_at_start,
+)
+from rpsr.planning.corners.corner_model import CornerProcess, corner_process
+from rpsr.planning.corners.rounding import tree_at_start, worth_at_start
+from rpsr.planning.discounts import ROUNDING, planning_discount
+from rpsr.planning.finite import FiniteProblem, lowest_within
+from rpsr.planning.limits import Clock
+from rpsr.planning.precision import MERGED, goal_of
+from rpsr.planning.reachable.reachable_graph import (
+    LIMIT,
+    TOLERANCE,
+    ReachableGraph,
+    explore,
+    not_closed,
+)
+from rpsr.planning.runner import BasePlanner, Run
+from rpsr.planning.solution import Solution, Status
+from rpsr.planning.unplanned import completed, hold_shortest_plan
+from rpsr.planning.value.controllers import FiniteStateController
+from rpsr.planning.value.trees import PolicyTree
+from rpsr.planning.value.value_function import ValueFunction
+
+SAME = 1e-13  # states that rounding keeps apart differ by less than this, others by more
+EXPLORING = 0.5  # of the time limit: looking for states; the rest is for solving what was found
+SOLVING, VALUING = 0.3, 0.4  # of what is left then: of a horizon, each one after the other
+MOST_NUMBERS = 2**24  # of a controller's vectors and successors, where states are left unexplored
+MOST_CHOICES = 2**25  # numbers that say what the states of one step do, and go on with
+_ULP = float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True)
+class Reachable(BasePlanner):
+    """Plan on the reachable states, where they are finitely many.
+
+    horizon: plan this many steps; infinitely many by default. epsilon: the largest gap at the start
+    that merging states may cause, in units of reward or a share of the value there (`Relative`); by
+    default 1e-12 of the range of values (see `precision`). max_states: how many at most.
+    time_limit: seconds, half of them for looking for states and half for solving what was found.
+    memory_limit: bytes, see `limits`. tolerance: states closer than this, relative to the start's
+    size, are merged.
+    """
+
+    name = "reachable"
+
+    horizon: int | None = None
+    max_states: int = LIMIT
+    tolerance: float = TOLERANCE
+
+    def plan(self, run: Run) -> Solution:
+        """Plan; a `ModelError` where merging states that differ costs more than epsilon."""
+        model, clock, steps = run.model, run.clock, self.horizon
+        discount = planning_discount(model, steps)
+        if steps is not None:
+            hold_shortest_plan(model, steps, clock)
+        graph = explore(
+            model,
+            limit=self.max_states,
+            steps=steps,
+            time_limit=clock.share(EXPLORING).seconds_left,
+            memory_limit=self.memory_limit,
+            held=clock.held,
+            tolerance=self.tolerance,
+            partial=True,
+        )
+        stopped, size = graph.stopped, len(graph.states)
+        run.report(0, None, None, points=size)
+        if steps is None:
+            plan = _infinite(graph, discount, clock)
+            stopped = stopped or (Status.TIME if clock.over else None)
+        else:
+            plan = _for_a_horizon(graph, discount, steps, clock)
+            stopped = stopped or (Status.TIME if plan is None else plan.stopped)
+        if plan is None:
+            assert stopped is not None, "a plan that was not stopped is whole"
+            level, limits = int(graph.depth.max()), (self.time_limit, self.memory_limit)
+            raise not_closed(model, stopped, level, self.max_states, *limits)
+        close = bool(graph.edges.moved.max(initial=0.0) <= SAME)
+        gap = None if plan.upper is None else plan.upper - plan.lower
+        ahead = sum(discount**k for k in range(steps)) if steps else 1 / (1 - discount)
+        allowed = goal_of(self.epsilon, MERGED, model, ahead).at(plan.lower, plan.upper)
+        if not (stopped or close) and (gap is None or gap - plan.rounded > allowed):
+            cost = "an unknown amount" if gap is None else f"up to {gap:.2g}"
+            raise ModelError(
+                f"the {size} states reachable in {model.name} close only by merging "
+                f"states that differ, which may cost {cost} in value (epsilon is "
+                f"{allowed:g}): use a larger epsilon, or planner vi"
+            )
+        run.report(1, plan.lower, plan.upper, vectors=len(plan.found), points=size)
+        return run.solution(
+            stopped or _status(close, steps),
+            plan.found,
+            (plan.lower, plan.upper),
+            value=plan.value,
+            iterations=1,
+            epsilon=None if stopped else gap,
+            stages=plan.stages,
+            states=size,
+            closed_exactly=close,
+        )
+
+
+def _status(close: bool, horizon: int | None) -> Status:
+    if not close:
+        return Status.SOLVED
+    return Status.EXACT if horizon is None else Status.HORIZON
+
+
+def value_bounds(model: LinearModel, total: float) -> tuple[float, float] | None:
+    """The least and greatest value that rewards allow, `total` being the sum of discounts."""
+    if not model.domain.known:
+        return None
+    rewards = model.domain.at_corners(model.rewards)
+    return total * float(rewards.min()), total * float(rewards.max())
+
+
+def hidden(graph: ReachableGraph, bounds: tuple[float, float] | None) -> Floats | None:
+    """What merging and rounding may hide in one step, (N, A), undiscounted; None: unknown."""
+    if bounds is None or graph.edges.shift is None:
+        return None
+    merged = graph.per_choice(graph.edges.shift) * (bounds[1] - bounds[0]) / 2
+    return merged + graph.lost * max(map(abs, bounds))
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    value: float
+    lower: float
+    upper: float | None
+    rounded: float  # the part of the gap that is rounding
+    found: ValueFunction
+    stages: tuple[ValueFunction, ...] = ()
+    stopped: Status | None = None  # of a horizon: why not all of its steps were planned
+
+
+def _problem(graph: ReachableGraph, discount: float, rewards: Floats) -> FiniteProblem:
+    return FiniteProblem(graph.transitions(), rewards, np.ones(rewards.shape, np.bool_), discount)
+
+
+def _infinite(graph: ReachableGraph, discount: float, clock: Clock) -> _Plan:
+    model, ahead = graph.model, 1 / (1 - discount)
+    rewards = graph.states @ model.rewards
+    process = corner_process(model) if model.domain.known else None
+    blind, single = 0, np.zeros(model.dimension)
+    if graph.open.any() or clock.time_limit is not None:
+        blind, single = _blind(model, clock.share(0.2))
+    # Unexplored states have no edges: what they pay is all that they are worth.
+    rewards[graph.open] = (graph.states[graph.open] @ single)[:, None]
+    problem = _problem(graph, discount, rewards)
+    values, _ = problem.optimum(clock.share(0.3))
+    scale = float(np.abs(values).max())
+    actions = lowest_within(problem.action_values(values), 4 * ROUNDING * scale)
+    actions[graph.open] = blind
+    controller = _controller(graph, actions, blind)
+    terms = 2 * (model.dimension + len(model.observations) + 2) * _ULP
+
+    def valued(controller: FiniteStateController) -> tuple[Floats, float, float]:
+        """The controller's vectors, its value at the start, and what of that is proven."""
+        vectors = controller.vectors(model, clock.share(0.6))
+        value = float(vectors[0] @ model.start)
+        if process is None:
+            below = terms * (scale * ahead + float(np.abs(vectors[0]) @ np.abs(model.start)))
+            return vectors, value, value - below
+        choices = np.column_stack([controller.actions, np.maximum(controller.successors, 0)])
+        return vectors, value, worth_at_start(process, vectors, choices, 0)
+
+    vectors, value, lower = valued(controller)
+    if clock.time_limit is not None:
+        # Time may have been too short for so many nodes; one action for ever is never that many.
+        simple = _always(model, blind)
+        plain = valued(simple)
+        if plain[2] > lower:
+            controller, (vectors, value, lower) = simple, plain
+    # What cannot happen begins again.
+    found = ValueFunction(vectors, controller.actions, np.maximum(controller.successors, 0))
+    if process is None:
+        return _Plan(value, lower, None, value - lower, found)
+    seen = mdp_values(process, clock.share(0.3))
+    least = float(blind_values(process, clock.share(0.2)).min(axis=1).max())
+    paid = hidden(graph, (least, float(seen.max())))
+    assert paid is not None, "the domain is known"
+    rewards = rewards + discount * paid
+    rewards[graph.open] = _seen_at(process, seen, graph.states[graph.open])[:, None]
+    above = _problem(graph, discount, rewards)
+    most = float(rewards[~graph.open].max(initial=-np.inf)) * ahead
+    most = max(most, float(rewards[graph.open].max(initial=-np.inf)))
+    swept = above.swept(np.full(len(rewards), most), clock.share(0.5))
+    best, _ = above.optimum(clock, swept)
+    missed = max(0.0, float((above.action_values(best).max(axis=1) - best).max())) * ahead
+    rounded = terms * float(np.abs(swept).max() + np.abs(rewards).max())
+    rounded = (rounded + model.reward_error) * ahead
+    upper = max(value, min(float(best[0]) + missed, float(swept[0]))) + rounded
+    upper = max(lower, min(upper, upper_at_start(process, seen[None])))
+    return _Plan(value, lower, upper, rounded + missed + value - lower, found)
+
+
+def _seen_at(process: CornerProcess, values: Floats, states: Floats) -> Floats:
+    """At least what states (B, n) are worth if the corners, worth values (k,), are seen, (B,).
+
+    Where values are not linear in the model's states, by a linear function above them.
+    """
+    vector = above_corners(process, values[None])[0]
+    off = 2 * (len(vector) + 2) * _ULP * (np.abs(states) @ np.abs(vector))
+    return states @ vector + off + process.displaced * float(np.abs(values).max())
+
+
+def _controller(graph: ReachableGraph, actions: Ints, blind: int) -> FiniteStateController:
+    """A node for every state, and one that does the blind action for ever, for unexplored states.
+
+    Of a graph that was not finished, only the states that the actions (N,) lead to have a node.
+    """
+    model, n_observations = graph.model, len(graph.model.observations)
+    if not graph.open.any():
+        return FiniteStateController(
+            model.actions, model.observations, actions, graph.successors(actions)
+        )
+    most = max(1, MOST_NUMBERS // (n_observations + model.dimension))
+    met = graph.met(actions, most)
+    place = np.full(len(graph.states) + 1, len(met))
+    place[met] = np.arange(len(met))
+    place[-1] = -1  # what cannot happen
+    successors = place[graph.successors(actions, met)]
+    return FiniteStateController(
+        model.actions,
+        model.observations,
+        np.append(actions[met], blind),
+        np.vstack([successors, np.full((1, n_observations), len(met))]),
+    )
+
+
+def _always(model: LinearModel, action: int) -> FiniteStateController:
+    """One action for ever."""
+    successors = np.zeros((1, len(model.observations)), dtype=np.int64)
+    return FiniteStateController(model.actions, model.observations, np.array([action]), successors)
+
+
+def _blind(model: LinearModel, clock: Clock) -> tuple[int, Floats]:
+    """The action that is best at the start if it is all one ever does, and its value (n,)."""
+    if not model.domain.known:
+        each = [
+            _always(model, a).vectors(model, clock.share(1 / (len(model.actions) - a)))[0]
+            for a in range(len(model.actions))
+        ]
+        vectors = np.array(each)
+    else:
+        vectors, _ = blind_vectors(model, clock=clock)
+    best = int((vectors @ model.start).argmax())
+    return best, vectors[best]
+
+
+def _for_a_horizon(
+    graph: ReachableGraph, discount: float, horizon: int, clock: Clock
+) -> _Plan | None:
+    """Plan a horizon; None where a limit came first and the model's domain is unknown."""
+    model = graph.model
+    rewards = graph.states @ model.rewards
+    problem = _problem(graph, discount, rewards)
+    # States that were found but not explored are good for one step, their last.
+    steps = min(horizon, int(graph.depth.max()) + 1) if graph.stopped else horizon
+    total = sum(discount**k for k in range(steps))
+    paid = hidden(graph, value_bounds(model, total))
+    above = None if paid is None else _problem(graph, discount, rewards + discount * paid)
+    values = best = np.zeros(len(rewards))
+    tops: list[float] = []  # at the start, an upper bound on the optimal value of so many steps
+    chosen: list[Ints] = []
+    solving = clock.share(SOLVING)
+    while len(chosen) < steps and not (chosen and solving.over):
+        choices = problem.action_values(values)
+        scale = float(np.abs(choices).max())
+        chosen.append(lowest_within(choices, 4 * ROUNDING * scale))
+        values = choices.max(axis=1)
+        best = best if above is None else above.action_values(best).max(axis=1)
+        tops.append(float(best[0]))
+    stopped = Status.TIME if len(chosen) < steps else None
+    width = 1 + len(model.observations)
+    fit = [int((graph.depth <= d).sum()) * width <= MOST_CHOICES for d in range(len(chosen) - 1)]
+    if above is not None and not all(fit):
+        chosen, stopped = chosen[: 1 + sum(fit)], Status.SIZE
+    layers = _layers(graph, chosen)
+    tree = PolicyTree(model.actions, model.observations, tuple(layers))
+    stages = tree.stages(model, clock.share(VALUING))
+    steps = len(stages)
+    if steps < len(layers):
+        stopped, layers = Status.TIME, _layers(graph, chosen[:steps])
+        stages = PolicyTree(model.actions, model.observations, tuple(layers)).stages(model)
+    value = float(stages[-1][0] @ model.start)
+    # Each step's rounding, for values up to total * the largest reward, adds up like rewards do.
+    terms = 2 * (model.dimension + len(model.observations) + 2) * _ULP
+    rounding = terms * total**2 * float(np.abs(rewards).max()) + total * model.reward_error
+    joined = tuple(ValueFunction(v, *layer) for v, layer in zip(stages, layers, strict=True))
+    if above is None:
+        if steps < horizon:
+            return None
+        return _Plan(value, value - rounding, None, 2 * rounding, joined[-1], joined, stopped)
+    process = corner_process(model)
+    following = [np.column_stack([chosen, np.maximum(after, 0)]) for chosen, after in layers]
+    lower = tree_at_start(process, stages, following)
+    upper = max(value, tops[steps - 1]) + rounding
+    rounded = rounding + value - lower
+    if steps < horizon:
+        later = sum(discount**k for k in range(steps, horizon))
+        upper += later * float(process.rewards.max()) + horizon * rounding
+        planned = [replace(stage, vectors=process.lower(stage.vectors)) for stage in joined]
+        joined, value, lower = completed(process, planned, horizon, value - lower, clock)
+    return _Plan(value, lower, upper, rounded, joined[-1], joined, stopped)
+
+
+def _layers(graph: ReachableGraph, chosen: list[Ints]) -> list[tuple[Ints, Ints]]:
+    """The layers of a tree; chosen[k - 1] (N,): actions with k steps to go.
+
+    With k of so many steps to go, only states within steps - k of the start can be met; they come
+    first, since the graph was explored in order of depth. States that go on alike share a node.
+    """
+    first, node = np.unique(chosen[0][graph.depth < len(chosen)], return_inverse=True)
+    never = np.full((len(first), len(graph.model.observations)), -1, dtype=np.int64)
+    layers: list[tuple[Ints, Ints]] = [(first, never)]
+    for k, actions in enumerate(chosen[1:], 2):
+        met = np.arange(int((graph.depth <= len(chosen) - k).sum()))
+        after = graph.successors(actions, met)
+        choices = np.column_stack([actions[met], np.where(after < 0, -1, node[after])])
+        whole_rows = np.ascontiguousarray(choices).view(np.dtype((np.void, choices[0].nbytes)))
+        _, kept, node = np.unique(whole_rows.ravel(), return_index=True, return_inverse=True)
+        layers.append((choices[kept, 0], choices[kept, 1:]))
+    return layers

@@ -1,0 +1,300 @@
+"""The states that can be reached from the start, as a graph, where they are finitely many.
+
+Nodes are states of a linear model; an edge is one possible outcome of one action. States that are
+equal but for rounding must become one node, so states closer than a tolerance are merged, and an
+edge that leads to a merged state remembers how far it was moved. Nothing is hidden by that: if
+x' - x = w C with C the corners of the domain, and values there lie between l and u, then
+
+    |V(x') - V(x)| <= (u - l) / 2 * |w|_1,
+
+since V is a maximum of linear functions and the weights w sum to zero. `Edges.shift` holds |w|_1,
+rounding included, and what it costs in value is added up by whoever uses the graph.
+
+In rotated coordinates probabilities are off by a little, and outcomes whose probability is no
+larger than `LinearModel.rounding` are left out, since their states would be noise.
+`ReachableGraph.lost` holds how much probability an action may lose by both; whoever uses the graph
+pays for it as if it led to the best, or to the worst, that there is.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from rpsr.errors import ModelError
+from rpsr.io.records import Bools, Floats, Ints
+from rpsr.models.domain import Corners, Simplex
+from rpsr.models.linear import LinearModel
+from rpsr.models.operators import Sparse
+from rpsr.planning.limits import Clock, LimitReached
+from rpsr.planning.reachable.states import StateTable
+from rpsr.planning.solution import Status
+
+LIMIT = 10_000
+TOLERANCE = 1e-9
+OPERATIONS = 1e5  # a guess of what finding one state's place among the others is worth
+EDGE = 7  # numbers that describe an edge while the graph is built
+_ULP = float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """E possible outcomes, as parallel arrays (E,); shift is None where the domain is unknown.
+
+    moved: the largest coordinate by which merging displaced the state that is reached.
+    """
+
+    source: Ints
+    action: Ints
+    observation: Ints
+    target: Ints
+    probability: Floats
+    moved: Floats
+    shift: Floats | None
+
+
+@dataclass(frozen=True, eq=False)
+class ReachableGraph:
+    """N states (N, n), the start first; depth (N,) in steps; `open` (N,): not explored further.
+
+    lost (N, A): probability that may be missing from an action's edges, or there too much.
+    stopped: the limit that ended exploring early, `Status.SIZE` being that of states.
+    """
+
+    model: LinearModel
+    states: Floats
+    depth: Ints
+    open: Bools
+    edges: Edges
+    lost: Floats
+    stopped: Status | None = None
+
+    def transitions(self) -> Sparse:
+        """Probabilities of moving, sparse (A * N, N): row a * N + i is state i under action a."""
+        edges, n_states, n_actions = self.edges, len(self.states), len(self.model.actions)
+        parts = (edges.probability, (edges.action * n_states + edges.source, edges.target))
+        return sp.csr_array(sp.coo_array(parts, shape=(n_actions * n_states, n_states)))
+
+    def per_choice(self, amounts: Floats) -> Floats:
+        """Amounts (E,) on edges, summed with the edges' probabilities: (N, A)."""
+        n_states, n_actions = len(self.states), len(self.model.actions)
+        cell = self.edges.source * n_actions + self.edges.action
+        summed = np.zeros(n_states * n_actions)
+        np.add.at(summed, cell, self.edges.probability * amounts)
+        return summed.reshape(n_states, n_actions)
+
+    def successors(self, actions: Ints, chosen: Ints | None = None) -> Ints:
+        """Where states go under the action (N,) of each, (N, O); -1: cannot happen.
+
+        chosen (K,): a row for each of these states only.
+        """
+        chosen = np.arange(len(self.states)) if chosen is None else chosen
+        row = np.full(len(self.states), -1)
+        row[chosen] = np.arange(len(chosen))
+        edges = self.edges
+        table = np.full((len(chosen), len(self.model.observations)), -1, dtype=np.int64)
+        used = (edges.action == actions[edges.source]) & (row[edges.source] >= 0)
+        table[row[edges.source[used]], edges.observation[used]] = edges.target[used]
+        return table
+
+    def met(self, actions: Ints, most: int) -> Ints:
+        """Explored states that actions (N,) lead to from the start, nearest first, `most` at most.
+
+        The start is the first of them.
+        """
+        edges = self.edges
+        used = edges.action == actions[edges.source]
+        source, target = edges.source[used], edges.target[used]
+        ends = np.searchsorted(source, np.arange(len(self.states) + 1))  # edges come by source
+        found, seen = [0], {0}
+        for state in found:  # grows as states are found
+            for after in target[ends[state] : ends[state + 1]].tolist():
+                if after not in seen and not self.open[after] and len(found) < most:
+                    seen.add(after)
+                    found.append(after)
+        return np.array(found)
+
+
+def explore(
+    model: LinearModel,
+    *,
+    limit: int = LIMIT,
+    steps: int | None = None,
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    held: int = 0,
+    tolerance: float = TOLERANCE,
+    allowed: Callable[[Floats], Bools] | None = None,
+    partial: bool = False,
+) -> ReachableGraph:
+    """The graph of states within `steps` of the start, or of all of them.
+
+    allowed: which actions to follow from a batch of states, (B, n) -> (B, A); all by default.
+    More than `limit` states, `time_limit` seconds or `memory_limit` bytes (see `limits`) are a
+    `ModelError`; with `partial`, the graph as far as it got, its unexplored states marked open,
+    and an interrupt counts as a limit. held: bytes of the limit that are taken already.
+    """
+    builder = _Builder(model, tolerance)
+    clock = Clock(lambda row: None, time_limit, memory_limit)
+    clock.hold_model(held + int(model.start.nbytes) + int(model.rewards.nbytes))
+    depth, frontier, level = [0], np.zeros(1, dtype=np.int64), 0
+    stopped, before = None, builder.size
+    possible = np.argwhere(model.emissions.any(axis=1)).tolist()  # others follow no state
+    try:
+        while len(frontier) and (steps is None or level < steps):
+            before = builder.size
+            states = builder.table.states[frontier]
+            follow = None if allowed is None else allowed(states)
+            for a, o in possible:
+                every = np.arange(len(states))
+                rows = every if follow is None else every[follow[:, a]]
+                clock.claim(builder.nbytes + 2 * states.nbytes)
+                for part in clock.parts(len(rows), OPERATIONS + 2.0 * states.shape[1]):
+                    builder.expand(states[rows[part]], frontier[rows[part]], a, o)
+                    if len(builder.table) > limit:
+                        raise LimitReached(Status.SIZE)
+                clock.check()
+            level += 1
+            depth += [level] * (len(builder.table) - len(depth))
+            frontier = np.arange(before[0], len(builder.table))
+    except LimitReached as reached:
+        stopped = reached.status
+    except KeyboardInterrupt:
+        if not partial:
+            raise
+        stopped = Status.INTERRUPTED
+    if stopped is not None:
+        if not partial:
+            raise not_closed(model, stopped, level, limit, time_limit, memory_limit)
+        builder.undo(before)
+    unexplored = np.zeros(len(builder.table), dtype=np.bool_)
+    unexplored[frontier] = True
+    states, lost = builder.table.states.copy(), builder.lost
+    lost[unexplored] = 0.0
+    edges = builder.edges()
+    return ReachableGraph(model, states, np.array(depth), unexplored, edges, lost, stopped)
+
+
+def not_closed(
+    model: LinearModel,
+    stopped: Status,
+    level: int,
+    limit: int,
+    time_limit: float | None,
+    memory_limit: int | None,
+) -> ModelError:
+    """What to say where the states do not close within a limit."""
+    reached = f"{limit} states"
+    if stopped is Status.TIME:
+        reached = f"{time_limit:g} seconds"
+    elif stopped is Status.MEMORY:
+        reached = f"{memory_limit} bytes"
+    return ModelError(
+        f"the states reachable in {model.name} do not close within {reached} "
+        f"and {level} steps: use a planner that does not enumerate them"
+    )
+
+
+class _Builder:
+    """Collects nodes and edges."""
+
+    def __init__(self, model: LinearModel, tolerance: float) -> None:
+        self.model = model
+        self.table = StateTable(model.start, tolerance)
+        self._edges = array("d")  # one row of EDGE numbers each
+        self._lost = array("d")  # one row of A numbers a node
+        n = model.dimension
+        match model.domain:
+            case Simplex():
+                # Sums and quotients of non-negative numbers: relative errors, state by state.
+                self._weights, self._rounding = None, (2.0 * (n + 2) * _ULP, 0.0)
+            case Corners(points=points) if points.min() >= 0:  # the same, added up at the corners
+                self._weights = np.linalg.pinv(points)
+                self._rounding = 2.0 * (n + len(points) + 2) * _ULP, 0.0
+            case Corners(points=points):
+                self._weights = np.linalg.pinv(points)
+                # An unnormalised state is off by a sum of n + k products, and by its basis.
+                self._rounding = 0.0, 4.0 * (n + len(points)) * _ULP + 4.0 * model.domain.error
+            case _:
+                self._weights, self._rounding = None, (np.nan, np.nan)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """How many nodes and edges there are."""
+        return len(self.table), len(self._edges) // EDGE
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of nodes and edges, and of the problem that is made of them."""
+        nodes, edges = self.size
+        problem = nodes * (self.model.rewards.shape[1] * 4 + 3 * self.model.dimension) + 3 * edges
+        return 2 * self.table.nbytes + 2 * self._edges.itemsize * len(self._edges) + 8 * problem
+
+    def undo(self, size: tuple[int, int]) -> None:
+        """Forget the nodes and edges added since there were so many."""
+        self.table.cut(size[0])
+        del self._edges[size[1] * EDGE :]
+        del self._lost[size[0] * len(self.model.actions) :]
+
+    def expand(self, states: Floats, sources: Ints, action: int, observation: int) -> None:
+        """Add the edges of one action and observation from a batch of states."""
+        after = self.model.operators.left(states, action, observation)
+        mass = after @ self.model.normalizer
+        possible = mass > self.model.rounding
+        self._lose(sources, action, observation, np.where(possible, 0.0, np.maximum(mass, 0.0)))
+        for row in np.flatnonzero(possible).tolist():
+            chance = float(mass[row])
+            state = after[row] / chance
+            target = self.table.find(state)
+            shift = self._rounding[0] + self._rounding[1] / chance
+            moved = 0.0
+            if target < 0:
+                target = self.table.add(state)
+            else:
+                difference = state - self.table.states[target]
+                moved = float(np.abs(difference).max())
+                if moved > 0:
+                    back = difference if self._weights is None else difference @ self._weights
+                    shift += float(np.abs(back).sum())
+            edge = (sources[row], action, observation, target, chance, moved, shift)
+            self._edges.extend(edge)
+
+    def _lose(self, sources: Ints, action: int, observation: int, dropped: Floats) -> None:
+        """Note the probability that an outcome may have too little or too much, from each source.
+
+        dropped (B,): what is left out as impossible. An outcome that no corner can have is.
+        """
+        domain, n_actions = self.model.domain, len(self.model.actions)
+        if not isinstance(domain, Corners) or self._rounding[1] == 0:
+            return
+        if domain.kernel[action][observation].nnz:
+            missing = len(self.table) * n_actions - len(self._lost)
+            self._lost.extend([0.0] * missing)
+            for source, amount in zip(sources.tolist(), dropped.tolist(), strict=True):
+                self._lost[source * n_actions + action] += amount + self._rounding[1]
+
+    @property
+    def lost(self) -> Floats:
+        """Probability that may be missing from the edges of each node's actions, (N, A)."""
+        table = np.zeros((len(self.table), len(self.model.actions)))
+        table.reshape(-1)[: len(self._lost)] = self._lost
+        return table
+
+    def edges(self) -> Edges:
+        table = np.array(self._edges, dtype=np.float64).reshape(-1, EDGE)
+        order = np.lexsort((table[:, 2], table[:, 1], table[:, 0]))
+        source, action, observation, target, chance, moved, shift = table[order].T
+        known = self.model.domain.known
+        return Edges(
+            source.astype(np.int64),
+            action.astype(np.int64),
+            observation.astype(np.int64),
+            target.astype(np.int64),
+            chance,
+            moved,
+            shift if known else None,
+        )

@@ -1,0 +1,322 @@
+"""Anytime planners: exact values between their bounds, limits, the uncompiled search."""
+
+import tracemalloc
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.models.builders import Sizes, random_exact, rotated
+from tests.planning.plans import ignore
+
+from rpsr import POMDP, InputError, ModelError
+from rpsr.domains import build
+from rpsr.models import Unknown, episodic
+from rpsr.planning import (
+    anytime,
+    anytime_kernels,
+    anytime_state,
+    belief_graph,
+    lower_vectors,
+    point_policies,
+    sawtooth,
+)
+from rpsr.planning.anytime.belief_graph import (
+    BEGIN,
+    LENGTH,
+    NODES,
+    POINT,
+    POINTS,
+    UPPER,
+    WEIGHTS,
+)
+from rpsr.planning.anytime.planners import HSVI, SARSOP
+from rpsr.planning.comparing.histories import policy_value
+from rpsr.planning.corners.corner_model import corner_process
+from rpsr.planning.exact.value_iteration import ValueIteration
+from rpsr.planning.limits import Clock, LimitReached
+from rpsr.planning.precision import Goal
+from rpsr.planning.reachable.planner import Reachable
+from rpsr.planning.solution import Status
+from rpsr.planning.value.policies import AlphaPolicy
+from rpsr.predictive.constructors import psr, rpsr
+from rpsr.sources import load_pomdp
+from rpsr.testing import check_planner
+
+PLANNERS = [HSVI, SARSOP]
+
+
+def searched(model, trials, *, selective=True, epsilon=1e-3):
+    """A search after so many trials."""
+    search = anytime._Search(corner_process(model), Clock(ignore), Goal(epsilon), selective, 0)
+    for _ in range(trials):
+        search.step()
+    return search
+
+
+# ---- bounds
+
+
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_conformance(planner):
+    check_planner(planner(epsilon=1e-7))
+
+
+@given(
+    st.integers(0, 10**6), st.integers(1, 3), st.integers(1, 5), st.integers(1, 4), st.booleans()
+)
+@settings(max_examples=10)
+def test_bounds_bracket_the_optimum_on_every_model(seed, A, S, O, by_edge):
+    pomdp = random_exact(seed, Sizes(A, S, O), by_edge=by_edge).with_discount("0.7")
+    for model in (pomdp.belief_model(), rotated(pomdp), psr(pomdp), rpsr(pomdp)):
+        exact = ValueIteration(epsilon=1e-5, time_limit=5).solve(model, ignore)
+        for planner in PLANNERS:
+            for trials in (0, 2, 300):
+                found = planner(epsilon=1e-3, max_iterations=trials).solve(model, ignore)
+                assert found.lower <= exact.upper
+                assert exact.lower <= found.upper
+            assert found.status is Status.SOLVED
+            assert found.gap <= 1e-3
+
+
+@pytest.mark.parametrize("planner", PLANNERS)
+@pytest.mark.parametrize("name", ["tiger", "paint", "loadunload", "heavenhell", "cheese", "4x3"])
+@pytest.mark.parametrize("kind", [POMDP.belief_model, rpsr])
+def test_domains_are_solved_and_their_policies_earn_the_lower_bound(planner, name, kind):
+    model = kind(build(name).with_discount("0.9"))
+    exact = ValueIteration(epsilon=1e-4).solve(model, ignore)
+    found = planner().solve(model, ignore)
+    assert found.status is Status.SOLVED
+    assert found.gap <= 1e-3
+    assert max(found.lower, exact.lower) <= min(found.upper, exact.upper)
+    least, most = policy_value(AlphaPolicy.of(found), model, limit=300)
+    assert most >= found.lower
+    if most - least < 1e-9:  # the policy's states close: this is its value
+        assert least >= found.lower - 1e-9
+
+
+def test_rows_never_cross_and_never_lose_ground():
+    rows = []
+    SARSOP(time_limit=60).solve(build("4x3").belief_model(), rows.append)
+    assert all(row.lower <= row.upper for row in rows)
+    gaps = [row.gap for row in rows]
+    assert gaps == sorted(gaps, reverse=True)
+    assert all(row.vectors and row.points for row in rows)
+
+
+@pytest.mark.parametrize("discount", [0.0, 0.5])
+def test_little_or_no_future(discount):
+    model = build("tiger").with_discount(str(discount)).belief_model()
+    exact = Reachable().solve(model, ignore) if discount == 0 else None
+    found = HSVI(epsilon=1e-6).solve(model, ignore)
+    assert found.status is Status.SOLVED
+    if exact is not None:
+        assert found.lower <= exact.value <= found.upper
+
+
+def test_a_vector_goes_on_with_vectors_of_the_solution():
+    model = build("4x3").belief_model()
+    found = SARSOP().solve(model, ignore)
+    for vector, a, after in zip(found.vectors, found.actions, found.successors, strict=True):
+        backup = model.rewards[:, a] + model.discount * sum(
+            model.operators.right(found.vectors[i][None], int(a), o)[0] for o, i in enumerate(after)
+        )
+        assert (vector <= backup + 1e-12).all()
+
+
+# ---- what the search keeps
+
+
+@pytest.mark.parametrize("name", ["4x3", "tiger-grid", "hallway"])
+def test_weights_add_up_to_their_beliefs_and_prove_their_bounds(name):
+    search = searched(build(name).belief_model(), 12)
+    graph, k = search.state.graph, search.process.k
+    beliefs = np.zeros((graph.counts[NODES], k))
+    for i, row in enumerate(beliefs):
+        span = slice(graph.node[i, BEGIN], graph.node[i, BEGIN] + graph.node[i, LENGTH])
+        row[graph.corner[0, span]] = graph.share[0, span]
+    assert beliefs.sum(axis=1) == pytest.approx(1, abs=1e-12)
+    nodes = graph.point[: graph.counts[POINTS], 0]
+    shrunk = 0
+    for i, belief in enumerate(beliefs):
+        span = slice(graph.node[i, BEGIN], graph.node[i, BEGIN] + graph.node[i, WEIGHTS])
+        points, weights = graph.corner[1, span], graph.share[1, span]
+        assert (weights >= 0).all()
+        assert np.abs(weights @ beliefs[nodes[points]] - belief).sum() <= 1e-12
+        shrunk += bool((points >= k).any())
+        if graph.node[i, POINT] < 0:
+            proven = (weights @ graph.value[0, points]).max()
+            assert graph.bound[i, UPPER] >= proven - 1e-9
+    assert shrunk > 0  # some use points, not corners alone
+
+
+# ---- the uncompiled search
+
+
+def test_kernels_agree_with_their_python():
+    """The same search, line by line in Python: bit by bit the same but for the order of sums."""
+    model = build("4x3").belief_model()
+    kernels = (belief_graph, sawtooth, lower_vectors, point_policies, anytime_kernels)
+    compiled = searched(model, 6)
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (*kernels, anytime_state, anytime):
+            for name, value in vars(module).items():
+                if hasattr(value, "py_func"):
+                    patch.setattr(module, name, value.py_func)
+        plain = searched(model, 6)
+    assert plain.state.bounds == pytest.approx(compiled.state.bounds, rel=1e-12)
+    counts = compiled.state.graph.counts
+    assert plain.state.graph.counts.tolist() == counts.tolist()
+
+
+# ---- limits
+
+
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_the_same_trials_give_the_same_result(planner):
+    model = build("hallway").belief_model()
+    first, second = (planner(max_iterations=8, seed=3).solve(model, ignore) for _ in range(2))
+    assert first.status is Status.ITERATIONS
+    assert first.iterations == 8
+    assert first.seed == 3
+    assert (first.lower, first.upper) == (second.lower, second.upper)
+    assert np.array_equal(first.vectors, second.vectors)
+
+
+def test_a_deadline_keeps_the_best_so_far():
+    model = build("hallway").belief_model()
+    found = HSVI(time_limit=0.2).solve(model, ignore)
+    assert found.status is Status.TIME
+    assert found.lower < found.upper
+    assert AlphaPolicy.of(found).act() in range(5)
+
+
+def test_too_little_memory_is_said_up_front_and_otherwise_ends_the_search():
+    model = build("hallway").belief_model()
+    with pytest.raises(InputError, match="memory limit: read 1000 bytes, but planning on hallway"):
+        SARSOP(memory_limit=1000).solve(model, ignore)
+    found = SARSOP(memory_limit=8_000_000).solve(model, ignore)
+    assert found.status is Status.MEMORY
+    assert found.lower < found.upper
+
+
+def test_arrays_and_their_larger_copies_stay_within_the_limit():
+    model, limit = build("hallway").belief_model(), 20_000_000
+    SARSOP(max_iterations=1).solve(model, ignore)  # compiles
+    tracemalloc.start()
+    try:
+        found = SARSOP(memory_limit=limit).solve(model, ignore)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert found.status is Status.MEMORY
+    assert limit / 4 < peak <= limit
+
+
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_it_ends_where_floats_can_prove_no_more(planner):
+    found = planner(epsilon=1e-15).solve(build("tiger").belief_model(), ignore)
+    assert found.status is Status.ROUNDING
+    assert 1e-15 < found.gap < 1e-7
+
+
+def test_an_interrupt_keeps_the_best_so_far(monkeypatch):
+    calls = []
+
+    def interrupt(self):
+        calls.append(1)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Clock, "check", interrupt)
+    found = HSVI().solve(build("hallway").belief_model(), ignore)
+    assert found.status is Status.INTERRUPTED
+    assert found.lower < found.upper
+
+
+def test_a_limit_inside_a_trial_leaves_valid_bounds(monkeypatch):
+    model = build("4x3").belief_model()
+    exact = ValueIteration(epsilon=1e-4).solve(model, ignore)
+    monkeypatch.setattr(anytime, "CHUNK", 50)
+    checks = []
+
+    def stop(self):
+        checks.append(1)
+        if len(checks) == 37:
+            raise LimitReached(Status.TIME)
+
+    monkeypatch.setattr(Clock, "check", stop)
+    found = SARSOP().solve(model, ignore)
+    assert found.lower <= exact.upper
+    assert exact.lower <= found.upper
+
+
+def test_small_chunks_leave_valid_bounds(monkeypatch):
+    model = build("4x3").belief_model()
+    whole = SARSOP(max_iterations=20).solve(model, ignore)
+    monkeypatch.setattr(anytime, "CHUNK", 100)
+    pieces = SARSOP(max_iterations=20).solve(model, ignore)
+    assert max(pieces.lower, whole.lower) <= min(pieces.upper, whole.upper)
+
+
+# ---- kinds of problems
+
+
+COSTS = """discount: 0.9
+values: cost
+states: 2
+actions: 2
+observations: 1
+start: 1 0
+T: 0
+identity
+T: 1
+0 1
+0 1
+O: *
+1
+1
+R: * : 0 : * : * 3
+R: * : 1 : * : * 1
+"""
+
+
+def test_costs_are_paid_and_not_earned(tmp_path):
+    file = tmp_path / "costs.pomdp"
+    file.write_text(COSTS)
+    found = SARSOP(epsilon=1e-6).solve(load_pomdp(file).belief_model(), ignore)
+    assert found.status is Status.SOLVED
+    assert found.lower <= -12 <= found.upper  # 3 now, then 1 for ever: 3 + 0.9 * 10
+    assert found.gap <= 1e-6
+
+
+@pytest.mark.parametrize(("view", "worth"), [(lambda pomdp: pomdp, -30), (episodic, -3)])
+def test_an_episode_ends_or_begins_again(tmp_path, view, worth):
+    file = tmp_path / "episodes.pomdp"
+    file.write_text(COSTS.replace("T: 1\n0 1\n0 1\n", "T: 1\nreset\n"))
+    found = HSVI(epsilon=1e-6).solve(view(load_pomdp(file)).belief_model(), ignore)
+    assert found.status is Status.SOLVED
+    assert found.lower <= worth <= found.upper
+
+
+def test_a_sparse_domain_stays_sparse():
+    found = SARSOP(max_iterations=3, memory_limit=64_000_000).solve(
+        build("tag").belief_model(), ignore
+    )
+    assert found.status is Status.ITERATIONS
+    assert -20 <= found.lower < found.upper <= 1
+
+
+# ---- refusals
+
+
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_what_cannot_be_certified_is_refused_with_the_reason(planner):
+    model = build("tiger").belief_model()
+    with pytest.raises(ModelError, match="the domain of this belief model is unknown"):
+        planner().solve(replace(model, domain=Unknown()), ignore)
+    with pytest.raises(ModelError, match="discount below 1"):
+        planner().solve(model.with_discount(1), ignore)
+    with pytest.raises(InputError, match="epsilon"):
+        planner(epsilon=0).solve(model, ignore)

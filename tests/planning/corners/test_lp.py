@@ -1,0 +1,146 @@
+"""The small linear program: bounds that hold, against HiGHS and uncompiled."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rpsr.planning.corners import simplex
+from rpsr.planning.corners.programs import careful_gain, gain
+
+KINDS = ("random", "parallel", "duplicate", "curved", "integer", "nested")
+
+
+def program(seed, kind, largest=60):
+    """Vectors (N, k) and w (k,) of one kind, at a scale between 1e-6 and 1e6."""
+    rng = np.random.default_rng(seed)
+    k, count = int(rng.integers(1, 16)), int(rng.integers(1, largest))
+    scale = 10.0 ** rng.integers(-6, 7)
+    if kind == "parallel":
+        base = rng.normal(size=k)
+        vectors, w = base + 1e-8 * rng.normal(size=(count, k)), base + 1e-8 * rng.normal(size=k)
+    elif kind == "duplicate":
+        some = rng.normal(size=(count // 4 + 1, k))
+        vectors = some[rng.integers(len(some), size=count)]
+        w = vectors[rng.integers(count, size=3)].mean(axis=0) + 1e-12
+    elif kind == "curved":
+        x = rng.dirichlet(np.ones(k), size=count)
+        vectors = 100 - 10 * ((np.eye(k)[None] - x[:, None]) ** 2).sum(axis=2)
+        w = vectors[0] + 0.1 * rng.normal(size=k)
+    elif kind == "integer":
+        vectors = rng.integers(-2, 3, size=(count, k)).astype(float)
+        w = rng.integers(-2, 3, size=k).astype(float)
+    elif kind == "nested":
+        vectors = 10.0 ** -rng.integers(0, 14, size=(count, 1)) * rng.normal(size=(count, k))
+        w = 1e-7 * rng.normal(size=k)
+    else:
+        vectors, w = rng.normal(size=(count, k)), rng.normal(size=k)
+    return scale * vectors, scale * w
+
+
+def size_of(vectors, w):
+    return max(np.abs(vectors).max(), np.abs(w).max())
+
+
+def check_bounds(vectors, w, found):
+    """Both bounds follow from their witnesses, recomputed here."""
+    tiny = 1e-14 * size_of(vectors, w)
+    assert found.mix.min() >= 0
+    assert found.mix.sum() == pytest.approx(1, abs=1e-12)
+    upper = (w - found.mix @ vectors[found.chosen]).max()
+    assert found.upper == pytest.approx(upper, abs=tiny)
+    if found.lower > -np.inf:
+        assert found.point.min() >= 0
+        assert found.point.sum() == pytest.approx(1, abs=1e-12)
+        lower = (found.point @ (w - vectors).T).min()
+        assert found.lower == pytest.approx(lower, abs=tiny)
+        assert found.lower <= found.upper + tiny
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_kernel_solves_what_highs_solves(kind):
+    asked = 0
+    for seed in range(500):
+        vectors, w = program(seed, kind)
+        found, other = gain(vectors, w), careful_gain(vectors, w)
+        check_bounds(vectors, w, found)
+        check_bounds(vectors, w, other)
+        scale = size_of(vectors, w)
+        assert found.upper - found.lower <= 1e-12 * scale
+        assert found.upper >= other.lower - 1e-14 * scale
+        assert found.lower <= other.upper + 1e-14 * scale
+        asked += found.careful
+    assert asked <= 2  # HiGHS is for the odd one
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(KINDS))
+@settings(max_examples=25)
+def test_uncompiled_equals_compiled(seed, kind):
+    vectors, w = program(seed, kind, largest=8)
+    compiled = gain(vectors, w)
+    names = ("worst_excess", "evaluate", "mixture_bound", "column_of", "invert", "simplex")
+    plain = simplex.best_gain.py_func
+    saved = {name: getattr(simplex, name) for name in names}
+    for name in names:
+        setattr(simplex, name, saved[name].py_func)
+    try:
+        k = len(w)
+        square = np.empty((k + 1, k + 1))
+        point, chosen, mix = np.zeros(k), np.zeros(k + 1, dtype=np.int64), np.zeros(k + 1)
+        scratch = square, square.copy(), np.empty(len(vectors))
+        tolerance = 1e-12 * size_of(vectors, w)
+        upper, lower, _ = plain(
+            np.ascontiguousarray(vectors.T),
+            len(vectors),
+            w,
+            -np.inf,
+            tolerance,
+            point,
+            chosen,
+            mix,
+            *scratch,
+        )
+    finally:
+        for name in names:
+            setattr(simplex, name, saved[name])
+    tiny = 1e-12 * size_of(vectors, w)
+    assert upper == pytest.approx(compiled.upper, abs=tiny)
+    assert lower == pytest.approx(compiled.lower, abs=tiny)
+
+
+def test_a_cutoff_stops_at_a_bound_that_is_good_enough():
+    for seed in range(200):
+        vectors, w = program(seed, "curved")
+        best = gain(vectors, w).upper
+        found = gain(vectors, w, cutoff=best + 0.1 * abs(best))
+        check_bounds(vectors, w, found)
+        assert found.upper <= best + 0.1 * abs(best)
+
+
+def test_a_vector_of_the_set_gains_nothing():
+    vectors = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.6]])
+    assert gain(vectors, vectors[2]).upper == 0
+
+
+def test_the_gain_of_a_known_case():
+    found = gain(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0.8, 0.8]))
+    assert found.upper == pytest.approx(0.3, abs=1e-15)
+    assert found.point == pytest.approx([0.5, 0.5], abs=1e-15)
+
+
+def test_one_corner_and_one_vector():
+    found = gain(np.array([[2.0]]), np.array([3.0]))
+    assert (found.upper, found.lower) == (1.0, 1.0)
+
+
+def test_highs_is_asked_when_the_kernel_gives_up(monkeypatch):
+    def lazy(u, count, w, cutoff, tolerance, point, chosen, mix, *scratch):
+        point[:] = 1 / len(w)
+        mix[0] = 1.0
+        return float((w - u[:, 0]).max()), -np.inf, 1
+
+    monkeypatch.setattr("rpsr.planning.corners.programs.best_gain", lazy)
+    found = gain(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0.8, 0.8]))
+    assert found.careful
+    assert found.upper == pytest.approx(0.3, abs=1e-9)
+    assert found.lower == pytest.approx(0.3, abs=1e-9)

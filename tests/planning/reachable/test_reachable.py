@@ -1,0 +1,369 @@
+"""Planner `reachable`: closure, analytic values, brute force, and the same in every form."""
+
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.models.builders import Sizes, bayes, dense_process, random_exact, rotated
+
+from rpsr import POMDP, InputError, ModelError
+from rpsr.domains import build, tabulate
+from rpsr.models import Unknown
+from rpsr.planning.exact.enumeration import Enumeration
+from rpsr.planning.exact.value_iteration import ValueIteration
+from rpsr.planning.planners import solve
+from rpsr.planning.reachable import reachable_graph
+from rpsr.planning.reachable.planner import Reachable
+from rpsr.planning.reachable.reachable_graph import explore
+from rpsr.planning.reachable.states import StateTable
+from rpsr.planning.solution import Status
+from rpsr.planning.value import controllers
+from rpsr.planning.value.controllers import extract_controller
+from rpsr.planning.value.trees import PolicyTree
+from rpsr.predictive import psr, rpsr
+
+PAPER = ("heavenhell", "line4-2goals", "loadunload", "paint", "parr", "stand-tiger")
+
+
+@cache
+def paper(name):
+    """A domain of the paper's results table at its discount there."""
+    return build(name).with_discount("0.95")
+
+
+# ---- the set of states
+
+
+def test_neighbours_across_a_cell_border_are_found():
+    rng = np.random.default_rng(1)
+    table = StateTable(np.array([1.0, 0.0, 0.0]), 1e-9)
+    states = rng.dirichlet(np.ones(3), 300)
+    for i, state in enumerate(states, 1):
+        assert table.find(state) == -1
+        assert table.add(state) == i
+    for i, state in enumerate(states, 1):
+        for _ in range(10):
+            assert table.find(state + rng.uniform(-1e-9, 1e-9, 3)) == i
+            assert table.find(state + 3e-9 * np.sign(rng.normal(size=3))) == -1
+
+
+def test_what_was_cut_is_gone():
+    table = StateTable(np.array([1.0, 0.0]), 1e-9)
+    kept, gone = np.array([0.5, 0.5]), np.array([0.25, 0.75])
+    table.add(kept)
+    table.add(gone)
+    table.cut(2)
+    assert (len(table), table.find(kept), table.find(gone)) == (2, 1, -1)
+
+
+def exactly_reachable(pomdp, limit):
+    """How many beliefs are reachable, counted in rationals; more than limit: None."""
+    D, S = pomdp.record, len(pomdp.states)
+    chance = {}
+    for a, s in product(range(len(pomdp.actions)), range(S)):
+        for t, move in D.transition.fractions(a * S + s).items():
+            for o, sight in D.emission.fractions(a * S + t).items():
+                chance.setdefault((a, o), []).append((s, t, move * sight))
+    start = tuple(D.start.fractions(0).get(s, Fraction(0)) for s in range(S))
+    seen, queue = {start}, [start]
+    for belief in queue:
+        for moves in chance.values():
+            after = [Fraction(0)] * S
+            for s, t, p in moves:
+                after[t] += belief[s] * p
+            total = sum(after)
+            if total:
+                found = tuple(p / total for p in after)
+                if found not in seen:
+                    seen.add(found)
+                    queue.append(found)
+        if len(seen) > limit:
+            return None
+    return len(seen)
+
+
+@pytest.mark.parametrize(
+    ("name", "beliefs", "rpsr_states"),
+    [("heavenhell", 29, 26), ("loadunload", 26, 26), ("parr", 8, 8), ("t-maze", 23, 23)],
+)
+def test_sets_that_close_are_counted_exactly(name, beliefs, rpsr_states):
+    pomdp = build(name)
+    assert exactly_reachable(pomdp, 100) == beliefs
+    for model, states in ((pomdp.belief_model(), beliefs), (rpsr(pomdp), rpsr_states)):
+        solution = solve(model, Reachable())
+        assert (solution.status, solution.extras["states"]) == (Status.EXACT, states)
+        assert solution.gap is not None
+        assert solution.gap < 1e-9
+
+
+def test_stand_tiger_closes_only_by_merging_and_says_so():
+    """67 beliefs are what is left when those closer than 1e-9 count as one."""
+    pomdp = build("stand-tiger")
+    assert exactly_reachable(pomdp, 200) is None
+    for model in (pomdp.belief_model(), rpsr(pomdp)):
+        solution = solve(model, Reachable())
+        assert (solution.status, solution.extras["states"]) == (Status.SOLVED, 67)
+        assert solution.value == pytest.approx(50.377239637209, abs=1e-9)
+        assert solution.gap is not None
+        assert solution.gap < 1e-9
+    with pytest.raises(ModelError, match="close only by merging states that differ"):
+        solve(pomdp, Reachable(tolerance=0.2))
+
+
+def test_merging_far_too_much_still_gives_bounds_that_hold():
+    tiger = build("tiger")
+    truth = solve(tiger, Reachable()).value
+    wide = solve(tiger, Reachable(tolerance=1e-2, epsilon=1e6))
+    assert wide.extras["states"] < 10
+    assert wide.lower <= truth <= wide.upper
+
+
+def test_exploring_says_which_limit_it_met():
+    for options, reached in (
+        ({"max_states": 50}, "50 states"),
+        ({"time_limit": 1e-9}, "1e-09 seconds"),
+        ({"memory_limit": 500}, "500"),
+    ):
+        with pytest.raises(ModelError, match=f"do not close within {reached}"):
+            explore(build("paint").belief_model(), **options)
+
+
+@pytest.mark.parametrize("kind", ["belief", "rpsr"])
+@pytest.mark.parametrize("off", [-1e-3, 1e-3])
+def test_a_linear_system_badly_solved_loosens_the_lower_bound_and_no_more(kind, off, monkeypatch):
+    pomdp = paper("loadunload")
+    model = pomdp.belief_model() if kind == "belief" else rpsr(pomdp)
+    truth = solve(model, Reachable()).value
+    plain = controllers._Equations.solve
+    shift = off * np.atleast_1d(model.normalizer)  # a vector of `off` at every corner
+    monkeypatch.setattr(
+        controllers._Equations, "solve", lambda self, clock: plain(self, clock) + shift
+    )
+    found = solve(model, Reachable(epsilon=1.0))
+    assert found.value == pytest.approx(truth + off, abs=1e-9)
+    assert found.lower <= truth <= found.upper
+    assert found.lower == pytest.approx(truth + min(off, 0), abs=1e-9)
+
+
+@pytest.mark.parametrize("digits", [3, 6, 9])
+def test_a_discount_near_one_ends_with_the_best_policy(digits):
+    # Two states in full view: leave the poor one at once, then earn 1 a step for ever.
+    pomdp = POMDP.from_arrays(
+        np.array([np.eye(2), [[0, 1], [0, 1]]]),
+        np.stack([np.eye(2)] * 2),
+        np.array([[0.9, 0.0], [1.0, 0.0]]),
+        start=[1.0, 0.0],
+        discount=1 - Fraction(1, 10**digits),
+    )
+    found = solve(pomdp, Reachable())
+    answer = 10.0**digits - 1
+    assert found.lower <= answer <= found.upper
+    assert found.value == pytest.approx(answer, rel=1e-6)
+    assert found.gap < 1e-4 * answer
+
+
+@pytest.mark.parametrize("planner", [Reachable(), ValueIteration(), Enumeration()])
+def test_a_discount_that_floats_hardly_tell_from_one_is_refused(planner):
+    with pytest.raises(ModelError, match="can hardly tell discount"):
+        solve(build("tiger").with_discount("0.9999999999999999"), planner)
+
+
+# ---- limits
+
+
+def interrupting(calls):
+    """`explore`'s expansion, interrupted after so many calls."""
+    left = iter(range(calls))
+
+    def expand(self, states, sources, action, observation):
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        plain(self, states, sources, action, observation)
+
+    plain = reachable_graph._Builder.expand
+    return expand
+
+
+@pytest.mark.parametrize("horizon", [None, 30])
+@pytest.mark.parametrize("kind", ["belief", "rpsr"])
+@pytest.mark.parametrize("stop", ["states", "time", "memory", "little memory", "interrupt"])
+def test_a_limit_leaves_bounds_that_hold_and_a_policy_worth_the_lower_one(
+    horizon, kind, stop, monkeypatch
+):
+    pomdp = build("loadunload").with_discount("0.95")
+    model = pomdp.belief_model() if kind == "belief" else rpsr(pomdp)
+    truth = solve(model, Reachable(horizon=horizon)).value
+    if stop == "interrupt":
+        monkeypatch.setattr(reachable_graph._Builder, "expand", interrupting(9))
+    shortest = 8 * model.dimension * (horizon or 0)  # bytes of a plan with one tree per step
+    limits = {
+        "states": {"max_states": 15},
+        "time": {"time_limit": 1e-9},
+        "memory": {"memory_limit": 8_000 + shortest},
+        "little memory": {"memory_limit": 800 + shortest},
+        "interrupt": {},
+    }
+    found = solve(model, Reachable(horizon=horizon, **limits[stop]))
+    expected = {"states": Status.SIZE, "time": Status.TIME, "interrupt": Status.INTERRUPTED}
+    assert found.status is expected.get(stop, Status.MEMORY)
+    assert found.extras["states"] < 26
+    assert found.lower <= truth <= found.upper
+    assert found.upper - found.lower > 1e-3
+    assert found.epsilon is None
+    if horizon is None:
+        assert extract_controller(found).value(model) == pytest.approx(found.value, abs=1e-12)
+        assert found.lower == pytest.approx(found.value, abs=1e-9)
+    else:
+        assert found.horizon == len(found.stages) == horizon
+        worth = PolicyTree.of(found).value(model)
+        assert found.lower <= found.value <= worth + 1e-12
+        if stop != "time":  # without which a value may be no more than a lower bound
+            assert found.value == pytest.approx(worth, abs=1e-12)
+
+
+def test_more_memory_closes_the_gap_and_a_model_that_does_not_fit_is_refused():
+    model = build("loadunload").with_discount("0.95").belief_model()
+    gaps = [solve(model, Reachable(memory_limit=size)).gap for size in (2_000, 10_000, 100_000)]
+    assert gaps[0] >= gaps[1] > gaps[2]
+    assert gaps[2] < 1e-9
+    with pytest.raises(InputError, match="memory limit: read 100, but the model alone takes 240"):
+        solve(model, Reachable(memory_limit=100))
+
+
+def test_a_partial_graph_marks_what_it_left_open():
+    found = explore(build("paint").belief_model(), limit=50, partial=True)
+    assert found.open.any()
+    assert found.stopped is Status.SIZE
+    assert len(found.states) <= 50
+    assert set(found.edges.source) == set(np.flatnonzero(~found.open))
+    assert (found.depth[found.open] == found.depth.max()).all()
+    total = np.zeros((len(found.states), 4))
+    np.add.at(total, (found.edges.source, found.edges.action), found.edges.probability)
+    assert np.allclose(total[~found.open], 1)
+
+
+# ---- values
+
+
+@pytest.mark.parametrize(("discount", "horizon"), [(0.9, None), (0.9, 7), (1, 7), (None, 3)])
+def test_one_state_sums_its_reward(discount, horizon):
+    ones = [[[1.0]], [[1.0]]]
+    pomdp = POMDP.from_arrays(ones, ones, [[1.0, 2.5]], discount=discount)
+    solution = solve(pomdp, Reachable(horizon=horizon))
+    d = 1 if discount is None else discount
+    expected = 2.5 / (1 - d) if horizon is None else 2.5 * sum(d**k for k in range(horizon))
+    assert solution.value == pytest.approx(expected, rel=1e-14)
+    assert solution.lower <= expected <= solution.upper
+
+
+def test_an_infinite_undiscounted_sum_is_refused():
+    for discount in (1, None):
+        with pytest.raises(ModelError, match="give a horizon or a discount below 1"):
+            solve(build("tiger").with_discount(discount), Reachable())
+
+
+def by_expansion(pomdp, D, belief, steps):
+    """The optimal value of so many steps, by trying everything."""
+    if steps == 0:
+        return 0.0
+    best = -np.inf
+    for a in range(len(pomdp.actions)):
+        value = float(belief @ pomdp.R[:, a])
+        for o in range(len(pomdp.observations)):
+            chance, after = bayes(D, belief, a, o)
+            if chance > 0:
+                value += pomdp.discount * chance * by_expansion(pomdp, D, after, steps - 1)
+        best = max(best, value)
+    return best
+
+
+@given(st.integers(0, 10**6), st.integers(1, 3), st.booleans())
+@settings(max_examples=30)
+def test_a_horizon_agrees_with_brute_force(seed, horizon, by_edge):
+    pomdp = random_exact(seed, Sizes(2, 3, 2), by_edge=by_edge)
+    expected = by_expansion(pomdp, dense_process(pomdp), pomdp.start, horizon)
+    for model in (pomdp.belief_model(), rotated(pomdp), rpsr(pomdp)):
+        solution = solve(model, Reachable(horizon=horizon))
+        assert solution.value == pytest.approx(expected, abs=1e-10)
+        assert solution.lower <= expected <= solution.upper
+        assert len(solution.stages) == horizon
+
+
+def corridor(seed):
+    """A random problem that closes: states in full view, and a reward one cannot see."""
+    rng = np.random.default_rng(seed)
+    sizes = Sizes(2, 4, 4)
+    moves = {(s, a): int(rng.integers(4)) for s in range(4) for a in range(2)}
+    rewards = rng.integers(-5, 6, (4, 2))
+    return tabulate(
+        name=f"corridor-{seed}",
+        states=range(sizes.S),
+        actions=["a", "b"],
+        observations=["o0", "o1"],
+        start=dict.fromkeys(range(4), Fraction(1, 4)),
+        transition=lambda s, a: {moves[s, "ab".index(a)]: Fraction(1)},
+        emission=lambda _a, t: {f"o{t % 2}": Fraction(1)},
+        reward=lambda s, a, *_: Fraction(int(rewards[s, "ab".index(a)])),
+        discount=Fraction(9, 10),
+    )
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=20)
+def test_closed_problems_agree_with_exact_value_iteration(seed):
+    pomdp = corridor(seed)
+    expected = solve(pomdp, ValueIteration(epsilon=1e-8))
+    for model in (pomdp.belief_model(), rotated(pomdp), rpsr(pomdp)):
+        solution = solve(model, Reachable())
+        assert solution.status is Status.EXACT
+        assert expected.lower - 1e-9 <= solution.value <= expected.upper + 1e-9
+
+
+@pytest.mark.parametrize("name", PAPER)
+def test_pomdp_and_rpsr_have_one_value_and_one_first_step(name):
+    horizon = 5 if name in ("paint", "line4-2goals") else None
+    pomdp = paper(name)
+    first = solve(pomdp, Reachable(horizon=horizon))
+    second = solve(rpsr(pomdp), Reachable(horizon=horizon))
+    assert second.value == pytest.approx(first.value, abs=1e-11)
+    assert first.actions[0] == second.actions[0]
+
+
+@pytest.mark.parametrize(("name", "value"), [("heavenhell", 1.4), ("loadunload", 4.5)])
+def test_values_are_those_of_the_paper(name, value):
+    # Its returns are of 100 steps, printed with one decimal.
+    assert solve(paper(name), Reachable(horizon=100)).value == pytest.approx(value, abs=0.05)
+
+
+def test_the_paper_prints_less_than_the_value_of_parr():
+    # 7.1 with a deviation of 0.0; 100 steps are worth 7.158, which rounds to 7.2.
+    assert solve(paper("parr"), Reachable(horizon=100)).value == pytest.approx(7.158, abs=5e-4)
+
+
+def test_a_psr_plans_for_the_rewards_it_believes_in():
+    assert solve(psr(paper("loadunload")), Reachable()).value == pytest.approx(9.14876250, abs=1e-8)
+    assert solve(psr(paper("heavenhell")), Reachable()).value == 0
+
+
+def test_vectors_are_the_values_of_the_states():
+    for model in (paper("heavenhell").belief_model(), rpsr(paper("loadunload"))):
+        solution = solve(model, Reachable())
+        states = explore(model).states
+        at_home = (states * solution.vectors).sum(axis=1)
+        assert np.allclose(at_home, solution.value_at(states), atol=1e-12)
+        assert at_home[0] == solution.value
+
+
+def test_an_unknown_domain_has_no_upper_bound_but_a_closed_set_needs_none():
+    model = replace(paper("parr").belief_model(), domain=Unknown())
+    solution = solve(model, Reachable())
+    assert solution.upper is None
+    assert solution.value == pytest.approx(7.201039921204691, abs=1e-12)
+    tiger = replace(build("tiger").belief_model(), domain=Unknown())
+    with pytest.raises(ModelError, match="may cost an unknown amount"):
+        solve(tiger, Reachable())
