@@ -26,7 +26,8 @@ from rpsr.io.decimals import shortest
 from rpsr.io.records import IN_RANGE, LARGEST_REWARD, Dynamics, Floats, Ints, Record, Rewards, Rows
 from rpsr.io.tokens import Tokens
 from rpsr.io.weights import PRINTED_ROUNDING, UNREMARKED, Values, weigh
-from rpsr.models.numbers import UNIT, parse_discount
+from rpsr.models.numbers import parse_discount
+from rpsr.models.rounding import row_sum
 
 
 def record_from_arrays(
@@ -232,8 +233,8 @@ def _rows(
         worst += off_by
         return rows
     worst += deviation[deviation > float(UNREMARKED)].tolist()
-    # Dividing and adding up so many numbers may be off by so much: planners allow for it.
-    off = deviation > (np.diff(matrix.indptr) + 1) * UNIT
+    # What dividing and adding up may be off by is left as it is: planners allow for it.
+    off = deviation > row_sum(np.diff(matrix.indptr))
     data = np.where(off[row_of], matrix.data / sums[row_of], matrix.data)
     return Rows(int(matrix.shape[1]), indptr, indices, data)
 

@@ -17,7 +17,7 @@ from math import lcm
 import numpy as np
 
 from rpsr.io.records import Bools, Floats, Integers, Ints, Record
-from rpsr.models.numbers import UNIT
+from rpsr.models.rounding import UNIT
 
 FITS = 2**62  # sums of integers below this fit into 64 bits
 

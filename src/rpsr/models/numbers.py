@@ -7,8 +7,6 @@ from fractions import Fraction
 from rpsr.errors import InputError
 from rpsr.io.tokens import parse_decimal
 
-UNIT = 2.0**-53  # rounding a number to a float is off by at most this, relatively
-
 
 def parse_fraction(text: str) -> Fraction | None:
     """The fraction that `0.95`, `1e-3` or `19/20` says; None where it is no number.

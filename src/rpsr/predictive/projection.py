@@ -17,8 +17,8 @@ from fractions import Fraction
 import numpy as np
 
 from rpsr.io.records import Bools, Floats, Ints
-from rpsr.models.numbers import UNIT
 from rpsr.models.pomdp import POMDP
+from rpsr.models.rounding import products
 from rpsr.predictive.core import Core
 
 EXACT_WORK = 30_000  # products of fractions that exact least squares may take
@@ -60,7 +60,7 @@ def rewards_meant(pomdp: POMDP, core: Core) -> tuple[Floats, float]:
     if carried:
         return rewards, off_at_corners(core, rewards, meant) + pomdp.reward_error
     n_states, rank = basis.shape
-    terms = 2 * (n_states + rank + 2) * UNIT
+    terms = products(n_states + rank)
     skew = float(np.linalg.norm(basis.T @ basis - np.eye(rank))) + terms * rank
     turned = (core.error + skew) / (1 - skew)
     size = float(np.linalg.norm(meant, axis=0).max())
@@ -70,7 +70,7 @@ def rewards_meant(pomdp: POMDP, core: Core) -> tuple[Floats, float]:
 
 def off_at_corners(core: Core, rewards: Floats, meant: Floats) -> float:
     """How far rewards (n, A) are from what they should be at the states, (S, A), measured."""
-    terms = 2 * (core.rank + 3) * UNIT
+    terms = products(core.rank + 1)
     size = float((np.abs(core.basis) @ np.abs(rewards)).max() + np.abs(meant).max())
     return float(np.abs(core.basis @ rewards - meant).max()) + terms * size
 

@@ -28,9 +28,9 @@ import numpy as np
 
 from rpsr import deadline
 from rpsr.io.records import Bools, Floats, Ints
-from rpsr.models.numbers import UNIT
 from rpsr.models.operators import Sparse
 from rpsr.models.pomdp import POMDP
+from rpsr.models.rounding import products
 from rpsr.predictive.closure import TOLERANCE, close
 from rpsr.predictive.modular import reductions
 from rpsr.predictive.modular_search import FINDING_BASIS, Spans
@@ -69,11 +69,11 @@ def rational_basis(spans: Spans) -> tuple[Floats, Ints, float] | None:
     basis, triangle = np.linalg.qr(scaled)
     mixed = np.linalg.inv(triangle)
     left = np.abs(basis - scaled @ mixed)
-    left += 2 * (len(rows) + 4) * UNIT * (np.abs(scaled) @ np.abs(mixed) + np.abs(basis))
+    left += products(len(rows) + 2) * (np.abs(scaled) @ np.abs(mixed) + np.abs(basis))
     return (
         (basis / sizes[:, None])[labels],
         _renumbered(alike[labels]),
-        float(np.linalg.norm(left)) * (1 + len(rows) * UNIT),
+        float(np.linalg.norm(left)) * (1 + products(len(rows))),
     )
 
 

@@ -28,8 +28,8 @@ from rpsr.errors import ModelError
 from rpsr.io.records import Floats, Ints
 from rpsr.models.domain import Corners
 from rpsr.models.linear import LinearModel
-from rpsr.models.numbers import UNIT
 from rpsr.models.operators import Sparse
+from rpsr.models.rounding import products
 from rpsr.planning.corners.corner_model import CornerProcess, corner_process, summed
 from rpsr.planning.discounted import solve_discounted
 from rpsr.planning.discounts import infinite_discount
@@ -216,7 +216,7 @@ def above_corners(process: CornerProcess, bound: Floats) -> Floats:
     short = np.maximum((bound - process.lower(vectors)).max(axis=1), 0.0)
     if isinstance(domain, Corners):
         size = short + (np.abs(vectors) @ np.abs(domain.points).T).max(axis=1)
-        short += 8 * (vectors.shape[1] + 2) * UNIT * size
+        short += 4 * products(vectors.shape[1]) * size
     return vectors + short[:, None] * process.model.normalizer
 
 

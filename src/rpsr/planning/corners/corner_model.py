@@ -18,7 +18,7 @@ Merging corners that differ by d shifts values by at most d |alpha|, which is al
 and so are what the model knows of its own errors: how far its expected rewards may be off at a
 corner, and how far its points may be from the corners that they stand for. Parameters that are
 rounded to floats (a chance by 4 u, discount included, a reward by u), and rows of m floats that sum
-to one within 2 (m + 1) u, are within the twice.
+to one within 2 (m + 1) u, are within the twice (see `rpsr.models.rounding`).
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from rpsr.errors import ModelError
 from rpsr.io.records import Floats, Ints
 from rpsr.models.domain import Corners
 from rpsr.models.linear import LinearModel
-from rpsr.models.numbers import UNIT
 from rpsr.models.operators import entries_of
+from rpsr.models.rounding import products
 from rpsr.planning.corners.moves import Moves
 from rpsr.planning.value.value_function import ValueFunction
 
@@ -115,12 +115,12 @@ class CornerProcess:
 
     def rounding(self, scale: float) -> float:
         """How far a computed backup or mixture may be off at a corner, values up to `scale`."""
-        return (2 * self._terms * UNIT + self.merged) * scale + self.model.reward_error
+        return (products(self._terms) + self.merged) * scale + self.model.reward_error
 
     @cached_property
     def _terms(self) -> int:
         """More than the products that are summed in a backup or a mixture at a corner."""
-        return int(np.diff(self.indptr).max(initial=0)) + 2 * self.k + self.observations + 16
+        return int(np.diff(self.indptr).max(initial=0)) + 2 * self.k + self.observations + 14
 
     def value_at_start(self, values: Floats) -> tuple[float, float]:
         """The best vector's value at the model's start and how far that may be off.
@@ -136,8 +136,8 @@ class CornerProcess:
         if isinstance(self.model.domain, Corners):
             points = self.model.domain.points
             off = float(np.abs(vectors @ points.T - values[:, self.corner_of]).max())
-            off += 2 * (len(start) + 2) * UNIT * float((np.abs(vectors) @ np.abs(points).T).max())
-        off += 2 * (len(start) + 2) * UNIT * float((np.abs(vectors) @ np.abs(start)).max())
+            off += products(len(start)) * float((np.abs(vectors) @ np.abs(points).T).max())
+        off += products(len(start)) * float((np.abs(vectors) @ np.abs(start)).max())
         off += self.displaced * float(np.abs(values).max())
         return float((vectors @ start).max()), off
 
@@ -193,7 +193,7 @@ def corner_process(model: LinearModel) -> CornerProcess:
         target=target.astype(np.int64),
         chance=chance,
         start=start,
-        discount=float(sums.max()) * (1 + 2 * UNIT * (int(np.diff(indptr).max()) + 2)),
+        discount=float(sums.max()) * (1 + products(int(np.diff(indptr).max()))),
         corner_of=corner_of,
         merged=apart * growth,
         displaced=displaced * growth,
@@ -228,8 +228,7 @@ def _start(
     weights = weights / weights.sum()
     apart = float(np.abs(weights @ points - model.start).sum())
     # The start may be off by this much too, having been added up at the corners.
-    terms = np.count_nonzero(weights) + 2
-    apart += 2 * terms * UNIT * float((weights @ np.abs(points)).sum())
+    apart += products(int(np.count_nonzero(weights))) * float((weights @ np.abs(points)).sum())
     return summed(corner_of, weights, k), apart + 2 * model.domain.error
 
 

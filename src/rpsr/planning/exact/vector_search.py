@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from rpsr.io.records import Floats, Ints
-from rpsr.models.numbers import UNIT
+from rpsr.models.rounding import products
 from rpsr.planning.corners.cheap_bounds import blind_values
 from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.corners.moves import Moves, backups, excess
@@ -198,7 +198,7 @@ class Search:
         self.clock.check()
         groups, trees = len(first) - 1, 2 * g.shape[1] * (len(face) + 6)
         # One filter an observation, whose spreads add up, and one of no more for each sum formed.
-        hidden = 4 * (len(face) + 4) * UNIT * spread * (1 + n_observations - groups)
+        hidden = 2 * products(len(face) + 2) * spread * (1 + n_observations - groups)
         self.hidden = max(self.hidden, hidden)
         self.clock.claim(NUMBER * (self._kept + g.size + source.size + trees + found))
         maxima, child, roots, deepest = branch_and_bound.plant(g, first)

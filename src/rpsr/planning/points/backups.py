@@ -39,13 +39,13 @@ import numpy as np
 from rpsr.errors import ModelError
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.linear import LinearModel
+from rpsr.models.rounding import products
 from rpsr.planning.corners.cheap_bounds import blind_vectors
 from rpsr.planning.corners.corner_model import CornerProcess
-from rpsr.planning.corners.rounding import worth_at_start
+from rpsr.planning.corners.proven_worth import worth_at_start
 from rpsr.planning.limits import Clock
 from rpsr.planning.value.value_function import ValueFunction
 
-_ULP = float(np.finfo(float).eps)
 WALKERS, STEPS = 32, 40  # of those who look around before anything is planned
 FAR = 1e3  # times the start's largest coordinate: a state beyond is an artefact of estimation
 
@@ -160,7 +160,7 @@ def lower_at_start(
         return worth_at_start(process, plans.vectors, plans.choices, first)
     over = max(0.0, excess(model, plans, points, clock))
     scale = float(np.abs(plans.vectors).max())
-    over += 4 * (model.dimension + len(model.observations) + 2) * _ULP * scale
+    over += 4 * products(model.dimension + len(model.observations)) * scale
     value = float(plans.at(model.start[None])[0])
     return value - over / (1 - (model.discount or 0.0))
 

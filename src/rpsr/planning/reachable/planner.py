@@ -2,7 +2,7 @@
 
 On the graph of reachable states (see `reachable_graph`) policy iteration is exact but for rounding.
 The lower bound is the value of the controller it ends with, one node a state, evaluated on the
-model by linear algebra and checked against its own backup (see `rounding`): a policy's value,
+model by linear algebra and checked against its own backup (see `proven_worth`): a policy's value,
 whatever was merged. The upper bound solves the graph again with every edge paid what merging and
 rounding may have hidden behind it, and every action what it may have lost,
 
@@ -31,6 +31,7 @@ import numpy as np
 from rpsr.errors import ModelError
 from rpsr.io.records import Floats, Ints
 from rpsr.models.linear import LinearModel
+from rpsr.models.rounding import products
 from rpsr.planning.corners.cheap_bounds import (
     above_corners,
     blind_values,
@@ -39,7 +40,7 @@ from rpsr.planning.corners.cheap_bounds import (
     upper_at_start,
 )
 from rpsr.planning.corners.corner_model import CornerProcess, corner_process
-from rpsr.planning.corners.rounding import tree_at_start, worth_at_start
+from rpsr.planning.corners.proven_worth import tree_at_start, worth_at_start
 from rpsr.planning.discounts import ROUNDING, planning_discount
 from rpsr.planning.finite import FiniteProblem, lowest_within
 from rpsr.planning.limits import Clock
@@ -63,7 +64,6 @@ EXPLORING = 0.5  # of the time limit: looking for states; the rest is for solvin
 SOLVING, VALUING = 0.3, 0.4  # of what is left then: of a horizon, each one after the other
 MOST_NUMBERS = 2**24  # of a controller's vectors and successors, where states are left unexplored
 MOST_CHOICES = 2**25  # numbers that say what the states of one step do, and go on with
-_ULP = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ def _infinite(graph: ReachableGraph, discount: float, clock: Clock) -> _Plan:
     actions = lowest_within(problem.action_values(values), 4 * ROUNDING * scale)
     actions[graph.open] = blind
     controller = _controller(graph, actions, blind)
-    terms = 2 * (model.dimension + len(model.observations) + 2) * _ULP
+    terms = 2 * products(model.dimension + len(model.observations))
 
     def valued(controller: FiniteStateController) -> tuple[Floats, float, float]:
         """The controller's vectors, its value at the start, and what of that is proven."""
@@ -237,7 +237,7 @@ def _seen_at(process: CornerProcess, values: Floats, states: Floats) -> Floats:
     Where values are not linear in the model's states, by a linear function above them.
     """
     vector = above_corners(process, values[None])[0]
-    off = 2 * (len(vector) + 2) * _ULP * (np.abs(states) @ np.abs(vector))
+    off = 2 * products(len(vector)) * (np.abs(states) @ np.abs(vector))
     return states @ vector + off + process.displaced * float(np.abs(values).max())
 
 
@@ -322,7 +322,7 @@ def _for_a_horizon(
         stages = PolicyTree(model.actions, model.observations, tuple(layers)).stages(model)
     value = float(stages[-1][0] @ model.start)
     # Each step's rounding, for values up to total * the largest reward, adds up like rewards do.
-    terms = 2 * (model.dimension + len(model.observations) + 2) * _ULP
+    terms = 2 * products(model.dimension + len(model.observations))
     rounding = terms * total**2 * float(np.abs(rewards).max()) + total * model.reward_error
     joined = tuple(ValueFunction(v, *layer) for v, layer in zip(stages, layers, strict=True))
     if above is None:

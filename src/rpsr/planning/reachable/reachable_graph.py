@@ -30,6 +30,7 @@ from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.domain import Corners, Simplex
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import Sparse
+from rpsr.models.rounding import products
 from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.reachable.states import StateTable
 from rpsr.planning.solution import Status
@@ -38,7 +39,6 @@ LIMIT = 10_000
 TOLERANCE = 1e-9
 OPERATIONS = 1e5  # a guess of what finding one state's place among the others is worth
 EDGE = 7  # numbers that describe an edge while the graph is built
-_ULP = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,14 +211,14 @@ class _Builder:
         match model.domain:
             case Simplex():
                 # Sums and quotients of non-negative numbers: relative errors, state by state.
-                self._weights, self._rounding = None, (2.0 * (n + 2) * _ULP, 0.0)
+                self._weights, self._rounding = None, (2 * products(n), 0.0)
             case Corners(points=points) if points.min() >= 0:  # the same, added up at the corners
                 self._weights = np.linalg.pinv(points)
-                self._rounding = 2.0 * (n + len(points) + 2) * _ULP, 0.0
+                self._rounding = 2 * products(n + len(points)), 0.0
             case Corners(points=points):
                 self._weights = np.linalg.pinv(points)
                 # An unnormalised state is off by a sum of n + k products, and by its basis.
-                self._rounding = 0.0, 4.0 * (n + len(points)) * _ULP + 4.0 * model.domain.error
+                self._rounding = 0.0, 4 * (products(n + len(points)) + model.domain.error)
             case _:
                 self._weights, self._rounding = None, (np.nan, np.nan)
 
