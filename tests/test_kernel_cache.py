@@ -154,3 +154,44 @@ def test_another_user_without_a_home_plans():
         assert kept.stat().st_uid == NOBODY
         assert list(kept.rglob("*.nbc"))
         assert not list((folder / "src").rglob("__pycache__"))
+
+
+CALLEE = """from rpsr.kernels import njit
+
+FACTOR = {factor}
+
+
+@njit(cache=True)
+def times(x):
+    return {factor} * x
+"""
+CALLER = """from callee import FACTOR, times
+from rpsr.kernels import njit
+
+
+@njit(cache=True)
+def both(x):
+    return FACTOR + times(x)
+"""
+
+
+def test_an_edit_reaches_the_kernels_of_other_files(tmp_path, monkeypatch):
+    """Constants and callees are compiled into a kernel: its file alone does not say it is stale."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kept"))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    (tmp_path / "caller.py").write_text(CALLER)
+
+    def run():
+        code = (
+            "import caller\n"
+            "print(caller.both(10), sum(caller.both.dispatcher.stats.cache_hits.values()))"
+        )
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        return [int(word) for word in done.stdout.split()]
+
+    (tmp_path / "callee.py").write_text(CALLEE.format(factor=2))
+    assert run() == [22, 0]
+    assert run() == [22, 1]
+    (tmp_path / "callee.py").write_text(CALLEE.format(factor=30))
+    assert run() == [330, 0]

@@ -6,6 +6,11 @@ container whose user owns neither the installation nor a home. Then a private te
 holds them. Loading a kernel runs machine code, so that folder must be the user's own and closed to
 others; where it is not, kernels are compiled in memory, in every process anew, and one warning
 says so.
+
+Numba compiles what a kernel calls, and the constants that it reads, into the kernel itself, but
+looks for changes only in the file where the kernel stands. So here a kernel on disk is also stamped
+with the files of all kernels that its module knows, and theirs: an edit of one of them is an edit
+of all that rest on it.
 """
 
 from __future__ import annotations
@@ -38,11 +43,36 @@ def njit(**options: Any) -> Callable[[Function], Function]:
 
     def compiled(function: Function) -> Function:
         try:
-            return _numba.njit(**options)(function)
+            return _stamped(_numba.njit(**options)(function), function)
         except RuntimeError:  # numba has no place for its cache
             return _elsewhere(function, options)
 
     return compiled
+
+
+def sources(function: Callable[..., Any]) -> set[str]:
+    """The files of a function and of all kernels that its module knows, and theirs."""
+    known: Any = function
+    found, waiting = set[str](), [known]
+    while waiting:
+        here = waiting.pop()
+        file = here.__code__.co_filename
+        if file not in found:
+            found.add(file)
+            values = list(here.__globals__.values())
+            waiting += [value.py_func for value in values if hasattr(value, "py_func")]
+    return found
+
+
+def _stamped(dispatcher: Any, function: Callable[..., Any]) -> Any:
+    """The dispatcher, looking for changes in all files that its machine code comes from."""
+    kept = getattr(dispatcher, "_cache", None)
+    file = getattr(kept, "_cache_file", None)  # without a cache there is none
+    if file is not None:
+        stats = [(name, os.stat(name)) for name in sorted(sources(function)) if Path(name).exists()]
+        stamps = tuple((name, stat.st_mtime, stat.st_size) for name, stat in stats)
+        file._source_stamp = (file._source_stamp, stamps)
+    return dispatcher
 
 
 def _elsewhere(function: Function, options: dict[str, Any]) -> Function:
@@ -52,7 +82,7 @@ def _elsewhere(function: Function, options: dict[str, Any]) -> Function:
         before = _settings.CACHE_DIR
         _settings.CACHE_DIR = str(folder)  # is read while a kernel is defined
         try:
-            return _numba.njit(**options)(function)
+            return _stamped(_numba.njit(**options)(function), function)
         except RuntimeError:  # a full disk
             pass
         finally:
