@@ -28,36 +28,43 @@ from rpsr.planning.corners.moves import Moves
 
 Array = Any  # an array of a narrower type than the annotations of `records` know
 
-# counts
-NODES, ENTRIES, EDGES, POINTS, POOL, POOLED, VECTORS, COLUMNS, OPS, ROUND = range(10)
-DEPTH, UPWARD, CURSOR, LOOKED, COUNTS = range(10, 15)
-# columns of `node` and of `bound`
-BEGIN, LENGTH, POINT, WEIGHTS, SEEN, SIGN, VECTOR, SCANNED, NODE_COLUMNS = range(9)
-UPPER, LOWER = 0, 1
-# columns of `point` and of `edge`
-NODE, FIRST, LAST, LIVE, POINT_COLUMNS = range(5)
-ACTION, OBSERVATION, CHILD = range(3)
+
+def _integers(names: str, kind: type = np.int64) -> np.dtype[Any]:
+    return np.dtype([(name, kind) for name in names.split()])
+
+
+# How much there is of everything, operations so far, and where a trial or a sweep was paused.
+COUNTS = _integers(
+    "nodes entries edges points pool pooled vectors columns ops round depth upward cursor looked"
+)
+# Where a node's entries begin and how many there are, its point or -1, how many weights it has, how
+# many points it was decomposed over, its face as bits, its best vector, how many it has scanned.
+NODE = _integers("begin length point weights seen sign vector scanned")
+BOUND = np.dtype([("upper", np.float64), ("lower", np.float64)])
+# The node of a point, its first edge and the one after its last, whether policies may reach it.
+POINT = _integers("node first last live")
+EDGE = _integers("action observation child", np.int32)
 SIGN_BITS = 62
 GRID = 2.0**20  # beliefs are hashed by their entries in this fixed point
 
 
 class Graph(NamedTuple):
-    """counts (COUNTS,); nodes N, entries E, points P, edges M as capacities.
+    """counts: a record; nodes N, entries E, points P, edges M as capacities.
 
     corner (2, E) and share (2, E): the mixture that a node is, and its weights over points.
-    node (N, NODE_COLUMNS), bound (N, 2). table: the hash table, node + 1.
-    point (P, POINT_COLUMNS). value (2, P, A): Q(point, action), and the reward earned there.
-    edge (M, 3), chance (M,). pool (P,) and gain (P,): the points that decompositions may use, and
-    how far each lies below what the corners say of it.
+    node (N,) and bound (N,): records. table: the hash table, node + 1.
+    point (P,): records. value (2, P, A): Q(point, action), and the reward earned there.
+    edge (M,): records, chance (M,). pool (P,) and gain (P,): the points that decompositions may
+    use, and how far each lies below what the corners say of it.
     """
 
-    counts: Ints
+    counts: Array
     corner: Array
     share: Floats
-    node: Ints
-    bound: Floats
+    node: Array
+    bound: Array
     table: Ints
-    point: Ints
+    point: Array
     value: Floats
     edge: Array
     chance: Floats
@@ -103,7 +110,7 @@ def locate(graph: Graph, length: int, tau: float) -> int:
         graph.node,
         graph.table,
     )
-    begin = counts[ENTRIES]
+    begin = counts["entries"]
     key, sign = 7, 0
     for t in range(begin, begin + length):
         key = (key * 1000003 + int(corner[0, t]) * 8191 + int(share[0, t] * GRID)) & 0x7FFFFFFF
@@ -111,8 +118,8 @@ def locate(graph: Graph, length: int, tau: float) -> int:
     slot = key & (len(table) - 1)
     while table[slot] != 0:
         other = table[slot] - 1
-        if node[other, LENGTH] == length and node[other, SIGN] == sign:
-            shift, first = 0.0, node[other, BEGIN]
+        if node[other]["length"] == length and node[other]["sign"] == sign:
+            shift, first = 0.0, node[other]["begin"]
             for t in range(length):
                 if corner[0, first + t] != corner[0, begin + t]:
                     shift = np.inf
@@ -121,19 +128,19 @@ def locate(graph: Graph, length: int, tau: float) -> int:
             if shift <= tau:
                 return other
         slot = (slot + 1) & (len(table) - 1)
-    i = counts[NODES]
+    i = counts["nodes"]
     table[slot] = i + 1
-    counts[NODES] += 1
-    counts[ENTRIES] += length
+    counts["nodes"] += 1
+    counts["entries"] += length
     for t in range(begin, begin + length):
         corner[1, t] = corner[0, t]
         share[1, t] = share[0, t]
-    node[i, BEGIN] = begin
-    node[i, LENGTH] = node[i, WEIGHTS] = length
-    node[i, POINT] = node[i, VECTOR] = -1
-    node[i, SEEN] = node[i, SCANNED] = 0
-    node[i, SIGN] = sign
-    graph.bound[i, UPPER], graph.bound[i, LOWER] = np.inf, -np.inf
+    node[i]["begin"] = begin
+    node[i]["length"] = node[i]["weights"] = length
+    node[i]["point"] = node[i]["vector"] = -1
+    node[i]["seen"] = node[i]["scanned"] = 0
+    node[i]["sign"] = sign
+    graph.bound[i]["upper"], graph.bound[i]["lower"] = np.inf, -np.inf
     return i
 
 
@@ -141,10 +148,10 @@ def locate(graph: Graph, length: int, tau: float) -> int:
 def rehash(graph: Graph) -> None:
     """Fill an empty table with the nodes there are."""
     corner, share, table = graph.corner, graph.share, graph.table
-    for i in range(graph.counts[NODES]):
+    for i in range(graph.counts["nodes"]):
         key = 7
-        begin = graph.node[i, BEGIN]
-        for t in range(begin, begin + graph.node[i, LENGTH]):
+        begin = graph.node[i]["begin"]
+        for t in range(begin, begin + graph.node[i]["length"]):
             key = (key * 1000003 + int(corner[0, t]) * 8191 + int(share[0, t] * GRID)) & 0x7FFFFFFF
         slot = key & (len(table) - 1)
         while table[slot] != 0:
@@ -156,15 +163,15 @@ def rehash(graph: Graph) -> None:
 def interpolate(graph: Graph, i: int) -> float:
     """Lower a node's upper bound to what its weights prove now."""
     node, corner, share, value = graph.node, graph.corner, graph.share, graph.value
-    begin, best = node[i, BEGIN], -np.inf
+    begin, best = node[i]["begin"], -np.inf
     for a in range(value.shape[2]):
         total = 0.0
-        for t in range(begin, begin + node[i, WEIGHTS]):
+        for t in range(begin, begin + node[i]["weights"]):
             total += share[1, t] * value[0, corner[1, t], a]
         best = max(best, total)
-    graph.counts[OPS] += node[i, WEIGHTS] * value.shape[2]
-    graph.bound[i, UPPER] = min(graph.bound[i, UPPER], best)
-    return graph.bound[i, UPPER]
+    graph.counts["ops"] += node[i]["weights"] * value.shape[2]
+    graph.bound[i]["upper"] = min(graph.bound[i]["upper"], best)
+    return graph.bound[i]["upper"]
 
 
 @njit(cache=True)
@@ -177,19 +184,19 @@ def promote(graph: Graph, moves: Moves, i: int) -> int:
         graph.share,
         graph.value,
     )
-    p, begin = counts[POINTS], node[i, BEGIN]
+    p, begin = counts["points"], node[i]["begin"]
     for a in range(value.shape[2]):
         bound = earned = 0.0
-        for t in range(begin, begin + node[i, WEIGHTS]):
+        for t in range(begin, begin + node[i]["weights"]):
             bound += share[1, t] * value[0, corner[1, t], a]
-        for t in range(begin, begin + node[i, LENGTH]):
+        for t in range(begin, begin + node[i]["length"]):
             earned += share[0, t] * moves.rewards[a, corner[0, t]]
         value[0, p, a], value[1, p, a] = bound, earned
-    graph.point[p, NODE] = i
-    graph.point[p, FIRST] = graph.point[p, LAST] = -1
-    graph.point[p, LIVE] = 0
-    node[i, POINT] = p
-    counts[POINTS] += 1
+    graph.point[p]["node"] = i
+    graph.point[p]["first"] = graph.point[p]["last"] = -1
+    graph.point[p]["live"] = 0
+    node[i]["point"] = p
+    counts["points"] += 1
     return p
 
 
@@ -197,12 +204,12 @@ def promote(graph: Graph, moves: Moves, i: int) -> int:
 def plant(graph: Graph, moves: Moves, values: Floats) -> None:
     """Begin a graph with its corners as nodes and points, values (k, A) being their Q's."""
     for s in range(len(values)):
-        begin = graph.counts[ENTRIES]
+        begin = graph.counts["entries"]
         graph.corner[0, begin], graph.share[0, begin] = s, 1.0
         i = locate(graph, 1, 0.0)
         p = promote(graph, moves, i)
         graph.value[0, p] = values[s]
-        graph.bound[i, UPPER] = values[s].max()
+        graph.bound[i]["upper"] = values[s].max()
 
 
 @njit(cache=True)
@@ -211,9 +218,9 @@ def expand(graph: Graph, moves: Moves, scratch: Scratch, p: int, tau: float) -> 
     counts, corner, share, edge = graph.counts, graph.corner, graph.share, graph.edge
     joint, touched = scratch.joint, scratch.touched
     n_actions, k = moves.rewards.shape
-    i = graph.point[p, NODE]
-    begin, end = graph.node[i, BEGIN], graph.node[i, BEGIN] + graph.node[i, LENGTH]
-    graph.point[p, FIRST] = counts[EDGES]
+    i = graph.point[p]["node"]
+    begin, end = graph.node[i]["begin"], graph.node[i]["begin"] + graph.node[i]["length"]
+    graph.point[p]["first"] = counts["edges"]
     for a in range(n_actions):
         count = 0
         for t in range(begin, end):
@@ -226,7 +233,7 @@ def expand(graph: Graph, moves: Moves, scratch: Scratch, p: int, tau: float) -> 
                     touched[count] = where
                     count += 1
                 joint[where] += mass
-            counts[OPS] += moves.indptr[row + 1] - moves.indptr[row]
+            counts["ops"] += moves.indptr[row + 1] - moves.indptr[row]
         if count * 8 > len(joint):  # reading them all in order is quicker than sorting
             count = 0
             for where in range(len(joint)):
@@ -235,10 +242,10 @@ def expand(graph: Graph, moves: Moves, scratch: Scratch, p: int, tau: float) -> 
                     count += 1
         else:
             touched[:count] = np.sort(touched[:count])
-        counts[OPS] += count
+        counts["ops"] += count
         t = 0
         while t < count:
-            seen, mass, length, tail = touched[t] // k, 0.0, 0, counts[ENTRIES]
+            seen, mass, length, tail = touched[t] // k, 0.0, 0, counts["entries"]
             while t < count and touched[t] // k == seen:
                 if joint[touched[t]] > 0.0:
                     corner[0, tail + length] = touched[t] % k
@@ -251,11 +258,11 @@ def expand(graph: Graph, moves: Moves, scratch: Scratch, p: int, tau: float) -> 
                 continue
             for u in range(tail, tail + length):
                 share[0, u] /= mass
-            m = counts[EDGES]
+            m = counts["edges"]
             child = locate(graph, length, tau)
-            if graph.bound[child, UPPER] == np.inf:
+            if graph.bound[child]["upper"] == np.inf:
                 interpolate(graph, child)
-            edge[m, ACTION], edge[m, OBSERVATION], edge[m, CHILD] = a, seen, child
+            edge[m]["action"], edge[m]["observation"], edge[m]["child"] = a, seen, child
             graph.chance[m] = mass
-            counts[EDGES] += 1
-    graph.point[p, LAST] = counts[EDGES]
+            counts["edges"] += 1
+    graph.point[p]["last"] = counts["edges"]

@@ -16,28 +16,7 @@ import numpy as np
 
 from rpsr.io.records import Floats, Ints
 from rpsr.kernels import njit
-from rpsr.planning.anytime.belief_graph import (
-    ACTION,
-    BEGIN,
-    CHILD,
-    COLUMNS,
-    FIRST,
-    LAST,
-    LENGTH,
-    LIVE,
-    LOWER,
-    NODE,
-    NODES,
-    OBSERVATION,
-    OPS,
-    POINTS,
-    SCANNED,
-    VECTOR,
-    VECTORS,
-    Array,
-    Graph,
-    Knobs,
-)
+from rpsr.planning.anytime.belief_graph import Array, Graph, Knobs
 from rpsr.planning.corners.moves import Moves, backup_at
 
 
@@ -57,20 +36,20 @@ class Vectors(NamedTuple):
 def scan(graph: Graph, vectors: Vectors, i: int) -> float:
     """A node's lower bound, after looking at the vectors that it has not seen yet."""
     counts, node = graph.counts, graph.node
-    first, last = node[i, SCANNED], counts[COLUMNS]
+    first, last = node[i]["scanned"], counts["columns"]
     if first < last:
         score = np.zeros(last - first)
-        for t in range(node[i, BEGIN], node[i, BEGIN] + node[i, LENGTH]):
+        for t in range(node[i]["begin"], node[i]["begin"] + node[i]["length"]):
             weight, values = graph.share[0, t], vectors.column[graph.corner[0, t], first:last]
             for c in range(last - first):
                 score[c] += weight * values[c]
         for c in range(last - first):
             # A node always has a vector, though scores that are no numbers compare with nothing.
-            if score[c] > graph.bound[i, LOWER] or node[i, VECTOR] < 0:
-                graph.bound[i, LOWER], node[i, VECTOR] = score[c], first + c
-        node[i, SCANNED] = last
-        counts[OPS] += (last - first) * node[i, LENGTH] // 4 + 4
-    return graph.bound[i, LOWER]
+            if score[c] > graph.bound[i]["lower"] or node[i]["vector"] < 0:
+                graph.bound[i]["lower"], node[i]["vector"] = score[c], first + c
+        node[i]["scanned"] = last
+        counts["ops"] += (last - first) * node[i]["length"] // 4 + 4
+    return graph.bound[i]["lower"]
 
 
 @njit(cache=True)
@@ -78,13 +57,13 @@ def lower_choice(graph: Graph, vectors: Vectors, p: int) -> tuple[int, float]:
     """The action whose vectors promise most at a point, and how much; hopeless ones are skipped."""
     value, edge = graph.value, graph.edge
     best, choice = -np.inf, 0
-    m, last = graph.point[p, FIRST], graph.point[p, LAST]
+    m, last = graph.point[p]["first"], graph.point[p]["last"]
     for a in range(value.shape[2]):
         hopeless = value[0, p, a] <= best
         total = value[1, p, a]
-        while m < last and edge[m, ACTION] == a:
+        while m < last and edge[m]["action"] == a:
             if not hopeless:
-                total += graph.chance[m] * scan(graph, vectors, edge[m, CHILD])
+                total += graph.chance[m] * scan(graph, vectors, edge[m]["child"])
             m += 1
         if not hopeless and total > best:
             best, choice = total, a
@@ -95,29 +74,29 @@ def lower_choice(graph: Graph, vectors: Vectors, p: int) -> tuple[int, float]:
 def backup(graph: Graph, moves: Moves, vectors: Vectors, p: int, knobs: Knobs) -> bool:
     """Add the vector of a point's best action, if it raises the lower bound there."""
     counts, point, edge, k = graph.counts, graph.point, graph.edge, moves.rewards.shape[1]
-    i = point[p, NODE]
+    i = point[p]["node"]
     scan(graph, vectors, i)
     action, promised = lower_choice(graph, vectors, p)
-    if promised <= graph.bound[i, LOWER] + knobs.least:
+    if promised <= graph.bound[i]["lower"] + knobs.least:
         return False
-    v, c = counts[VECTORS], counts[COLUMNS]
+    v, c = counts["vectors"], counts["columns"]
     choice = vectors.choice[v]
     choice[:] = v  # itself, where an observation can never follow
     choice[0] = action
     # What cannot be seen from here goes on as it would from the mixture of all corners.
     for q in (knobs.fallback, p):
-        for m in range(point[q, FIRST], point[q, LAST]):
-            if edge[m, ACTION] == action:
-                child = edge[m, CHILD]
+        for m in range(point[q]["first"], point[q]["last"]):
+            if edge[m]["action"] == action:
+                child = edge[m]["child"]
                 scan(graph, vectors, child)
-                choice[1 + edge[m, OBSERVATION]] = vectors.origin[graph.node[child, VECTOR]]
+                choice[1 + edge[m]["observation"]] = vectors.origin[graph.node[child]["vector"]]
     for s in range(k):
         value = backup_at(moves, choice, vectors.table, s)
         vectors.table[v, s] = vectors.column[s, c] = value
-    counts[OPS] += moves.indptr[action * k + k] - moves.indptr[action * k] + k
+    counts["ops"] += moves.indptr[action * k + k] - moves.indptr[action * k] + k
     vectors.origin[c] = v
-    counts[VECTORS] += 1
-    counts[COLUMNS] += 1
+    counts["vectors"] += 1
+    counts["columns"] += 1
     scan(graph, vectors, i)
     return True
 
@@ -126,12 +105,12 @@ def backup(graph: Graph, moves: Moves, vectors: Vectors, p: int, knobs: Knobs) -
 def prune(graph: Graph, vectors: Vectors) -> None:
     """Keep the vectors that are best at a live point; nodes whose best one went scan anew."""
     counts, node = graph.counts, graph.node
-    before, kept = counts[COLUMNS], 0
+    before, kept = counts["columns"], 0
     place = np.full(before, -1)
-    for p in range(counts[POINTS]):
-        if graph.point[p, LIVE] == 1:
-            scan(graph, vectors, graph.point[p, NODE])
-            place[node[graph.point[p, NODE], VECTOR]] = 0
+    for p in range(counts["points"]):
+        if graph.point[p]["live"] == 1:
+            scan(graph, vectors, graph.point[p]["node"])
+            place[node[graph.point[p]["node"]]["vector"]] = 0
     earlier = np.empty(before + 1, np.int64)  # how many of the first c columns stay
     for c in range(before):
         earlier[c] = kept
@@ -144,15 +123,15 @@ def prune(graph: Graph, vectors: Vectors) -> None:
         for c in range(before):
             if place[c] >= 0:
                 vectors.column[s, place[c]] = vectors.column[s, c]
-    counts[COLUMNS] = kept
-    for i in range(counts[NODES]):
-        if node[i, VECTOR] >= 0:
-            node[i, VECTOR] = place[node[i, VECTOR]]
-        if node[i, VECTOR] < 0:
-            node[i, SCANNED] = 0
-            graph.bound[i, LOWER] = -np.inf
+    counts["columns"] = kept
+    for i in range(counts["nodes"]):
+        if node[i]["vector"] >= 0:
+            node[i]["vector"] = place[node[i]["vector"]]
+        if node[i]["vector"] < 0:
+            node[i]["scanned"] = 0
+            graph.bound[i]["lower"] = -np.inf
         else:
-            node[i, SCANNED] = earlier[node[i, SCANNED]]
+            node[i]["scanned"] = earlier[node[i]["scanned"]]
 
 
 @njit(cache=True)
@@ -172,7 +151,7 @@ def stand_in(vectors: Vectors, columns: int, j: int) -> int:
 def collect(graph: Graph, vectors: Vectors) -> None:
     """Forget vectors that are not in use nor needed by one that is."""
     table, choice, origin, counts = vectors.table, vectors.choice, vectors.origin, graph.counts
-    size, columns = counts[VECTORS], counts[COLUMNS]
+    size, columns = counts["vectors"], counts["columns"]
     stands, queue = np.full(size, -1), np.empty(size, np.int64)  # who stands in for each vector
     for c in range(columns):
         stands[origin[c]] = queue[c] = origin[c]
@@ -200,8 +179,8 @@ def collect(graph: Graph, vectors: Vectors) -> None:
                 choice[place[i], o] = place[stands[choice[i, o]]]
     for c in range(columns):
         origin[c] = place[origin[c]]
-    counts[VECTORS] = kept
-    counts[OPS] += size
+    counts["vectors"] = kept
+    counts["ops"] += size
 
 
 @njit(cache=True)

@@ -21,25 +21,7 @@ import numpy as np
 
 from rpsr.io.records import Floats, Ints
 from rpsr.kernels import njit
-from rpsr.planning.anytime.belief_graph import (
-    ACTION,
-    BEGIN,
-    CHILD,
-    COLUMNS,
-    FIRST,
-    LAST,
-    LENGTH,
-    LIVE,
-    LOWER,
-    NODE,
-    OBSERVATION,
-    OPS,
-    POINTS,
-    VECTOR,
-    VECTORS,
-    Graph,
-    Knobs,
-)
+from rpsr.planning.anytime.belief_graph import Graph, Knobs
 from rpsr.planning.anytime.lower_bound import Vectors, lower_choice, scan
 from rpsr.planning.corners.moves import Moves, settle, shortfalls
 
@@ -52,20 +34,20 @@ def controller(graph: Graph, vectors: Vectors, knobs: Knobs, follow: Ints) -> No
     """
     point, edge, node = graph.point, graph.edge, graph.node
     follow[:] = -1
-    for p in range(graph.counts[POINTS]):
-        if point[p, LIVE] == 0:
+    for p in range(graph.counts["points"]):
+        if point[p]["live"] == 0:
             continue
-        scan(graph, vectors, point[p, NODE])
-        c = node[point[p, NODE], VECTOR]
+        scan(graph, vectors, point[p]["node"])
+        c = node[point[p]["node"]]["vector"]
         if follow[c, 0] >= 0:
             continue
         follow[c, 1:] = c
         follow[c, 0], _ = lower_choice(graph, vectors, p)
         for q in (knobs.fallback, p):
-            for m in range(point[q, FIRST], point[q, LAST]):
-                if edge[m, ACTION] == follow[c, 0]:
-                    scan(graph, vectors, edge[m, CHILD])
-                    follow[c, 1 + edge[m, OBSERVATION]] = node[edge[m, CHILD], VECTOR]
+            for m in range(point[q]["first"], point[q]["last"]):
+                if edge[m]["action"] == follow[c, 0]:
+                    scan(graph, vectors, edge[m]["child"])
+                    follow[c, 1 + edge[m]["observation"]] = node[edge[m]["child"]]["vector"]
 
 
 @njit(cache=True)
@@ -73,19 +55,19 @@ def winners(graph: Graph, values: Floats, least: float) -> Ints:
     """Which of values (C, k) raise the lower bound at a live point, (C,) of 0 and 1."""
     across, count = np.ascontiguousarray(values.T), len(values)
     wins, score = np.zeros(count, np.int64), np.empty(count)
-    for p in range(graph.counts[POINTS]):
-        if graph.point[p, LIVE] == 0:
+    for p in range(graph.counts["points"]):
+        if graph.point[p]["live"] == 0:
             continue
-        i = graph.point[p, NODE]
+        i = graph.point[p]["node"]
         score[:] = 0.0
-        for t in range(graph.node[i, BEGIN], graph.node[i, BEGIN] + graph.node[i, LENGTH]):
+        for t in range(graph.node[i]["begin"], graph.node[i]["begin"] + graph.node[i]["length"]):
             weight, column = graph.share[0, t], across[graph.corner[0, t]]
             for c in range(count):
                 score[c] += weight * column[c]
         best = score.argmax()
-        if score[best] > graph.bound[i, LOWER] + least:
+        if score[best] > graph.bound[i]["lower"] + least:
             wins[best] = 1
-        graph.counts[OPS] += count * graph.node[i, LENGTH] // 4
+        graph.counts["ops"] += count * graph.node[i]["length"] // 4
     return wins
 
 
@@ -98,7 +80,7 @@ def improve_policy(
     There must be room for as many vectors as are in use. Sweeps take about `budget` operations.
     """
     counts, k = graph.counts, moves.rewards.shape[1]
-    count = counts[COLUMNS]
+    count = counts["columns"]
     follow = np.empty((count, vectors.choice.shape[1]), np.int64)
     controller(graph, vectors, knobs, follow)
     values, cost = np.empty((count, k)), 1
@@ -110,14 +92,14 @@ def improve_policy(
     less = shortfalls(moves, follow, values, knobs.discount)
     for c in range(count):
         values[c] -= less[c]
-    counts[OPS] += (sweeps + 1) * cost
+    counts["ops"] += (sweeps + 1) * cost
     wins = winners(graph, values, knobs.least)
     # The family of a winner: what it goes on with, and so on.
     row, queue, waiting = np.full(count, -1), np.empty(count, np.int64), 0
     for c in range(count):
         if wins[c] == 1:
-            row[c] = counts[VECTORS]
-            counts[VECTORS] += 1
+            row[c] = counts["vectors"]
+            counts["vectors"] += 1
             queue[waiting] = c
             waiting += 1
     while waiting > 0:
@@ -129,8 +111,8 @@ def improve_policy(
                 if follow[then, 0] < 0:
                     row[then] = vectors.origin[then]
                 else:
-                    row[then] = counts[VECTORS]
-                    counts[VECTORS] += 1
+                    row[then] = counts["vectors"]
+                    counts["vectors"] += 1
                     queue[waiting] = then
                     waiting += 1
     for c in range(count):
@@ -140,8 +122,8 @@ def improve_policy(
             for o in range(1, follow.shape[1]):
                 vectors.choice[row[c], o] = row[follow[c, o]]
             if wins[c] == 1:
-                new = counts[COLUMNS]
+                new = counts["columns"]
                 vectors.origin[new] = row[c]
                 vectors.column[:, new] = values[c]
-                counts[COLUMNS] += 1
+                counts["columns"] += 1
     scan(graph, vectors, knobs.root)

@@ -14,7 +14,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from rpsr.planning.anytime.belief_graph import COLUMNS, VECTORS
 from rpsr.planning.anytime.lower_bound import scan
 from rpsr.planning.anytime.state import SearchState
 from rpsr.planning.corners.corner_model import CornerProcess
@@ -34,13 +33,13 @@ def adopt(state: SearchState, earlier: ValueFunction) -> None:
     count, values = len(earlier), earlier.vectors
     state.make_room(count)
     counts = state.graph.counts
-    first, column = int(counts[VECTORS]), int(counts[COLUMNS])
+    first, column = int(counts["vectors"]), int(counts["columns"])
     rows, columns = slice(first, first + count), slice(column, column + count)
     state.vectors.table[rows] = values
     state.vectors.choice[rows, 0] = earlier.actions
     state.vectors.choice[rows, 1:] = earlier.successors + first
     state.vectors.column[:, columns] = values.T
     state.vectors.origin[columns] = np.arange(first, first + count)
-    counts[VECTORS] += count
-    counts[COLUMNS] += count
+    counts["vectors"] += count
+    counts["columns"] += count
     scan(state.graph, state.vectors, state.knobs.root)

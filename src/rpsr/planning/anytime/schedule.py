@@ -12,16 +12,7 @@ import numpy as np
 
 from rpsr.io.records import Ints
 from rpsr.kernels import interpreting
-from rpsr.planning.anytime.belief_graph import (
-    COLUMNS,
-    LIVE,
-    OPS,
-    POINTS,
-    ROUND,
-    VECTOR,
-    VECTORS,
-    Knobs,
-)
+from rpsr.planning.anytime.belief_graph import Knobs
 from rpsr.planning.anytime.lower_bound import collect, family_of, prune
 from rpsr.planning.anytime.point_policies import improve_policy
 from rpsr.planning.anytime.resuming import adopt, fit
@@ -131,12 +122,12 @@ class Schedule:
         while LOWER_SHARE * spent[0] > spent[1]:
             counts = state.graph.counts
             if not len(self._order):
-                if counts[COLUMNS] > 2 * self._kept + 50:
+                if counts["columns"] > 2 * self._kept + 50:
                     self.tidy()
                 self._order = self._live()
             if self._run(1, LOWER_SHARE * spent[0] - spent[1], lower_sweep, self._order):
                 self._order = self._order[:0]
-                raised = counts[ROUND] < counts[COLUMNS]
+                raised = counts["round"] < counts["columns"]
                 if not (self._improve() or raised):
                     break
                 self.clock.check()
@@ -145,14 +136,14 @@ class Schedule:
         """A step of policy iteration on the points, for a share of what sweeps have taken."""
         state = self.state
         counts = state.graph.counts
-        before, columns = counts[OPS], counts[COLUMNS]
+        before, columns = counts["ops"], counts["columns"]
         state.make_room(int(columns) + 1)
         due = POLICY_SHARE * (self._spent[0] + self._spent[1]) - self._policy
         budget = int(min(max(due, CHUNK), MOST_CHUNKS * CHUNK))
         improve_policy(state.graph, state.moves, state.vectors, state.knobs, budget, self.settled)
-        self._policy += counts[OPS] - before
-        self._spent[1] += counts[OPS] - before
-        return bool(counts[COLUMNS] > columns)
+        self._policy += counts["ops"] - before
+        self._spent[1] += counts["ops"] - before
+        return bool(counts["columns"] > columns)
 
     def tidy(self) -> None:
         """Prune vectors, and forget ancestors that no vector needs."""
@@ -161,23 +152,23 @@ class Schedule:
         if state.knobs.selective:
             mark_live(state.graph, state.knobs.root)
         prune(state.graph, state.vectors)
-        self._kept = int(counts[COLUMNS])
-        if counts[VECTORS] > 2 * self._rows + 50:
+        self._kept = int(counts["columns"])
+        if counts["vectors"] > 2 * self._rows + 50:
             collect(state.graph, state.vectors)
-            self._rows = int(counts[VECTORS])
+            self._rows = int(counts["vectors"])
 
     @property
     def sizes(self) -> dict[str, int]:
         """How many vectors are in use, and points."""
         counts = self.state.graph.counts
-        return {"vectors": int(counts[COLUMNS]), "points": int(counts[POINTS])}
+        return {"vectors": int(counts["columns"]), "points": int(counts["points"])}
 
     def solution(self, run: Run, status: Status) -> Solution:
         """The best vector at the start with those that follow it: a controller that earns it."""
         state, process, counts = self.state, self.process, self.state.graph.counts
-        best = state.vectors.origin[state.graph.node[state.knobs.root, VECTOR]]
-        rows = np.flatnonzero(family_of(state.vectors, int(counts[VECTORS]), int(best)))
-        place = np.full(counts[VECTORS], -1)
+        best = state.vectors.origin[state.graph.node[state.knobs.root]["vector"]]
+        rows = np.flatnonzero(family_of(state.vectors, int(counts["vectors"]), int(best)))
+        place = np.full(counts["vectors"], -1)
         place[rows] = np.arange(len(rows))
         choices = state.vectors.choice[rows].astype(np.int64)
         choices[:, 1:] = place[choices[:, 1:]]
@@ -191,23 +182,23 @@ class Schedule:
             (lower, upper),
             value=value,
             iterations=self.trials,
-            points=int(counts[POINTS]),
+            points=int(counts["points"]),
         )
 
     def _live(self) -> Ints:
         graph = self.state.graph
         if self.state.knobs.selective:
             mark_live(graph, self.state.knobs.root)
-        live = np.flatnonzero(graph.point[: graph.counts[POINTS], LIVE])
+        live = np.flatnonzero(graph.point[: graph.counts["points"]]["live"])
         return self._rng.permutation(live)
 
     def _run(self, which: int, due: float, kernel: Callable[..., int], *arguments: object) -> bool:
         """Run a kernel in chunks until it is done or has done what is due; whether it is done."""
         state = self.state
-        before = state.graph.counts[OPS]
+        before = state.graph.counts["ops"]
         done = False
         chunk = CHUNK // SLOWER if interpreting() else CHUNK
-        while not done and state.graph.counts[OPS] - before < due:
+        while not done and state.graph.counts["ops"] - before < due:
             code = kernel(
                 state.graph,
                 state.moves,
@@ -221,5 +212,5 @@ class Schedule:
                 state.make_room()
             self.clock.check()
             done = code == DONE
-        self._spent[which] += state.graph.counts[OPS] - before
+        self._spent[which] += state.graph.counts["ops"] - before
         return done

@@ -10,18 +10,11 @@ import numpy as np
 from rpsr.errors import InputError
 from rpsr.io.records import Floats, Ints
 from rpsr.planning.anytime.belief_graph import (
-    COLUMNS,
+    BOUND,
     COUNTS,
-    EDGES,
-    ENTRIES,
-    LIVE,
-    LOWER,
-    NODE_COLUMNS,
-    NODES,
-    POINT_COLUMNS,
-    POINTS,
-    UPPER,
-    VECTORS,
+    EDGE,
+    NODE,
+    POINT,
     Graph,
     Knobs,
     Scratch,
@@ -58,15 +51,15 @@ class SearchState:
         self.trail = Trail(np.zeros(DEEPEST, np.int64), np.zeros((DEEPEST, 2)))
         nodes, points, rows = k + 2, k + 2, n_actions + 2
         self.graph = Graph(
-            counts=np.zeros(COUNTS, np.int64),
+            counts=np.zeros((), COUNTS)[()],
             corner=np.zeros((2, 3 * k), np.int32),
             share=np.zeros((2, 3 * k)),
-            node=np.zeros((nodes, NODE_COLUMNS), np.int64),
-            bound=np.zeros((nodes, 2)),
+            node=np.zeros(nodes, NODE),
+            bound=np.zeros(nodes, BOUND),
             table=np.zeros(1 << (2 * nodes).bit_length(), np.int64),
-            point=np.zeros((points, POINT_COLUMNS), np.int64),
+            point=np.zeros(points, POINT),
             value=np.zeros((2, points, n_actions)),
-            edge=np.zeros((1, 3), np.int32),
+            edge=np.zeros(1, EDGE),
             chance=np.zeros(1),
             pool=np.zeros(points, np.int64),
             gain=np.zeros(points),
@@ -88,21 +81,21 @@ class SearchState:
         self.make_room()
         self.vectors.table[:n_actions] = blind
         self.vectors.column[:, :n_actions] = blind.T
-        self.graph.counts[[VECTORS, COLUMNS]] = n_actions
+        self.graph.counts["vectors"] = self.graph.counts["columns"] = n_actions
         plant(self.graph, self.moves, np.ascontiguousarray(informed.T))
         root = self._node(process.start, knobs.tau)
         mixed = self._node(np.full(k, 1 / k), knobs.tau)
         self.knobs = knobs._replace(root=root, fallback=0)
         fallback = self._open(mixed)
         self.knobs = self.knobs._replace(fallback=fallback)
-        self.graph.point[self._open(root), LIVE] = 1
+        self.graph.point[self._open(root)]["live"] = 1
         scan(self.graph, self.vectors, root)
 
     @property
     def bounds(self) -> tuple[float, float]:
         """Lower and upper at the start, as computed."""
         bound = self.graph.bound[self.knobs.root]
-        return float(bound[LOWER]), float(bound[UPPER])
+        return float(bound["lower"]), float(bound["upper"])
 
     def make_room(self, more: int = 1) -> None:
         """Double the arrays that are full, one by one, with room for so many more vectors.
@@ -128,14 +121,14 @@ class SearchState:
         """The arrays that must grow: their names, and the shapes and bytes that they need."""
         counts, entries = self.graph.counts, len(self.moves.rewards) * self._joint
         places = {
-            **dict.fromkeys(("graph.node", "graph.bound"), (0, NODES, self._children)),
-            **dict.fromkeys(("graph.corner", "graph.share"), (1, ENTRIES, entries)),
-            **dict.fromkeys(("graph.edge", "graph.chance"), (0, EDGES, self._children)),
-            **dict.fromkeys(("graph.point", "graph.pool", "graph.gain"), (0, POINTS, 1)),
-            "graph.value": (1, POINTS, 1),
-            **dict.fromkeys(("vectors.table", "vectors.choice"), (0, VECTORS, more)),
-            "vectors.column": (1, COLUMNS, more),
-            "vectors.origin": (0, COLUMNS, more),
+            **dict.fromkeys(("graph.node", "graph.bound"), (0, "nodes", self._children)),
+            **dict.fromkeys(("graph.corner", "graph.share"), (1, "entries", entries)),
+            **dict.fromkeys(("graph.edge", "graph.chance"), (0, "edges", self._children)),
+            **dict.fromkeys(("graph.point", "graph.pool", "graph.gain"), (0, "points", 1)),
+            "graph.value": (1, "points", 1),
+            **dict.fromkeys(("vectors.table", "vectors.choice"), (0, "vectors", more)),
+            "vectors.column": (1, "columns", more),
+            "vectors.origin": (0, "columns", more),
         }
         found: list[tuple[str, tuple[int, ...], int]] = []
         for name, (axis, count, extra) in places.items():
@@ -145,7 +138,7 @@ class SearchState:
                 shape = list(array.shape)
                 shape[axis] = max(2 * shape[axis], needed + needed // 4 + 16)
                 found.append((name, tuple(shape), array.itemsize * math.prod(shape)))
-        nodes = int(counts[NODES]) + self._children
+        nodes = int(counts["nodes"]) + self._children
         if 2 * nodes + 2 >= len(self.graph.table):
             size = 1 << (4 * nodes).bit_length()
             found.append((HASHES, (size,), self.graph.table.itemsize * size))
@@ -165,7 +158,7 @@ class SearchState:
 
     def _node(self, mixture: Floats, tau: float) -> int:
         where: Ints = np.flatnonzero(mixture)
-        begin = self.graph.counts[ENTRIES]
+        begin = self.graph.counts["entries"]
         self.graph.corner[0, begin : begin + len(where)] = where
         self.graph.share[0, begin : begin + len(where)] = mixture[where]
         i = int(locate(self.graph, len(where), tau))

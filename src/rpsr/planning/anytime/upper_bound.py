@@ -18,22 +18,7 @@ import numpy as np
 
 from rpsr.io.records import Floats, Ints
 from rpsr.kernels import njit
-from rpsr.planning.anytime.belief_graph import (
-    BEGIN,
-    LENGTH,
-    NODE,
-    OPS,
-    POOL,
-    POOLED,
-    SEEN,
-    SIGN,
-    SIGN_BITS,
-    UPPER,
-    WEIGHTS,
-    Graph,
-    Scratch,
-    interpolate,
-)
+from rpsr.planning.anytime.belief_graph import SIGN_BITS, Graph, Scratch, interpolate
 
 LEAST = 1e-9  # a pivot smaller than this is none
 LEFT_OVER = 1e-13  # of a belief, that a decomposition may miss
@@ -83,8 +68,8 @@ def decompose(graph: Graph, scratch: Scratch, i: int, pivots: int, least: float)
         graph.share,
         scratch.row,
     )
-    begin, size = node[i, BEGIN], node[i, LENGTH]
-    node[i, SEEN] = counts[POOLED]
+    begin, size = node[i]["begin"], node[i]["length"]
+    node[i]["seen"] = counts["pooled"]
     if size == 1:
         return interpolate(graph, i)
     level, cost = np.empty(size), np.empty(size)
@@ -96,20 +81,20 @@ def decompose(graph: Graph, scratch: Scratch, i: int, pivots: int, least: float)
         basic[r] = s
         cost[r] = worth(graph, s)
     # Points within the face of x, and the best of them as a single exchange.
-    candidates = np.empty(counts[POOL], np.int64)
-    n_candidates, best, enter, ops = 0, least, -1, counts[POOL]
-    outside = ~node[i, SIGN]
-    for c in range(counts[POOL]):
+    candidates = np.empty(counts["pool"], np.int64)
+    n_candidates, best, enter, ops = 0, least, -1, counts["pool"]
+    outside = ~node[i]["sign"]
+    for c in range(counts["pool"]):
         gain = graph.gain[c]
         if gain <= least:
             continue
         p = graph.pool[c]
-        j = graph.point[p, NODE]
-        if node[j, SIGN] & outside or node[j, LENGTH] > size or j == i:
+        j = graph.point[p]["node"]
+        if node[j]["sign"] & outside or node[j]["length"] > size or j == i:
             continue
-        theta, first = 1.0, node[j, BEGIN]
+        theta, first = 1.0, node[j]["begin"]
         inside = True
-        for t in range(first, first + node[j, LENGTH]):
+        for t in range(first, first + node[j]["length"]):
             r = row[corner[0, t]]
             if r < 0:
                 inside = False
@@ -118,7 +103,7 @@ def decompose(graph: Graph, scratch: Scratch, i: int, pivots: int, least: float)
                 theta = level[r] / share[0, t]
                 if theta * gain <= best and len(row) <= SIGN_BITS:
                     break
-        ops += node[j, LENGTH]
+        ops += node[j]["length"]
         if inside:
             candidates[n_candidates] = p
             n_candidates += 1
@@ -151,11 +136,11 @@ def decompose(graph: Graph, scratch: Scratch, i: int, pivots: int, least: float)
         best, enter = least, -1
         for c in range(n_candidates):
             p = candidates[c]
-            j = graph.point[p, NODE]
+            j = graph.point[p]["node"]
             reduced = -worth(graph, p)
-            for t in range(node[j, BEGIN], node[j, BEGIN] + node[j, LENGTH]):
+            for t in range(node[j]["begin"], node[j]["begin"] + node[j]["length"]):
                 reduced += share[0, t] * price[row[corner[0, t]]]
-            ops += node[j, LENGTH]
+            ops += node[j]["length"]
             if reduced <= best:
                 continue
             fill(graph, row, p, column)
@@ -164,7 +149,7 @@ def decompose(graph: Graph, scratch: Scratch, i: int, pivots: int, least: float)
             theta, _ = step_length(level, column)
             if theta * reduced > best:
                 best, enter = theta * reduced, p
-    counts[OPS] += ops
+    counts["ops"] += ops
     if done > 0:
         adopt(graph, row, i, basic, level)
     for r in range(size):
@@ -175,9 +160,9 @@ def decompose(graph: Graph, scratch: Scratch, i: int, pivots: int, least: float)
 @njit(cache=True)
 def fill(graph: Graph, row: Ints, p: int, column: Floats) -> None:
     """A point's belief over the rows of the program."""
-    j = graph.point[p, NODE]
+    j = graph.point[p]["node"]
     column[:] = 0.0
-    for t in range(graph.node[j, BEGIN], graph.node[j, BEGIN] + graph.node[j, LENGTH]):
+    for t in range(graph.node[j]["begin"], graph.node[j]["begin"] + graph.node[j]["length"]):
         column[row[graph.corner[0, t]]] = graph.share[0, t]
 
 
@@ -185,12 +170,12 @@ def fill(graph: Graph, row: Ints, p: int, column: Floats) -> None:
 def adopt(graph: Graph, row: Ints, i: int, basic: Ints, level: Floats) -> None:
     """Take over new weights, if they add up to the belief and prove more than the old ones."""
     node, corner, share, value = graph.node, graph.corner, graph.share, graph.value
-    begin, size = node[i, BEGIN], node[i, LENGTH]
+    begin, size = node[i]["begin"], node[i]["length"]
     total = np.zeros(size)
     for r in range(size):
         if level[r] > 0.0:
-            j = graph.point[basic[r], NODE]
-            for t in range(node[j, BEGIN], node[j, BEGIN] + node[j, LENGTH]):
+            j = graph.point[basic[r]]["node"]
+            for t in range(node[j]["begin"], node[j]["begin"] + node[j]["length"]):
                 total[row[corner[0, t]]] += level[r] * share[0, t]
     scale = 1.0
     for r in range(size):
@@ -205,7 +190,7 @@ def adopt(graph: Graph, row: Ints, i: int, basic: Ints, level: Floats) -> None:
         for r in range(size):
             bound += scale * level[r] * value[0, basic[r], a]
         best = max(best, bound)
-    if left > LEFT_OVER or best >= graph.bound[i, UPPER]:
+    if left > LEFT_OVER or best >= graph.bound[i]["upper"]:
         return
     count = 0
     for r in range(size):
@@ -213,4 +198,4 @@ def adopt(graph: Graph, row: Ints, i: int, basic: Ints, level: Floats) -> None:
             corner[1, begin + count] = basic[r]
             share[1, begin + count] = scale * level[r]
             count += 1
-    node[i, WEIGHTS] = count
+    node[i]["weights"] = count

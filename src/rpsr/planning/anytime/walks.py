@@ -20,33 +20,6 @@ import numpy as np
 from rpsr.io.records import Floats, Ints
 from rpsr.kernels import njit
 from rpsr.planning.anytime.belief_graph import (
-    ACTION,
-    BEGIN,
-    CHILD,
-    COLUMNS,
-    CURSOR,
-    DEPTH,
-    EDGES,
-    ENTRIES,
-    FIRST,
-    LAST,
-    LENGTH,
-    LIVE,
-    LOOKED,
-    LOWER,
-    NODE,
-    NODES,
-    OPS,
-    POINT,
-    POINTS,
-    POOL,
-    POOLED,
-    ROUND,
-    SEEN,
-    UPPER,
-    UPWARD,
-    VECTOR,
-    VECTORS,
     Graph,
     Knobs,
     Moves,
@@ -74,13 +47,13 @@ def has_room(graph: Graph, moves: Moves, scratch: Scratch, vectors: Vectors) -> 
     counts, n_actions = graph.counts, moves.rewards.shape[0]
     children = n_actions * (len(scratch.joint) // len(scratch.row))
     return (
-        counts[NODES] + children < len(graph.node)
-        and 2 * (counts[NODES] + children) < len(graph.table)
-        and counts[ENTRIES] + n_actions * len(scratch.joint) < graph.share.shape[1]
-        and counts[EDGES] + children < len(graph.edge)
-        and counts[POINTS] + 1 < len(graph.point)
-        and counts[VECTORS] + 1 < len(vectors.table)
-        and counts[COLUMNS] + 1 < vectors.column.shape[1]
+        counts["nodes"] + children < len(graph.node)
+        and 2 * (counts["nodes"] + children) < len(graph.table)
+        and counts["entries"] + n_actions * len(scratch.joint) < graph.share.shape[1]
+        and counts["edges"] + children < len(graph.edge)
+        and counts["points"] + 1 < len(graph.point)
+        and counts["vectors"] + 1 < len(vectors.table)
+        and counts["columns"] + 1 < vectors.column.shape[1]
     )
 
 
@@ -92,45 +65,45 @@ def look(graph: Graph, scratch: Scratch, p: int, knobs: Knobs, fresh: bool) -> i
     """
     counts, value, edge = graph.counts, graph.value, graph.edge
     n_actions = value.shape[2]
-    m, last = graph.point[p, FIRST], graph.point[p, LAST]
+    m, last = graph.point[p]["first"], graph.point[p]["last"]
     begins = np.full(n_actions + 1, last)
     for a in range(n_actions):
         begins[a] = m
         total = value[1, p, a]
-        while m < last and edge[m, ACTION] == a:
-            child = edge[m, CHILD]
-            if graph.node[child, POINT] < 0:
+        while m < last and edge[m]["action"] == a:
+            child = edge[m]["child"]
+            if graph.node[child]["point"] < 0:
                 interpolate(graph, child)
-            total += graph.chance[m] * graph.bound[child, UPPER]
+            total += graph.chance[m] * graph.bound[child]["upper"]
             m += 1
         value[0, p, a] = min(value[0, p, a], total)
-    counts[OPS] += last - begins[0]
+    counts["ops"] += last - begins[0]
     best = value[0, p].argmax()
     while fresh:
         stale, total = False, value[1, p, best]
         for m in range(begins[best], begins[best + 1]):
-            child = edge[m, CHILD]
+            child = edge[m]["child"]
             if (
-                graph.node[child, POINT] < 0
-                and counts[POOLED] > knobs.stale * graph.node[child, SEEN]
+                graph.node[child]["point"] < 0
+                and counts["pooled"] > knobs.stale * graph.node[child]["seen"]
             ):
                 stale = True
                 decompose(graph, scratch, child, knobs.pivots, knobs.least)
-            total += graph.chance[m] * graph.bound[child, UPPER]
+            total += graph.chance[m] * graph.bound[child]["upper"]
         value[0, p, best] = min(value[0, p, best], total)
         fresh = stale
         best = value[0, p].argmax()
-    i = graph.point[p, NODE]
-    graph.bound[i, UPPER] = min(graph.bound[i, UPPER], value[0, p, best])
+    i = graph.point[p]["node"]
+    graph.bound[i]["upper"] = min(graph.bound[i]["upper"], value[0, p, best])
     return best
 
 
 @njit(cache=True)
 def gain_of(graph: Graph, p: int) -> float:
     """How far a point lies below what the corners say of it."""
-    i = graph.point[p, NODE]
+    i = graph.point[p]["node"]
     total = -worth(graph, p)
-    for t in range(graph.node[i, BEGIN], graph.node[i, BEGIN] + graph.node[i, LENGTH]):
+    for t in range(graph.node[i]["begin"], graph.node[i]["begin"] + graph.node[i]["length"]):
         total += graph.share[0, t] * worth(graph, graph.corner[0, t])
     return total
 
@@ -138,19 +111,19 @@ def gain_of(graph: Graph, p: int) -> float:
 @njit(cache=True)
 def open_point(graph: Graph, moves: Moves, scratch: Scratch, i: int, knobs: Knobs) -> int:
     """The point of a node, made and expanded where that has not happened yet."""
-    p = graph.node[i, POINT]
+    p = graph.node[i]["point"]
     if p < 0:
-        if graph.counts[POOLED] > graph.node[i, SEEN]:
+        if graph.counts["pooled"] > graph.node[i]["seen"]:
             decompose(graph, scratch, i, knobs.pivots, knobs.least)
         p = promote(graph, moves, i)
-    if graph.point[p, FIRST] < 0:
+    if graph.point[p]["first"] < 0:
         expand(graph, moves, scratch, p, knobs.tau)
         look(graph, scratch, p, knobs, True)
         if p >= moves.rewards.shape[1]:
-            graph.pool[graph.counts[POOL]] = p
-            graph.gain[graph.counts[POOL]] = gain_of(graph, p)
-            graph.counts[POOL] += 1
-            graph.counts[POOLED] += 1
+            graph.pool[graph.counts["pool"]] = p
+            graph.gain[graph.counts["pool"]] = gain_of(graph, p)
+            graph.counts["pool"] += 1
+            graph.counts["pooled"] += 1
     return p
 
 
@@ -171,65 +144,65 @@ def trial(
     observations by what their gap exceeds the wanted one by, times their chance.
     """
     counts, path, aim, edge = graph.counts, trail.path, trail.aim, graph.edge
-    stop = counts[OPS] + budget
-    if counts[UPWARD] == 0 and counts[DEPTH] == 0:
+    stop = counts["ops"] + budget
+    if counts["upward"] == 0 and counts["depth"] == 0:
         path[0] = knobs.root
         aim[0, 0] = scan(graph, vectors, knobs.root)
         aim[0, 1] = aim[0, 0] + target
-        counts[DEPTH] = 1
-    while counts[UPWARD] == 0:
+        counts["depth"] = 1
+    while counts["upward"] == 0:
         if not has_room(graph, moves, scratch, vectors):
             return FULL
-        if counts[OPS] > stop:
+        if counts["ops"] > stop:
             return PAUSED
-        depth = counts[DEPTH] - 1
+        depth = counts["depth"] - 1
         i = int(path[depth])
         wanted = target / knobs.discount ** float(depth) if knobs.discount > 0 else np.inf
         if depth > 0 and (
             depth + 1 >= len(path) or finished(graph, vectors, i, knobs, wanted, aim[depth])
         ):
-            counts[UPWARD] = 1
-            counts[DEPTH] -= 1
+            counts["upward"] = 1
+            counts["depth"] -= 1
             break
         p = open_point(graph, moves, scratch, i, knobs)
-        graph.point[p, LIVE] = 1
+        graph.point[p]["live"] = 1
         action = look(graph, scratch, p, knobs, True)
         child, chosen, largest = -1, -1, 0.0
         further = wanted / knobs.discount if knobs.discount > 0 else np.inf
         lower, upper = graph.value[1, p, action], graph.value[1, p, action]
-        for m in range(graph.point[p, FIRST], graph.point[p, LAST]):
-            if edge[m, ACTION] != action:
+        for m in range(graph.point[p]["first"], graph.point[p]["last"]):
+            if edge[m]["action"] != action:
                 continue
-            j = edge[m, CHILD]
-            below, above = scan(graph, vectors, j), graph.bound[j, UPPER]
+            j = edge[m]["child"]
+            below, above = scan(graph, vectors, j), graph.bound[j]["upper"]
             lower += graph.chance[m] * below
             upper += graph.chance[m] * above
             if graph.chance[m] * (above - below - further) > largest:
                 child, chosen = j, m
                 largest = graph.chance[m] * (above - below - further)
         if child < 0:
-            counts[UPWARD] = 1
+            counts["upward"] = 1
             break
         if knobs.selective:
             _, best = lower_choice(graph, vectors, p)
             low, high = max(aim[depth, 0], best), max(aim[depth, 1], best + wanted)
             chance = graph.chance[chosen]
-            rest_low = lower - chance * graph.bound[child, LOWER]
-            rest_high = upper - chance * graph.bound[child, UPPER]
+            rest_low = lower - chance * graph.bound[child]["lower"]
+            rest_high = upper - chance * graph.bound[child]["upper"]
             aim[depth + 1, 0] = (low - rest_low) / chance
             aim[depth + 1, 1] = (high - rest_high) / chance
         path[depth + 1] = child
-        counts[DEPTH] += 1
-    while counts[DEPTH] > 0:
+        counts["depth"] += 1
+    while counts["depth"] > 0:
         if not has_room(graph, moves, scratch, vectors):
             return FULL
-        if counts[OPS] > stop:
+        if counts["ops"] > stop:
             return PAUSED
-        p = graph.node[path[counts[DEPTH] - 1], POINT]
+        p = graph.node[path[counts["depth"] - 1]]["point"]
         look(graph, scratch, p, knobs, False)
         backup(graph, moves, vectors, p, knobs)
-        counts[DEPTH] -= 1
-    counts[UPWARD] = 0
+        counts["depth"] -= 1
+    counts["upward"] = 0
     return DONE
 
 
@@ -242,7 +215,7 @@ def finished(
     A selective trial ends as well where the node, going by the middle of its bounds, will not raise
     the lower bound at the start, and its upper bound is low enough not to matter there.
     """
-    below, above = scan(graph, vectors, i), graph.bound[i, UPPER]
+    below, above = scan(graph, vectors, i), graph.bound[i]["upper"]
     if above - below <= wanted:
         return True
     return (
@@ -261,23 +234,23 @@ def lower_sweep(
     budget: int,
 ) -> int:
     """Back up every live point in an order, but for those raised since the sweep began."""
-    counts, stop = graph.counts, graph.counts[OPS] + budget
-    if counts[CURSOR] == 0:
-        counts[ROUND] = counts[COLUMNS]
-    while counts[CURSOR] < len(order):
+    counts, stop = graph.counts, graph.counts["ops"] + budget
+    if counts["cursor"] == 0:
+        counts["round"] = counts["columns"]
+    while counts["cursor"] < len(order):
         if not has_room(graph, moves, scratch, vectors):
             return FULL
-        if counts[OPS] > stop:
+        if counts["ops"] > stop:
             return PAUSED
-        p = int(order[counts[CURSOR]])
-        i = graph.point[p, NODE]
+        p = int(order[counts["cursor"]])
+        i = graph.point[p]["node"]
         scan(graph, vectors, i)
-        below, above = graph.bound[i, LOWER], graph.bound[i, UPPER]
-        if graph.node[i, VECTOR] < counts[ROUND] and above - below > knobs.least:
+        below, above = graph.bound[i]["lower"], graph.bound[i]["upper"]
+        if graph.node[i]["vector"] < counts["round"] and above - below > knobs.least:
             backup(graph, moves, vectors, p, knobs)
-        counts[CURSOR] += 1
-        counts[OPS] += 1
-    counts[CURSOR] = 0
+        counts["cursor"] += 1
+        counts["ops"] += 1
+    counts["cursor"] = 0
     return DONE
 
 
@@ -292,47 +265,47 @@ def upper_sweep(
     budget: int,
 ) -> int:
     """Look at every point, the last one first; then say anew which points are worth pooling."""
-    counts, stop, k = graph.counts, graph.counts[OPS] + budget, moves.rewards.shape[1]
-    if counts[LOOKED] == 0:
-        counts[LOOKED] = counts[POINTS]
-    while counts[LOOKED] > 0:
+    counts, stop, k = graph.counts, graph.counts["ops"] + budget, moves.rewards.shape[1]
+    if counts["looked"] == 0:
+        counts["looked"] = counts["points"]
+    while counts["looked"] > 0:
         if not has_room(graph, moves, scratch, vectors):
             return FULL
-        if counts[OPS] > stop:
+        if counts["ops"] > stop:
             return PAUSED
-        p = counts[LOOKED] - 1
-        if graph.point[p, FIRST] < 0:
-            open_point(graph, moves, scratch, graph.point[p, NODE], knobs)
+        p = counts["looked"] - 1
+        if graph.point[p]["first"] < 0:
+            open_point(graph, moves, scratch, graph.point[p]["node"], knobs)
         look(graph, scratch, p, knobs, fresh)
-        counts[LOOKED] -= 1
+        counts["looked"] -= 1
     kept = 0
-    for p in range(k, counts[POINTS]):
-        if graph.point[p, FIRST] >= 0:
+    for p in range(k, counts["points"]):
+        if graph.point[p]["first"] >= 0:
             gain = gain_of(graph, p)
             if gain > knobs.least:
                 graph.pool[kept], graph.gain[kept] = p, gain
                 kept += 1
-    counts[POOL] = kept
+    counts["pool"] = kept
     return DONE
 
 
 @njit(cache=True)
 def mark_live(graph: Graph, root: int) -> None:
     """Mark the points that can be reached by actions not yet proven worse than another."""
-    point, edge, stack = graph.point, graph.edge, np.empty(graph.counts[POINTS], np.int64)
-    for p in range(graph.counts[POINTS]):
-        point[p, LIVE] = 0
-    stack[0], size = graph.node[root, POINT], 1
-    point[stack[0], LIVE] = 1
+    point, edge, stack = graph.point, graph.edge, np.empty(graph.counts["points"], np.int64)
+    for p in range(graph.counts["points"]):
+        point[p]["live"] = 0
+    stack[0], size = graph.node[root]["point"], 1
+    point[stack[0]]["live"] = 1
     while size > 0:
         size -= 1
         p = stack[size]
-        below = graph.bound[point[p, NODE], LOWER]
-        for m in range(point[p, FIRST], point[p, LAST]):
-            q = graph.node[edge[m, CHILD], POINT]
-            if q < 0 or point[q, LIVE] == 1 or point[q, FIRST] < 0:
+        below = graph.bound[point[p]["node"]]["lower"]
+        for m in range(point[p]["first"], point[p]["last"]):
+            q = graph.node[edge[m]["child"]]["point"]
+            if q < 0 or point[q]["live"] == 1 or point[q]["first"] < 0:
                 continue
-            if graph.value[0, p, edge[m, ACTION]] >= below:
-                point[q, LIVE] = 1
+            if graph.value[0, p, edge[m]["action"]] >= below:
+                point[q]["live"] = 1
                 stack[size] = q
                 size += 1
