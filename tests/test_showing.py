@@ -49,7 +49,7 @@ def test_a_plan_says_what_it_is_worth_and_how_sure_that_is():
         (TREE.policy(), ["follows a tree of 3 steps", "steps left   3"]),
         (StagedPolicy.of(TREE), ["for 3 steps", "steps left   3"]),
         (rpsr.UniformPolicy(TIGER, np.random.default_rng(0)), ["uniform policy over 3 actions"]),
-        (StoredVectors(PLAN.model, PLAN.vectors, PLAN.actions), ["value function of", "followed"]),
+        (StoredVectors(PLAN.model, PLAN.value_function), ["value function of", "followed"]),
     ],
     ids=lambda value: type(value).__name__,
 )

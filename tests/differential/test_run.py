@@ -54,7 +54,8 @@ def test_a_bound_that_is_moved_is_found(monkeypatch, by, law):
 def test_a_policy_that_earns_less_is_found(monkeypatch):
     def backwards(model, planner):
         found = solve(model, planner)
-        return replace(found, vectors=-found.vectors)
+        negated = replace(found.value_function, vectors=-found.vectors)
+        return replace(found, value_function=negated)
 
     def short():
         found = sum((broken(index) for index in range(20)), Counter())

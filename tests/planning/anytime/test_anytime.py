@@ -13,23 +13,14 @@ from tests.planning.plans import ignore
 from rpsr import POMDP, InputError, ModelError
 from rpsr.domains import build
 from rpsr.models import Unknown, episodic
-from rpsr.planning import (
-    anytime,
-    anytime_kernels,
-    anytime_state,
+from rpsr.planning.anytime import (
     belief_graph,
-    lower_vectors,
+    lower_bound,
     point_policies,
-    sawtooth,
-)
-from rpsr.planning.anytime.belief_graph import (
-    BEGIN,
-    LENGTH,
-    NODES,
-    POINT,
-    POINTS,
-    UPPER,
-    WEIGHTS,
+    schedule,
+    state,
+    upper_bound,
+    walks,
 )
 from rpsr.planning.anytime.planners import HSVI, SARSOP
 from rpsr.planning.comparing.histories import policy_value
@@ -49,9 +40,11 @@ PLANNERS = [HSVI, SARSOP]
 
 def searched(model, trials, *, selective=True, epsilon=1e-3):
     """A search after so many trials."""
-    search = anytime._Search(corner_process(model), Clock(ignore), Goal(epsilon), selective, 0)
+    search = schedule.Schedule(corner_process(model), Clock(ignore), Goal(epsilon), selective, 0)
     for _ in range(trials):
-        search.step()
+        search.sample()
+        search.back_up()
+        search.tighten()
     return search
 
 
@@ -132,22 +125,22 @@ def test_a_vector_goes_on_with_vectors_of_the_solution():
 def test_weights_add_up_to_their_beliefs_and_prove_their_bounds(name):
     search = searched(build(name).belief_model(), 12)
     graph, k = search.state.graph, search.process.k
-    beliefs = np.zeros((graph.counts[NODES], k))
+    beliefs = np.zeros((graph.counts["nodes"], k))
     for i, row in enumerate(beliefs):
-        span = slice(graph.node[i, BEGIN], graph.node[i, BEGIN] + graph.node[i, LENGTH])
+        span = slice(graph.node[i]["begin"], graph.node[i]["begin"] + graph.node[i]["length"])
         row[graph.corner[0, span]] = graph.share[0, span]
     assert beliefs.sum(axis=1) == pytest.approx(1, abs=1e-12)
-    nodes = graph.point[: graph.counts[POINTS], 0]
+    nodes = graph.point["node"][: graph.counts["points"]]
     shrunk = 0
     for i, belief in enumerate(beliefs):
-        span = slice(graph.node[i, BEGIN], graph.node[i, BEGIN] + graph.node[i, WEIGHTS])
+        span = slice(graph.node[i]["begin"], graph.node[i]["begin"] + graph.node[i]["weights"])
         points, weights = graph.corner[1, span], graph.share[1, span]
         assert (weights >= 0).all()
         assert np.abs(weights @ beliefs[nodes[points]] - belief).sum() <= 1e-12
         shrunk += bool((points >= k).any())
-        if graph.node[i, POINT] < 0:
+        if graph.node[i]["point"] < 0:
             proven = (weights @ graph.value[0, points]).max()
-            assert graph.bound[i, UPPER] >= proven - 1e-9
+            assert graph.bound[i]["upper"] >= proven - 1e-9
     assert shrunk > 0  # some use points, not corners alone
 
 
@@ -157,10 +150,10 @@ def test_weights_add_up_to_their_beliefs_and_prove_their_bounds(name):
 def test_kernels_agree_with_their_python():
     """The same search, line by line in Python: bit by bit the same but for the order of sums."""
     model = build("4x3").belief_model()
-    kernels = (belief_graph, sawtooth, lower_vectors, point_policies, anytime_kernels)
+    kernels = (belief_graph, upper_bound, lower_bound, point_policies, walks)
     compiled = searched(model, 6)
     with pytest.MonkeyPatch.context() as patch:
-        for module in (*kernels, anytime_state, anytime):
+        for module in (*kernels, state, schedule):
             for name, value in vars(module).items():
                 if hasattr(value, "py_func"):
                     patch.setattr(module, name, value.py_func)
@@ -238,7 +231,7 @@ def test_an_interrupt_keeps_the_best_so_far(monkeypatch):
 def test_a_limit_inside_a_trial_leaves_valid_bounds(monkeypatch):
     model = build("4x3").belief_model()
     exact = ValueIteration(epsilon=1e-4).solve(model, ignore)
-    monkeypatch.setattr(anytime, "CHUNK", 50)
+    monkeypatch.setattr(schedule, "CHUNK", 50)
     checks = []
 
     def stop(self):
@@ -255,7 +248,7 @@ def test_a_limit_inside_a_trial_leaves_valid_bounds(monkeypatch):
 def test_small_chunks_leave_valid_bounds(monkeypatch):
     model = build("4x3").belief_model()
     whole = SARSOP(max_iterations=20).solve(model, ignore)
-    monkeypatch.setattr(anytime, "CHUNK", 100)
+    monkeypatch.setattr(schedule, "CHUNK", 100)
     pieces = SARSOP(max_iterations=20).solve(model, ignore)
     assert max(pieces.lower, whole.lower) <= min(pieces.upper, whole.upper)
 

@@ -178,7 +178,7 @@ def test_a_tree_with_too_many_successors_is_a_limit_and_states_that_go_on_alike_
 ):
     pomdp = build("loadunload").with_discount("0.9")
     whole = solve(pomdp, planner_by_name("reachable", horizon=12))
-    sizes = [len(actions) for _, actions, _ in whole.stages]
+    sizes = [len(stage) for stage in whole.stages]
     assert whole.extras["states"] > 20
     assert sizes[0] <= len(pomdp.actions)  # with one step to go, only actions differ
     monkeypatch.setattr(reachable, "MOST_CHOICES", 40)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.models.builders import Sizes, random_exact, rotated
-from tests.planning.test_points import noisy
+from tests.planning.points.test_points import noisy
 
 from rpsr import InputError, ModelError
 from rpsr.domains import build
@@ -208,7 +208,7 @@ def test_what_was_learned_before_ctrl_c_is_the_policy(monkeypatch):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(Clock, "check", interrupt)
-    found = plan(model, "q-learning")
+    found = plan(model, "q-learning", max_iterations=3000)
     assert found.status is Status.INTERRUPTED
     assert found.lower > 0  # and listening for ever is worth -20
 

@@ -125,7 +125,7 @@ def test_merging_far_too_much_still_gives_bounds_that_hold():
 
 def test_exploring_says_which_limit_it_met():
     for options, reached in (
-        ({"max_states": 50}, "50 states"),
+        ({"limit": 50}, "50 states"),
         ({"time_limit": 1e-9}, "1e-09 seconds"),
         ({"memory_limit": 500}, "500"),
     ):

@@ -62,6 +62,16 @@ class StoredVectors(Shown):
     made_for: dict[str, Any] = field(default_factory=dict[str, Any])
     look_ahead: bool = False
 
+    @property
+    def vectors(self) -> Floats:
+        """The vectors, (K, n)."""
+        return self.value_function.vectors
+
+    @property
+    def actions(self) -> Ints:
+        """The action of each vector, (K,)."""
+        return self.value_function.actions
+
     def policy(self) -> AlphaPolicy:
         """The policy as it is written; its method `looking_ahead` gives the other one."""
         found = self.value_function
