@@ -13,11 +13,9 @@ import rpsr.cli.solve  # noqa: F401 - the module, which a verb of that name hide
 from rpsr.domains import build
 from rpsr.errors import InputError
 from rpsr.planning import load_policy
-from rpsr.planning.files import checkpoint
+from rpsr.planning.files import checkpoint, policies
 from rpsr.planning.files.checkpoint import load_checkpoint
 from rpsr.planning.solution import Status
-
-solve_verb = sys.modules["rpsr.cli.solve"]
 
 
 def said(err):
@@ -148,26 +146,26 @@ def test_sigterm_is_left_alone_after_a_command(say):
 def test_files_are_written_while_planning(say, monkeypatch, words):
     """The last of the writes is at the end: those before it are counted."""
     monkeypatch.setattr("rpsr.planning.keeping.EVERY", 0.0)
-    policies, checkpoints = [], []
-    write, save = solve_verb.write_policy, checkpoint.save_checkpoint
+    written, checkpoints = [], []
+    write, save = policies.save_policy, checkpoint.save_checkpoint
 
     def write_policy(solution, target):
         write(solution, target)
-        policies.append(solution.status.name)
+        written.append(solution.status.name)
 
     def save_checkpoint(solution, target):
         save(solution, target)
         checkpoints.append(load_checkpoint(target, solution.model).lower)
 
-    monkeypatch.setattr(solve_verb, "write_policy", write_policy)
+    monkeypatch.setattr(policies, "save_policy", write_policy)
     monkeypatch.setattr(checkpoint, "save_checkpoint", save_checkpoint)
     files = ("-o", "p.json", "--checkpoint", "c.ckpt")
     code, _, err = say(
         "solve", "tiger", "--planner", "sarsop", "--max-iterations", "5", *files, *words
     )
     assert (code, said(err)) == (3, "rpsr: wrote p.json\nrpsr: wrote c.ckpt\n")
-    assert len(policies) == len(checkpoints) > 2
-    assert policies == ["INTERRUPTED"] * (len(policies) - 1) + ["ITERATIONS"]
+    assert len(written) == len(checkpoints) > 2
+    assert written == ["INTERRUPTED"] * (len(written) - 1) + ["ITERATIONS"]
 
 
 def test_a_full_disk_while_planning_is_told_once_and_planning_goes_on(say, monkeypatch):
@@ -195,6 +193,6 @@ def test_a_full_disk_while_planning_is_told_once_and_planning_goes_on(say, monke
 def test_a_device_is_not_written_to_while_planning(say, monkeypatch):
     monkeypatch.setattr("rpsr.planning.keeping.EVERY", 0.0)
     written = []
-    monkeypatch.setattr(solve_verb, "write_policy", lambda *given: written.append(given))
+    monkeypatch.setattr(policies, "save_policy", lambda *given: written.append(given))
     assert say("solve", "tiger", "-o", "/dev/null")[0] == 0
     assert len(written) == 1

@@ -16,7 +16,6 @@ from tests.differential.tally import Record
 from tests.differential.values import controller_value, followed_value, horizon_value
 
 from rpsr import POMDP, LinearModel
-from rpsr.cli.solve import write_policy
 from rpsr.evaluation.stored import open_policy
 from rpsr.planning import (
     AlphaPolicy,
@@ -73,7 +72,7 @@ def _in_form(found: Solution, form: str, system: POMDP | LinearModel) -> Any:
         if form == "controller.json":
             save_policy(extract_controller(found), path, found.model)
         else:
-            write_policy(found, path)
+            save_policy(found, path)
         return open_policy(path, system)
 
 

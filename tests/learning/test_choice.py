@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpsr
+from rpsr.domains import build
 from rpsr.errors import InputError, ModelError
 from rpsr.evaluation import StochasticController, exact_return, open_policy, simulate
-from rpsr.learning import EMRPSR, LastKTable, bootstrap, choose
+from rpsr.learning import EMRPSR, LastKTable, bootstrap, choice, choose
 from rpsr.learning.base import Resampled
-from rpsr.learning.choice import RULE, doubt, trial
+from rpsr.learning.choice import RULE, doubt, play_out, trial
 from rpsr.learning.off_policy import off_policy_value
 from rpsr.logs import Trajectories, from_arrays
 from rpsr.logs.trajectories import join
@@ -266,3 +267,36 @@ def test_a_promise_that_no_rewards_add_up_to_is_doubted(value, doubted, ends):
 
     option = choose([model], log, planner=Promising(), steps=1).chosen
     assert ("no rewards of the log add up to more than 10" in option.doubt) == doubted
+
+
+# ---- a plan in its own model
+
+
+def test_a_plan_that_plays_out_as_promised_is_not_doubted():
+    model = build("tiger").belief_model()
+    plan = solve(model, "vi")
+    played = play_out(plan)
+    assert played.doubt == ""
+    assert played.steps == 135  # .95^135 < 1e-3 <= .95^134
+    assert abs(played.mean - plan.value) <= 4 * played.stderr + 1e-3 * plan.value
+    assert play_out(solve(model, "vi", horizon=3)) is None
+
+
+@pytest.mark.parametrize(
+    ("mean", "stderr", "steps", "doubted"),
+    [
+        (7.0, 0.1, 66, True),  # far off, and sure of it
+        (7.0, 1.0, 66, False),  # as far off, but hardly simulated: noise may do that
+        (7.0, 0.1, 8, False),  # .9^8 of the value is still to come after so few steps
+        (3.0, 0.1, 8, True),  # more than that is missing
+    ],
+)
+def test_a_doubt_knows_how_long_and_how_surely_was_simulated(
+    monkeypatch, mean, stderr, steps, doubted
+):
+    plan = replace(solve(build("tiger").with_discount("0.9"), "qmdp"), value=10.0)
+    monkeypatch.setattr(choice, "trial", lambda *given: (mean, stderr))
+    monkeypatch.setattr(choice, "MOST_STEPS", steps)
+    played = play_out(plan)
+    assert played.steps == steps
+    assert bool(played.doubt) is doubted

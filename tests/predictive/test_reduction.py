@@ -51,11 +51,11 @@ def test_a_policy_is_worth_the_same_from_every_belief(pomdp, seed, horizon):
     rng = np.random.default_rng(seed)
     tree, quotient = random_tree(pomdp, rng, horizon), observable_quotient(pomdp)
     alpha = alpha_of(quotient.model, tree, 0.9)
-    (lifted,) = quotient.up(alpha[None])
+    (lifted,) = quotient.lift(alpha[None])
     for belief in (*np.eye(len(pomdp.states)), rng.dirichlet(np.ones(len(pomdp.states)))):
         value = value_of(pomdp, belief, tree, 0.9)
         assert belief @ lifted == pytest.approx(value, abs=1e-9 * size(pomdp))
-        assert quotient.down(belief[None])[0] @ alpha == pytest.approx(
+        assert quotient.reduce(belief[None])[0] @ alpha == pytest.approx(
             value, abs=1e-9 * size(pomdp)
         )
 
@@ -66,7 +66,7 @@ def test_the_quotient_is_the_rpsr_with_its_corners(pomdp):
     quotient = observable_quotient(pomdp)
     assert quotient.model.dimension == find_core(pomdp, "rpsr").rank
     assert isinstance(quotient.model.domain, Corners)
-    corners = quotient.down(np.eye(len(pomdp.states)))
+    corners = quotient.reduce(np.eye(len(pomdp.states)))
     assert np.array_equal(corners, quotient.model.domain.points)
     assert quotient.basis.T @ quotient.basis == pytest.approx(
         np.eye(quotient.model.dimension), abs=1e-12
@@ -75,7 +75,7 @@ def test_the_quotient_is_the_rpsr_with_its_corners(pomdp):
 
 def test_states_that_earn_and_look_alike_share_a_corner():
     quotient = observable_quotient(build("hallway"))
-    corners = quotient.down(np.eye(60))
+    corners = quotient.reduce(np.eye(60))
     assert len(np.unique(corners.round(12), axis=0)) == quotient.model.dimension == 57
 
 
@@ -98,9 +98,9 @@ def test_nothing_is_lost_from_the_start(pomdp, seed, steps, belief):
         x, y = larger.update(x, a, o), smaller.model.update(y, a, o)
     alpha = alpha_of(smaller.model, tree, 0.9)
     tolerance = 1e-8 * size(pomdp)
-    assert smaller.down(x[None])[0] == pytest.approx(y, abs=1e-8)
+    assert smaller.reduce(x[None])[0] == pytest.approx(y, abs=1e-8)
     assert y @ alpha == pytest.approx(value, abs=tolerance)
-    assert x @ smaller.up(alpha[None])[0] == pytest.approx(value, abs=tolerance)
+    assert x @ smaller.lift(alpha[None])[0] == pytest.approx(value, abs=tolerance)
 
 
 @FEW
@@ -156,7 +156,7 @@ def test_it_is_lossless_from_the_start_only():
     larger = rpsr(pomdp)
     smaller = reachable_restriction(larger)
     tree = random_tree(pomdp, np.random.default_rng(0), 1)
-    (lifted,) = smaller.up(alpha_of(smaller.model, tree, 0.9)[None])
+    (lifted,) = smaller.lift(alpha_of(smaller.model, tree, 0.9)[None])
     corners = observable_quotient(pomdp).basis
     assert corners @ lifted == pytest.approx([0, 1, 0])  # in the cellar, 5 would be right
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -33,13 +32,13 @@ from rpsr.cli.progress import planning_progress
 from rpsr.cli.signals import INTERRUPTED
 
 if TYPE_CHECKING:
+    from rpsr.learning.choice import PlayedOut
     from rpsr.models import LinearModel
     from rpsr.planning.compression import Compressed
     from rpsr.planning.solution import Solution
 
 Kind = Literal["pomdp", "psr", "rpsr", "ra-psr"]
 LIMIT_REACHED = 3
-EPISODES, MOST_STEPS, FORGOTTEN = 1000, 1000, 1e-3  # of simulations; the discount that ends them
 
 
 def _compiling() -> None:
@@ -140,6 +139,7 @@ def solve(
     """
     from rpsr.errors import InputError
     from rpsr.kernels import announced
+    from rpsr.planning.files import policies
     from rpsr.planning.files.checkpoint import Resumable, load_checkpoint, resume, save_checkpoint
     from rpsr.planning.planners import default_planner, planner_by_name, planner_options
     from rpsr.planning.planners import solve as plan
@@ -147,13 +147,9 @@ def solve(
 
     if json and output == "-":
         raise InputError("--json and -o - would both write to standard output")
-    form = _form(output)
-    if form is not None and horizon is not None:
-        raise InputError(
-            f"a plan for a horizon is a tree, which no .{form} file can hold: expected the name of "
-            "a native file, such as plan.json",
-            place=output,
-        )
+    form = policies.classic_form(output or "")
+    if horizon is not None:
+        policies.check_holds_trees(output or "")
     # Found out now, rather than after hours of planning.
     check_targets(output, checkpoint, sources=[source])
     check_policy_name(output)
@@ -188,7 +184,7 @@ def solve(
         progress = kept_meanwhile(
             rows,
             {
-                output: lambda found: write_policy(lift(found), output or ""),
+                output: lambda found: policies.save_policy(lift(found), output or ""),
                 checkpoint: lambda found: save_checkpoint(found, checkpoint or ""),
             },
         )
@@ -198,7 +194,12 @@ def solve(
             solution = plan(linear, chosen, progress=progress)
     planned = solution
     solution = lift(planned)
-    document = solution_document(solution, model, seed)
+    played = None
+    if not solution.proven:
+        from rpsr.learning.choice import play_out
+
+        played = play_out(solution)
+    document = solution_document(solution, model, seed, played)
     try:  # what was found is shown whatever becomes of the files, and the other way round
         if json:
             print_json("solve", source, document)
@@ -207,17 +208,13 @@ def solve(
     finally:
         write_each(
             {
-                output: lambda: write_policy(solution, output or ""),
+                output: lambda: policies.save_policy(solution, output or ""),
                 checkpoint: lambda: save_checkpoint(planned, checkpoint or ""),
             },
             quiet=json,
         )
-    if document["simulated"] is not None:
-        from rpsr.learning.choice import doubt
-
-        said = doubt(solution, document["simulated"], MOST_STEPS)
-        if said:
-            note(f"{said}; rpsr learn --plan --ensemble weighs several models")
+    if played is not None and played.doubt:
+        note(f"{played.doubt}; rpsr learn --plan --ensemble weighs several models")
     if epsilon is not None and solution.status is Status.ROUNDING:
         proven_to = solution.gap if solution.epsilon is None else solution.epsilon
         note(f"floats can prove the value to {proven_to:.2g} here, not to the epsilon asked for")
@@ -264,28 +261,9 @@ def _compressed(
     return compress(loaded)
 
 
-def write_policy(solution: Solution, target: str | Path) -> None:
-    """Write a solution's policy in the form its target's suffix names."""
-    from rpsr.planning.files.classic import write_alpha, write_pg
-    from rpsr.planning.files.native import save_policy
-    from rpsr.planning.value.controllers import extract_controller
-
-    match _form(target):
-        case "alpha":
-            write_alpha(solution.model, solution.vectors, solution.actions, target)
-        case "pg":
-            write_pg(extract_controller(solution), target)
-        case _:
-            save_policy(solution, target)
-
-
-def _form(target: str | Path | None) -> str | None:
-    """The classic solver's form that a name asks for, "alpha" or "pg", or None."""
-    name = str(target).lower()
-    return next((form for form in ("alpha", "pg") if name.endswith("." + form)), None)
-
-
-def solution_document(solution: Solution, model: str | None, seed: int | None) -> dict[str, Any]:
+def solution_document(
+    solution: Solution, model: str | None, seed: int | None, played: PlayedOut | None
+) -> dict[str, Any]:
     """A solution, by JSON key."""
     return {
         "model": model or _kind(solution.model),
@@ -297,7 +275,7 @@ def solution_document(solution: Solution, model: str | None, seed: int | None) -
         "status": solution.status.name.lower(),
         "message": solution.status.value,
         "value": solution.value,
-        "lower": solution.lower if proven(solution) else None,
+        "lower": solution.lower if solution.proven else None,
         "upper": solution.upper,
         "gap": solution.gap,
         "residual": solution.residual,
@@ -308,25 +286,8 @@ def solution_document(solution: Solution, model: str | None, seed: int | None) -
         "seed": seed if solution.seed is None else solution.seed,
         "compressed": solution.extras.get("compressed"),
         "learned": solution.model.estimator,
-        "simulated": None if proven(solution) else simulated(solution),
+        "simulated": None if played is None else played.mean,
     }
-
-
-def proven(solution: Solution) -> bool:
-    """Whether bounds hold: not where a learned model may predict less than nothing."""
-    learned = solution.model.estimator is not None
-    return solution.model.domain.known or not learned
-
-
-def simulated(solution: Solution) -> float | None:
-    """The mean return of a policy in its own model, as its filter and its predictions play out."""
-    from rpsr.learning.choice import trial
-
-    discount = solution.model.discount
-    if solution.horizon is not None or discount is None or not 0 < discount < 1:
-        return None
-    steps = min(MOST_STEPS, math.ceil(math.log(FORGOTTEN) / math.log(discount)))
-    return trial(solution, solution.model, EPISODES, steps, 0)[0]
 
 
 def _kind(model: LinearModel) -> str:
@@ -343,7 +304,7 @@ def _for_people(solution: Solution, document: dict[str, Any]) -> list[tuple[str,
     }
     learned = document["learned"]
     if learned is not None:
-        said = "bounds are" if proven(solution) else "nothing is proven, and the value is"
+        said = "bounds are" if solution.proven else "nothing is proven, and the value is"
         numbers["learned"] = f"by {learned}: {said} of this model, not of the system"
     saved = solution.extras.get("compressed")
     if saved is not None:

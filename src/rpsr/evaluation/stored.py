@@ -17,7 +17,8 @@ from rpsr.io.files import place_of
 from rpsr.models.given import as_linear
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
-from rpsr.planning.files.native import StoredVectors, load_policy
+from rpsr.planning.files.native import StoredVectors
+from rpsr.planning.files.policies import load_policy
 from rpsr.planning.value.coordinates import from_beliefs
 from rpsr.predictive.constructors import psr, rpsr
 

@@ -8,6 +8,7 @@ logs it is too noisy for that.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ RULE = "the highest mean value over all models"
 EPSILON = 1e-3  # of plans, for rewards that differ by 1
 IMPOSSIBLE = 1e-3  # of what rewards can add up to: a value so much above is none
 DOUBT = 0.1  # of a value: a simulation further away contradicts it
+MOST_STEPS, FORGOTTEN = 1000, 1e-3  # of an episode; the power of the discount that ends it
 SPEAKING_STEPS = 200_000  # steps of a log that are enough for an estimate off policy
 
 
@@ -219,6 +221,33 @@ def doubt(plan: Solution, played: float, steps: int, stderr: float = 0.0) -> str
         f"simulated in its own model the policy earns {played:.4g}, not {plan.value:.4g}: that "
         "model contradicts itself, and the policy may be worth little"
     )
+
+
+@dataclass(frozen=True)
+class PlayedOut:
+    """How a plan plays out in the model that it was made on.
+
+    mean: the mean return of `steps` steps, and stderr: its standard error. doubt: why the model is
+    not to be believed, or nothing.
+    """
+
+    mean: float
+    stderr: float
+    steps: int
+    doubt: str
+
+
+def play_out(plan: Solution, *, episodes: int = 1000, seed: int = 0) -> PlayedOut | None:
+    """A plan simulated in its own model, as its filter and its predictions play out.
+
+    None for a plan over a horizon, or without a discount between 0 and 1.
+    """
+    discount = plan.model.discount
+    if plan.horizon is not None or discount is None or not 0 < discount < 1:
+        return None
+    steps = min(MOST_STEPS, math.ceil(math.log(FORGOTTEN) / math.log(discount)))
+    mean, stderr = trial(plan, plan.model, episodes, steps, seed)
+    return PlayedOut(mean, stderr, steps, doubt(plan, mean, steps, stderr))
 
 
 def trial(

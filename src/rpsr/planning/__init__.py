@@ -10,7 +10,8 @@ from rpsr.planning.exact.policy_iteration import PolicyIteration
 from rpsr.planning.exact.value_iteration import ValueIteration
 from rpsr.planning.files.checkpoint import Checkpoint, load_checkpoint, resume, save_checkpoint
 from rpsr.planning.files.classic import read_alpha, read_pg, write_alpha, write_pg
-from rpsr.planning.files.native import StoredVectors, load_policy, save_policy
+from rpsr.planning.files.native import StoredVectors
+from rpsr.planning.files.policies import load_policy, save_policy
 from rpsr.planning.planners import PLANNER_NAMES, planner_by_name, planner_options, solve
 from rpsr.planning.points.baselines import QMDP, FastInformedBound
 from rpsr.planning.points.pbvi import PBVI

@@ -92,7 +92,7 @@ class Compressed:
         discount = 1.0 if self.pomdp.discount is None else self.pomdp.discount
         steps = 1 / (1 - discount) if horizon is None else sum(discount**t for t in range(horizon))
         out = np.full((len(found), len(self.pomdp.states)), float(self.pomdp.R.min()) * steps)
-        out[:, self.kept] = self.reduction.up(found.vectors)
+        out[:, self.kept] = self.reduction.lift(found.vectors)
         return replace(found, vectors=out, ahead=None if found.ahead is None else model)
 
 

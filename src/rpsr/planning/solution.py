@@ -127,6 +127,11 @@ class Solution(Shown):
         """Upper minus lower at the start."""
         return None if self.upper is None else self.upper - self.lower
 
+    @property
+    def proven(self) -> bool:
+        """Whether the bounds hold: not where a learned model may predict less than nothing."""
+        return self.model.domain.known or self.model.estimator is None
+
     def title(self) -> str:
         """What it is, in one line."""
         ahead = "" if self.horizon is None else f" for {counted(self.horizon, 'step')}"

@@ -44,11 +44,11 @@ class Reduction:
     basis: Floats
     margin: tuple[float, float] | None = None
 
-    def down(self, states: Floats) -> Floats:
+    def reduce(self, states: Floats) -> Floats:
         """States of the larger model as states of the smaller, (B, m) -> (B, k)."""
         return states @ self.basis
 
-    def up(self, vectors: Floats) -> Floats:
+    def lift(self, vectors: Floats) -> Floats:
         """Value vectors of the smaller model as those of the larger, (K, k) -> (K, m)."""
         return vectors @ self.basis.T
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from tests.models.builders import Sizes, random_exact, rotated
 
-from rpsr.cli.solve import write_policy
 from rpsr.domains import build
 from rpsr.errors import InputError
 from rpsr.models.operators import SparseOperators
 from rpsr.planning import PolicyTree, load_policy, planner_by_name, solve
+from rpsr.planning.files.policies import save_policy
 from rpsr.planning.finite import FiniteProblem
 from rpsr.planning.limits import Clock
 from rpsr.planning.reachable import planner as reachable
@@ -75,7 +75,7 @@ def test_the_tree_that_is_written_has_every_step_and_earns_the_lower_bound(
         found = solve(model, planner_by_name(planner, horizon=7, **STOPS[planner]))
         assert not found.status.reached_goal
         assert found.horizon == len(found.stages) == 7
-        write_policy(found, tmp_path / "t.json")
+        save_policy(found, tmp_path / "t.json")
         tree = load_policy(tmp_path / "t.json", model)
         assert isinstance(tree, PolicyTree)
         assert tree.horizon == 7

@@ -11,7 +11,7 @@ from tests.planning.plans import PARR, solved
 from rpsr import InputError, ModelError
 from rpsr.domains import build
 from rpsr.planning.files.classic import read_alpha, read_pg, write_alpha, write_pg
-from rpsr.planning.files.native import load_policy
+from rpsr.planning.files.policies import load_policy
 from rpsr.planning.value.controllers import extract_controller
 from rpsr.predictive import rpsr
 

@@ -15,7 +15,8 @@ from rpsr.domains import build
 from rpsr.models import Unknown
 from rpsr.planning.exact.value_iteration import ValueIteration
 from rpsr.planning.files.classic import write_alpha, write_pg
-from rpsr.planning.files.native import StoredVectors, load_policy, save_policy
+from rpsr.planning.files.native import StoredVectors
+from rpsr.planning.files.policies import load_policy, save_policy
 from rpsr.planning.planners import solve
 from rpsr.planning.reachable.planner import Reachable
 from rpsr.planning.value.controllers import FiniteStateController, extract_controller

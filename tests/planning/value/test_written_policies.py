@@ -10,7 +10,6 @@ import pytest
 from tests.models.builders import Sizes, dense_process, random_exact, rotated
 
 from rpsr import load_pomdp
-from rpsr.cli.solve import write_policy
 from rpsr.domains import build
 from rpsr.planning import (
     FiniteStateController,
@@ -25,6 +24,7 @@ from rpsr.planning import (
     write_pg,
 )
 from rpsr.planning.comparing.histories import policy_value
+from rpsr.planning.files.policies import save_policy
 from rpsr.predictive import rpsr
 
 INFINITE = (
@@ -172,7 +172,7 @@ def test_vectors_in_files_earn_the_lower_bound(name, seed, tmp_path):
     belief = pomdp.belief_model()
     for found in plans(pomdp, name):
         for file in (tmp_path / "p.alpha", tmp_path / "p.json"):
-            write_policy(found, file)
+            save_policy(found, file)
             stored = load_policy(file, belief)
             assert isinstance(stored, StoredVectors)
             low, high = earned(
@@ -188,7 +188,7 @@ def test_vectors_in_files_earn_the_lower_bound(name, seed, tmp_path):
 def test_a_coarse_value_function_is_followed_by_its_actions_and_not_by_ties(tmp_path):
     # Within 4 epsilon of the best, looking ahead takes the lowest action, whatever it costs.
     found = solve(build("tiger"), planner_by_name("vi", epsilon=5.0))
-    write_policy(found, tmp_path / "p.json")
+    save_policy(found, tmp_path / "p.json")
     model = found.model
     policy = load_policy(tmp_path / "p.json", model).policy()
     assert policy_value(policy, model, limit=500)[1] >= found.lower

@@ -23,7 +23,7 @@ from rpsr.planning.value.value_function import ValueFunction
 
 def fit(process: CornerProcess, earlier: ValueFunction, scale: float) -> ValueFunction:
     """The same at the corners, each vector being at most its own backup."""
-    values = np.clip(process.lower(earlier.vectors), -scale, scale)
+    values = np.clip(process.at_corners(earlier.vectors), -scale, scale)
     less = shortfalls(process.moves, earlier.choices, values, process.discount)
     return replace(earlier, vectors=np.maximum(values - less[:, None], -scale))
 

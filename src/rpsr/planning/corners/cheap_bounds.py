@@ -213,7 +213,7 @@ def _chosen(
 def above_corners(process: CornerProcess, bound: Floats) -> Floats:
     """Linear functions of the model's states, (A, n), above a bound at every corner, (A, k)."""
     vectors, domain = process.lift(bound), process.model.domain
-    short = np.maximum((bound - process.lower(vectors)).max(axis=1), 0.0)
+    short = np.maximum((bound - process.at_corners(vectors)).max(axis=1), 0.0)
     if isinstance(domain, Corners):
         size = short + (np.abs(vectors) @ np.abs(domain.points).T).max(axis=1)
         short += 4 * products(vectors.shape[1]) * size

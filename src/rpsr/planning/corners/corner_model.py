@@ -105,7 +105,7 @@ class CornerProcess:
         """A value function at the corners as one in the model's coordinates."""
         return replace(values, vectors=self.lift(values.vectors))
 
-    def lower(self, vectors: Floats) -> Floats:
+    def at_corners(self, vectors: Floats) -> Floats:
         """Values at the corners of vectors in the model's coordinates, (K, n) -> (K, k)."""
         domain = self.model.domain
         if not isinstance(domain, Corners):

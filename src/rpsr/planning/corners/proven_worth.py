@@ -46,7 +46,7 @@ def worth_at_start(process: CornerProcess, vectors: Floats, choices: Ints, first
 
     vectors (K, n): what its nodes are supposed to be worth.
     """
-    values = process.lower(vectors)
+    values = process.at_corners(vectors)
     delta = owed(process, choices, values, values)
     value, off = process.vectors_at_start(vectors[[first]], values[[first]])
     return value - off - delta * process.ahead
@@ -63,7 +63,7 @@ def tree_at_start(
     discount, delta = process.discount, 0.0
     after = np.zeros((1, process.k))
     for vectors, chosen in zip(stages, choices, strict=True):
-        values = process.lower(vectors)
+        values = process.at_corners(vectors)
         delta = owed(process, chosen, values, after) + discount * delta
         after = values
     value, off = process.vectors_at_start(stages[-1][:1], after[:1])

@@ -31,6 +31,7 @@ from rpsr.planning.runner import Run
 from rpsr.planning.solution import Solution, Status
 
 SEEING = 0.2  # of the time there is, for the value of seeing every state
+LEAST_SETTLED = 1e-6  # of the cutoff: vectors that change by less in a sweep stand still
 
 
 def plan_infinite(
@@ -60,7 +61,7 @@ def plan_infinite(
 
     def converge() -> Status:
         nonlocal upper, proven, passes
-        cutoff = 1e-2 * search.scale * (1 - process.discount)
+        cutoff, settled = 1e-2 * search.scale * (1 - process.discount), 0.1
         if run.earlier is not None:
             go_on(search, run.earlier)
         search.improve(0.1 * cutoff)
@@ -76,7 +77,7 @@ def plan_infinite(
             on_faces = worth_it(process, len(search.values)) if faces is None else faces
             if search.whole and on_faces:
                 search.narrow(maximal_faces(process))
-            search.improve(0.1 * cutoff)
+            search.improve(settled * cutoff)
             passes += 1
             added, rho = search.run(cutoff)
             rho = max(rho, 0.0) + process.rounding(search.scale)
@@ -95,8 +96,11 @@ def plan_infinite(
                 programs=search.effort.programs,
             )
             proven = max(rho, delta)
-            if proven * ahead <= enough:
+            if proven * ahead <= enough and (search.beats_blind or settled < LEAST_SETTLED):
                 return Status.SOLVED if proven * ahead <= wanted else Status.ROUNDING
+            if proven * ahead <= enough:  # but a blind policy is better: evaluate more precisely
+                settled /= 10
+                continue
             if rho < np.inf:
                 cutoff /= 10 if added else 1000
 

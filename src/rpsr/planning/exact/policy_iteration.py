@@ -128,4 +128,4 @@ def _evaluated(process: CornerProcess, choices: Ints, clock: Clock) -> ValueFunc
     model = process.model
     actions, successors = choices[:, 0].copy(), choices[:, 1:].copy()
     controller = FiniteStateController(model.actions, model.observations, actions, successors)
-    return ValueFunction.of(process.lower(controller.vectors(model, clock)), choices)
+    return ValueFunction.of(process.at_corners(controller.vectors(model, clock)), choices)

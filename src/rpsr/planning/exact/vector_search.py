@@ -13,7 +13,7 @@ from rpsr.io.records import Floats, Ints
 from rpsr.models.rounding import products
 from rpsr.planning.corners.cheap_bounds import blind_values
 from rpsr.planning.corners.corner_model import CornerProcess
-from rpsr.planning.corners.moves import Moves, backups, excess
+from rpsr.planning.corners.moves import Moves, backups, excess, sweep
 from rpsr.planning.corners.programs import careful_gain, gain
 from rpsr.planning.corners.pruning import Effort, program_operations
 from rpsr.planning.corners.witnesses import backup_points, expand
@@ -54,6 +54,7 @@ class Search:
     controller: ValueFunction  # one name, so that Ctrl-C finds all of it or nothing changed
     points: Floats
     faces: list[Ints]
+    blind: ValueFunction  # those that do one action at every step, which it began with
     effort: Effort = field(default_factory=Effort)
     hidden: float = 0.0  # the most that rounding may have hidden in the filters before a search
 
@@ -257,14 +258,19 @@ class Search:
     def solution(
         self, run: Run, status: Status, proven: float, upper: float, iterations: int
     ) -> Solution:
-        """The vectors with what is proven of them: where solved, a Bellman branch_and_bound."""
+        """The vectors with what is proven of them: where solved, a Bellman residual.
+
+        One that was stopped may have proven less than the best blind policy earns: then it is
+        evaluated further, and blind policies join it.
+        """
         process, solved = self.process, status.certified
-        found = process.lifted(self.controller)
+        ends = self if solved or self.beats_blind else self._with_blind()
+        found = process.lifted(ends.controller)
         return run.solution(
             status,
             found if self.whole else replace(found, ahead=process.model),
-            (self.from_below()[0], upper),
-            value=process.value_at_start(self.values)[0],
+            (ends.from_below()[0], upper),
+            value=process.value_at_start(ends.values)[0],
             iterations=iterations,
             residual=proven if solved else None,
             epsilon=proven * process.ahead if solved else None,
@@ -272,6 +278,28 @@ class Search:
             undecided=self.effort.undecided,
             faces=None if self.whole else [face.tolist() for face in self.faces],
         )
+
+    @property
+    def beats_blind(self) -> bool:
+        """Whether what is proven at the start is at least what the best blind policy earns."""
+        value, off = self.process.value_at_start(self.blind.vectors)
+        rounding = self.process.rounding(self.scale) * self.process.ahead
+        return self.from_below()[0] >= value - off - 2 * rounding
+
+    def _with_blind(self) -> Search:
+        """A copy whose vectors are swept until they promise no more than they earn, and blind ones.
+
+        Each of those follows itself and is worth what it says, so they stay as they are.
+        """
+        values, count = self.values.copy(), len(self.values)
+        sweep(self.moves, self.choices, values, SWEEPS, 0.0)
+        over = max(excess(self.moves, self.choices, values), 0.0) * self.process.ahead
+        choices = self.blind.choices.copy()
+        choices[:, 1:] += count
+        joined = ValueFunction.of(
+            np.vstack([values - over, self.blind.vectors]), np.vstack([self.choices, choices])
+        )
+        return replace(self, controller=joined)
 
     def look_ahead(self) -> None:
         """Add the backup at the start, which may lie on no face."""
@@ -308,7 +336,8 @@ def begin(process: CornerProcess, clock: Clock) -> Search:
     reached = expand(process.moves, start, anything, observations, APART, REACHABLE)
     corners = np.argsort(-reached.sum(axis=0), kind="stable")[: MOST_NUMBERS // process.k]
     points = np.vstack([np.eye(1, process.k, s) for s in np.sort(corners)] + [reached])
-    return Search(process, clock, ValueFunction.of(values, choices), points, [np.arange(process.k)])
+    blind = ValueFunction.of(values, choices)
+    return Search(process, clock, blind, points, [np.arange(process.k)], blind)
 
 
 def go_on(search: Search, earlier: ValueFunction) -> None:
@@ -316,7 +345,7 @@ def go_on(search: Search, earlier: ValueFunction) -> None:
 
     They need not be believed: sweeps and the two certificates see to it.
     """
-    values, choices = search.process.lower(earlier.vectors), earlier.choices.copy()
+    values, choices = search.process.at_corners(earlier.vectors), earlier.choices.copy()
     choices[:, 1:] += len(search.values)
     search.controller = ValueFunction.of(
         np.vstack([search.values, values]), np.vstack([search.choices, choices])

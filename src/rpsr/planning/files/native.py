@@ -1,4 +1,4 @@
-"""Policies and their files: the native form, and one reader for all forms.
+"""The native form of a policy file.
 
 The native form is a JSON document with a value function, a controller or a tree. It says which
 model the policy was made for (name, kind, discount, fingerprint of the POMDP behind it), and names
@@ -19,26 +19,23 @@ from __future__ import annotations
 import json
 from base64 import b64decode, b64encode
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rpsr._version import __version__
 from rpsr.errors import InputError
-from rpsr.io.files import path_text, place_of, read_bytes, write_bytes
+from rpsr.io.files import write_bytes
 from rpsr.io.records import LARGEST_VALUE, Floats, Ints
-from rpsr.models.given import as_linear, wrong_type
 from rpsr.models.linear import LinearModel
-from rpsr.models.pomdp import POMDP
 from rpsr.models.renaming import renamed
 from rpsr.models.store import from_native_bytes, native_bytes
-from rpsr.planning.files.classic import parse_alpha, parse_pg
-from rpsr.planning.solution import Solution
-from rpsr.planning.value.controllers import ControllerPolicy, FiniteStateController
+from rpsr.planning.value.controllers import (
+    FiniteStateController,
+)
 from rpsr.planning.value.coordinates import from_beliefs, to_beliefs
 from rpsr.planning.value.policies import AlphaPolicy
-from rpsr.planning.value.trees import PolicyTree, TreePolicy
+from rpsr.planning.value.trees import PolicyTree
 from rpsr.planning.value.value_function import ValueFunction
 from rpsr.showing import Shown, counted
 
@@ -90,59 +87,10 @@ class StoredVectors(Shown):
 
 
 Stored = StoredVectors | FiniteStateController | PolicyTree
-AnyStored = Stored | Solution | AlphaPolicy | ControllerPolicy | TreePolicy
 
 
-def save_policy(
-    policy: AnyStored, path: str | Path, model: POMDP | LinearModel | None = None
-) -> None:
-    """Write a plan or a policy, completely or not at all.
-
-    A plan for a horizon is written as its policy tree, another as its value function. model: what
-    the policy was made for. Plans and vectors know theirs; a controller and a tree do not.
-    """
-    policy, own = _storable(policy)
-    if model is None and own is None:
-        raise InputError(f"model: {policy} does not say which model it is for: give it one")
-    linear = as_linear(own if model is None else model)
-    if isinstance(policy, StoredVectors):
-        size = policy.value_function.vectors.shape[1]
-        if size != linear.dimension:
-            fit = f"one of dimension {size}, as the vectors"
-            raise InputError(f"model: read {linear}, expected {fit}")
-    _write(policy, linear, path_text(path, "path"))
-
-
-def _storable(policy: Any) -> tuple[Stored, LinearModel | None]:
-    """What a file holds of a plan or a policy, and the model that it knows."""
-    match policy:
-        case Solution(horizon=None, model=model):
-            ahead = model.estimator is not None
-            found = policy.value_function
-            return StoredVectors(model, found, policy.epsilon, look_ahead=ahead), model
-        case Solution():
-            return PolicyTree.of(policy), policy.model
-        case StoredVectors():
-            return policy, policy.model
-        case AlphaPolicy(model=model, vectors=vectors, actions=actions):
-            if actions is None:
-                raise InputError(
-                    "policy: this one looks one step ahead with vectors whose own actions it does "
-                    "not know; save its plan instead"
-                )
-            found = _unconnected(vectors, actions, model)
-            return StoredVectors(model, found, policy.epsilon), model
-        case ControllerPolicy():
-            return policy.controller, None
-        case TreePolicy():
-            return policy.tree, None
-        case FiniteStateController() | PolicyTree():
-            return policy, None
-        case _:
-            raise wrong_type(policy, "policy", "a plan, a controller, a tree or a policy of those")
-
-
-def _write(policy: Stored, model: LinearModel, path: str) -> None:
+def write_native(policy: Stored, model: LinearModel, path: str) -> None:
+    """Write a policy that was made for a model, completely or not at all."""
     document: dict[str, Any] = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -190,38 +138,8 @@ def _write(policy: Stored, model: LinearModel, path: str) -> None:
     write_bytes(path, ("{\n" + ",\n".join(pairs) + "\n}\n").encode())
 
 
-def load_policy(path: str | Path, model: POMDP | LinearModel) -> Stored:
-    """Read a policy of any form against a model: a native file, an `.alpha` or a `.pg` file.
-
-    The suffix says which form it is; without one of those, the content does. In a native file,
-    names must be the model's, in the model's order; the classic forms hold no names.
-    """
-    linear, path = as_linear(model), path_text(path, "path")
-    place, content = place_of(path), read_bytes(path)
-    match _form(path, content):
-        case "alpha":
-            vectors, actions = parse_alpha(content, place, linear)
-            found = _unconnected(vectors, actions, linear)
-            return StoredVectors(linear, found, made_for={"kind": linear.kind})
-        case "pg":
-            return parse_pg(content, place, linear)
-        case _:
-            return _native(content, place, linear)
-
-
-def _form(path: str, content: bytes) -> str:
-    """The form of a policy file: "alpha", "pg" or "native"."""
-    name = path.lower()
-    for form in ("alpha", "pg"):
-        if name.endswith("." + form):
-            return form
-    words = content.lstrip().partition(b"\n")[0].split()
-    if name.endswith(".json") or not words or not words[0].isdigit():
-        return "native"
-    return "alpha" if len(words) == 1 else "pg"
-
-
-def _native(content: bytes, place: str, model: LinearModel) -> Stored:
+def parse_native(content: bytes, place: str, model: LinearModel) -> Stored:
+    """The policy of a file's content, whose names must be the model's, in its order."""
     document = _document(content, place)
     if "carries" in document:
         return _carried(document, model, place)
@@ -275,7 +193,7 @@ def _carried(document: dict[str, Any], system: LinearModel, place: str) -> Store
     except InputError as error:
         raise InputError(f"what it was learned from {error.message}", place=place) from None
     position = [system.actions.index(name) for name in model.actions]
-    found = _unconnected(vectors, np.array(position)[actions], running)
+    found = unconnected(vectors, np.array(position)[actions], running)
     return StoredVectors(running, found, None, made_for, ahead)
 
 
@@ -331,11 +249,12 @@ def _vectors(document: dict[str, Any], model: LinearModel) -> StoredVectors:
     stored = None if epsilon is None else float(epsilon)
     if stored is not None and not 0 <= stored < np.inf:
         raise ValueError(f"epsilon: read {epsilon!r}, expected a number of at least 0 or null")
-    found = _unconnected(vectors, actions, model)
+    found = unconnected(vectors, actions, model)
     return StoredVectors(model, found, stored, document["model"], _look_ahead(document))
 
 
-def _unconnected(vectors: Floats, actions: Ints, model: LinearModel) -> ValueFunction:
+def unconnected(vectors: Floats, actions: Ints, model: LinearModel) -> ValueFunction:
+    """A value function that does not say what follows."""
     return ValueFunction(vectors, actions, np.full((len(vectors), len(model.observations)), -1))
 
 

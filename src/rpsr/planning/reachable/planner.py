@@ -337,7 +337,7 @@ def _for_a_horizon(
     if steps < horizon:
         later = sum(discount**k for k in range(steps, horizon))
         upper += later * float(process.rewards.max()) + horizon * rounding
-        planned = [replace(stage, vectors=process.lower(stage.vectors)) for stage in joined]
+        planned = [replace(stage, vectors=process.at_corners(stage.vectors)) for stage in joined]
         joined, value, lower = completed(process, planned, horizon, value - lower, clock)
     return _Plan(value, lower, upper, rounded, joined[-1], joined, stopped)
 

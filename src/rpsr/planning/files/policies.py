@@ -1,0 +1,142 @@
+"""A policy or a plan to a file and back, in any form: native, `.alpha` or `.pg`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rpsr.errors import InputError
+from rpsr.io.files import path_text, place_of, read_bytes
+from rpsr.models.given import as_linear, wrong_type
+from rpsr.models.linear import LinearModel
+from rpsr.models.pomdp import POMDP
+from rpsr.planning.files.classic import parse_alpha, parse_pg, write_alpha, write_pg
+from rpsr.planning.files.native import (
+    Stored,
+    StoredVectors,
+    parse_native,
+    unconnected,
+    write_native,
+)
+from rpsr.planning.solution import Solution
+from rpsr.planning.value.controllers import (
+    ControllerPolicy,
+    FiniteStateController,
+    extract_controller,
+)
+from rpsr.planning.value.policies import AlphaPolicy
+from rpsr.planning.value.trees import PolicyTree, TreePolicy
+
+AnyStored = Stored | Solution | AlphaPolicy | ControllerPolicy | TreePolicy
+
+
+def save_policy(
+    policy: AnyStored, path: str | Path, model: POMDP | LinearModel | None = None
+) -> None:
+    """Write a plan or a policy, completely or not at all, in the form that the suffix names.
+
+    `.alpha`: the vectors and actions of a value function. `.pg`: a controller. Anything else: the
+    native form, in which a plan for a horizon is its policy tree, another its value function.
+    model: what the policy was made for. Plans and vectors know theirs; a controller and a tree do
+    not.
+    """
+    if classic_form(path_text(path, "path")) == "pg" and isinstance(policy, Solution):
+        check_holds_trees(path_text(path, "path"), policy.horizon)
+        policy, model = extract_controller(policy), policy.model
+    policy, own = _storable(policy)
+    if model is None and own is None:
+        raise InputError(f"model: {policy} does not say which model it is for: give it one")
+    linear = as_linear(own if model is None else model)
+    if isinstance(policy, StoredVectors):
+        size = policy.value_function.vectors.shape[1]
+        if size != linear.dimension:
+            fit = f"one of dimension {size}, as the vectors"
+            raise InputError(f"model: read {linear}, expected {fit}")
+    name = path_text(path, "path")
+    match classic_form(name), policy:
+        case None, _:
+            write_native(policy, linear, name)
+        case "alpha", StoredVectors(vectors=vectors, actions=actions):
+            write_alpha(linear, vectors, actions, name)
+        case "pg", FiniteStateController():
+            write_pg(policy, name)
+        case form, PolicyTree():
+            check_holds_trees(name)
+        case form, _:
+            raise InputError(f"no .{form} file can hold a {policy.title()}", place=name)
+
+
+def classic_form(name: str) -> str | None:
+    """The classic solver's form that a name asks for, "alpha" or "pg", or None."""
+    forms = ("alpha", "pg")
+    return next((form for form in forms if name.lower().endswith("." + form)), None)
+
+
+def check_holds_trees(name: str, horizon: int | None = 1) -> None:
+    """Refuse a plan for a horizon under the name of a file that can hold no tree."""
+    form = classic_form(name)
+    if form is not None and horizon is not None:
+        raise InputError(
+            f"a plan for a horizon is a tree, which no .{form} file can hold: expected the name of "
+            "a native file, such as plan.json",
+            place=name,
+        )
+
+
+def _storable(policy: Any) -> tuple[Stored, LinearModel | None]:
+    """What a file holds of a plan or a policy, and the model that it knows."""
+    match policy:
+        case Solution(horizon=None, model=model):
+            ahead = model.estimator is not None
+            found = policy.value_function
+            return StoredVectors(model, found, policy.epsilon, look_ahead=ahead), model
+        case Solution():
+            return PolicyTree.of(policy), policy.model
+        case StoredVectors():
+            return policy, policy.model
+        case AlphaPolicy(model=model, vectors=vectors, actions=actions):
+            if actions is None:
+                raise InputError(
+                    "policy: this one looks one step ahead with vectors whose own actions it does "
+                    "not know; save its plan instead"
+                )
+            found = unconnected(vectors, actions, model)
+            return StoredVectors(model, found, policy.epsilon), model
+        case ControllerPolicy():
+            return policy.controller, None
+        case TreePolicy():
+            return policy.tree, None
+        case FiniteStateController() | PolicyTree():
+            return policy, None
+        case _:
+            raise wrong_type(policy, "policy", "a plan, a controller, a tree or a policy of those")
+
+
+def load_policy(path: str | Path, model: POMDP | LinearModel) -> Stored:
+    """Read a policy of any form against a model: a native file, an `.alpha` or a `.pg` file.
+
+    The suffix says which form it is; without one of those, the content does. In a native file,
+    names must be the model's, in the model's order; the classic forms hold no names.
+    """
+    linear, path = as_linear(model), path_text(path, "path")
+    place, content = place_of(path), read_bytes(path)
+    match _form(path, content):
+        case "alpha":
+            vectors, actions = parse_alpha(content, place, linear)
+            found = unconnected(vectors, actions, linear)
+            return StoredVectors(linear, found, made_for={"kind": linear.kind})
+        case "pg":
+            return parse_pg(content, place, linear)
+        case _:
+            return parse_native(content, place, linear)
+
+
+def _form(path: str, content: bytes) -> str:
+    """The form of a policy file: "alpha", "pg" or "native"."""
+    form = classic_form(path)
+    if form is not None:
+        return form
+    words = content.lstrip().partition(b"\n")[0].split()
+    if path.lower().endswith(".json") or not words or not words[0].isdigit():
+        return "native"
+    return "alpha" if len(words) == 1 else "pg"
