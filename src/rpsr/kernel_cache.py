@@ -9,14 +9,15 @@ says so.
 
 Numba compiles what a kernel calls, and the constants that it reads, into the kernel itself, but
 looks for changes only in the file where the kernel stands. So here a kernel on disk is also stamped
-with the files of all kernels that its module knows, and theirs: an edit of one of them is an edit
-of all that rest on it.
+with the files of all kernels and named tuples that its module knows, and theirs: an edit of one of
+them is an edit of all that rest on it.
 """
 
 from __future__ import annotations
 
 import os
 import stat
+import sys
 import tempfile
 import warnings
 from collections.abc import Callable
@@ -61,7 +62,13 @@ def sources(function: Callable[..., Any]) -> set[str]:
             found.add(file)
             values = list(here.__globals__.values())
             waiting += [value.py_func for value in values if hasattr(value, "py_func")]
+            found |= {sys.modules[v.__module__].__file__ or "" for v in values if _layout(v)}
     return found
+
+
+def _layout(value: Any) -> bool:
+    """Whether it is a named tuple: the order of its fields is compiled into kernels, too."""
+    return isinstance(value, type) and hasattr(value, "_fields") and value.__module__ in sys.modules
 
 
 def _stamped(dispatcher: Any, function: Callable[..., Any]) -> Any:

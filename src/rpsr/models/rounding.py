@@ -6,12 +6,13 @@ of k such factors, or of their inverses, differs from 1 by at most
     gamma(k) = k u / (1 - k u) <= 2 k u                             for k u <= 1/2.   (*)
 
 **Products.** Let x_i and y_i, i < m, be numbers, each of which was rounded to a float once or is
-one. The sum of the products of the floats, in whatever order it is computed, with or without fused
-operations, differs from sum_i x_i y_i by at most `products(m)` times sum_i |x_i y_i|.
+one. Unless a product underflows, the sum of the products of the floats, in whatever order it is
+computed, with or without fused operations, differs from sum_i x_i y_i by at most `products(m)`
+times sum_i |x_i y_i|.
 *Proof.* The i-th term carries at most two factors 1 + d for its numbers, one for its product and
 m - 1 for the additions that it goes through: m + 2 in all, and (*) does the rest.
 A sum of m floats is the case y = 1; a product of two matrices is one such sum for each entry; a sum
-of products of three floats has one factor more for each term, as if m were larger by one.
+of products of three such numbers has two factors more for each term, as if m were larger by two.
 
 **Row sums.** If m floats >= 0 are the entries of a distribution, each rounded once, their computed
 sum differs from 1 by at most `row_sum(m)`. *Proof.* A term carries one factor for its rounding and

@@ -81,7 +81,7 @@ class Compressed:
             stages=tuple(
                 self._up(stage, step, model) for step, stage in enumerate(solution.stages, 1)
             ),
-            extras={**solution.extras, "compressed": asdict(self.saved)},
+            extras={**solution.extras, "faces": None, "compressed": asdict(self.saved)},
         )
 
     def _up(self, found: ValueFunction, horizon: int | None, model: LinearModel) -> ValueFunction:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from rpsr.errors import InputError
 from rpsr.kernels import compiled_seconds, interpreting
@@ -58,8 +59,9 @@ class Clock:
     rows: list[ProgressRow] = field(default_factory=list[ProgressRow])
 
     def __post_init__(self) -> None:
-        if self.time_limit is not None and not self.time_limit > 0:
-            raise InputError(f"time limit: read {self.time_limit}, expected seconds above 0")
+        limit: Any = self.time_limit
+        if limit is not None and not (isinstance(limit, float | int) and limit > 0):
+            raise InputError(f"time limit: read {limit!r}, expected seconds above 0")
         if self.memory_limit is not None and not self.memory_limit > 0:
             raise InputError(f"memory limit: read {self.memory_limit}, expected bytes above 0")
 

@@ -51,7 +51,7 @@ def solve(
         chosen = default_planner(linear, horizon=options.get("horizon"))
     if isinstance(chosen, str):
         chosen = planner_by_name(chosen, **options)
-    elif not callable(getattr(chosen, "solve", None)):
+    elif isinstance(chosen, type) or not callable(getattr(chosen, "solve", None)):
         raise InputError(f"planner: read {planner!r}, expected a planner or the name of one")
     elif options:
         raise InputError(

@@ -13,6 +13,7 @@ No planner can prove more than floats let it: it then stops with `Status.ROUNDIN
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -38,8 +39,9 @@ Epsilon = float | Relative | None
 def check_epsilon(epsilon: Epsilon) -> None:
     """Refuse a precision that is not a finite number above 0."""
     number = epsilon.share if isinstance(epsilon, Relative) else epsilon
-    if number is not None and not 0 < number < np.inf:
-        raise InputError(f"epsilon: read {number}, expected a finite number above 0")
+    known: Any = number
+    if number is not None and not (isinstance(known, float | int) and 0 < number < np.inf):
+        raise InputError(f"epsilon: read {number!r}, expected a finite number above 0")
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
+import numpy as np
+
+from rpsr.errors import InputError
 from rpsr.kernels import interpreted_first
 from rpsr.models.given import as_linear
 from rpsr.models.linear import LinearModel
@@ -37,6 +40,12 @@ from rpsr.planning.solution import Progress, ProgressRow, Solution, Status, sile
 from rpsr.planning.value.value_function import ValueFunction
 
 SMALL = 5000  # numbers in all operators, if they were dense: planning may be over in a second
+
+WHOLE = {"horizon", "max_iterations", "max_states", "max_points", "memory_limit", "seed"}
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 class Run:
@@ -147,10 +156,18 @@ class BasePlanner(ABC):
         self, model: POMDP | LinearModel, progress: Progress | None, earlier: ValueFunction | None
     ) -> Solution:
         linear = as_linear(model)
-        check_epsilon(self.epsilon)
+        self._check()
         n_actions, n_observations, n = linear.operators.shape
         with interpreted_first(n_actions * n_observations * n * n <= SMALL):
             return self.plan(Run(self, linear, progress or silent, earlier))
+
+    def _check(self) -> None:
+        """Refuse numbers that are none, or not whole where they must be."""
+        check_epsilon(self.epsilon)
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if each.name in WHOLE and value is not None and not _whole(value):
+                raise InputError(f"{each.name}: read {value!r}, expected a whole number")
 
     @abstractmethod
     def plan(self, run: Run) -> Solution:

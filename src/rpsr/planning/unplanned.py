@@ -19,12 +19,14 @@ import numpy as np
 from rpsr.errors import InputError
 from rpsr.io.records import Floats
 from rpsr.models.linear import LinearModel
+from rpsr.planning.corners.cheap_bounds import ahead_of, transitions
 from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.corners.moves import backups
 from rpsr.planning.limits import PART_SECONDS, Clock, LimitReached
 from rpsr.planning.value.value_function import ValueFunction
 
 PLANNING = 0.9  # of the time limit; the rest is for valuing what was planned
+SEEING = 0.1  # of the time there is, for what a horizon is worth if every corner is seen
 MOST_NUMBERS = 2**30  # of the vectors of a plan with one tree per step: 8 GiB
 
 
@@ -59,18 +61,67 @@ def completed(
     except (LimitReached, KeyboardInterrupt):
         below, values, more = _at_least(process, planned, left, action)
         rounded += more
-    actions = np.array([action])
-    only = np.zeros((1, process.observations), dtype=np.int64)
-    never = np.full_like(only, -1)
-    stages = [
-        ValueFunction(vector[None], actions, only if step else never)
-        for step, vector in enumerate(process.lift(below))
-    ]
+    stages = _one_tree_each(process, below, action)
     for stage, worth in zip(planned, values, strict=True):
         successors = np.maximum(stage.successors, 0)
         stages.append(ValueFunction(process.lift(worth), stage.actions, successors))
     value, off = process.vectors_at_start(stages[-1].vectors, values[-1])
+    lower = value - rounded - off
+    try:
+        constant = _constant(process, horizon, clock)
+    except (LimitReached, KeyboardInterrupt):
+        return tuple(stages), value, lower
+    return constant if constant[2] > lower else (tuple(stages), value, lower)
+
+
+def _constant(
+    process: CornerProcess, horizon: int, clock: Clock
+) -> tuple[tuple[ValueFunction, ...], float, float]:
+    """The same of the plan that does the best single action at every step."""
+    action = _best_constant(process, horizon, clock)
+    below, _, rounded = _valued(process, (), horizon, action, clock)
+    stages = _one_tree_each(process, below, action)
+    value, off = process.vectors_at_start(stages[-1].vectors, below[-1:])
     return tuple(stages), value, value - rounded - off
+
+
+def _one_tree_each(process: CornerProcess, values: Floats, action: int) -> list[ValueFunction]:
+    """Layers of one tree each that does an action, worth values (steps, k) at the corners."""
+    actions = np.array([action])
+    only = np.zeros((1, process.observations), dtype=np.int64)
+    never = np.full_like(only, -1)
+    return [
+        ValueFunction(vector[None], actions, only if step else never)
+        for step, vector in enumerate(process.lift(values))
+    ]
+
+
+def seen_over(process: CornerProcess, horizon: int, clock: Clock) -> float:
+    """At least the best value of a horizon at the start: what it is if every corner is seen.
+
+    Infinite where there is no time to find out.
+    """
+    moves, values, scale = transitions(process), np.zeros(process.k), 0.0
+    try:
+        for part in clock.parts(horizon, 4.0 * len(process.chance)):
+            for _ in range(part.start, part.stop):
+                values = ahead_of(process, moves, values)
+                scale = max(scale, float(np.abs(values).max()))
+    except LimitReached:
+        return np.inf
+    off = horizon * process.rounding(scale + float(np.abs(process.rewards).max()))
+    return float(values @ process.start) + off + process.displaced * scale
+
+
+def _best_constant(process: CornerProcess, horizon: int, clock: Clock) -> int:
+    """The action that earns most from the start if nothing else is done over the horizon."""
+    moves, k = transitions(process), process.k
+    values = np.zeros_like(process.rewards)
+    for part in clock.parts(horizon, 4.0 * len(process.chance)):
+        for _ in range(part.start, part.stop):
+            after = [moves[a * k : (a + 1) * k] @ value for a, value in enumerate(values)]
+            values = process.rewards + np.array(after)
+    return int((values @ process.start).argmax())
 
 
 def _valued(

@@ -120,7 +120,8 @@ def test_wherever_the_clock_stops_it_a_plan_for_all_steps_earns_its_lower_bound(
         looks.count = 0
         found = solve(model, planner_by_name(planner, horizon=40, time_limit=cut + 0.5))
         stopped += found.status is Status.TIME
-        assert found.status.reached_goal or looks.count <= cut + 12
+        # Past the deadline each phase looks once and ends: bounds to begin with, planning, valuing.
+        assert found.status.reached_goal or looks.count <= cut + 14
         assert found.horizon == len(found.stages) == 40
         worth = exact_worth(pomdp, PolicyTree.of(found))
         assert Fraction(found.lower) <= worth <= Fraction(found.upper)
@@ -187,3 +188,19 @@ def test_a_tree_with_too_many_successors_is_a_limit_and_states_that_go_on_alike_
     assert found.horizon == len(found.stages) == 12
     worth = exact_worth(pomdp, PolicyTree.of(found))
     assert Fraction(found.lower) <= worth <= Fraction(whole.upper) <= Fraction(found.upper)
+
+
+@pytest.mark.parametrize("planner", ["vi", "enumeration", "reachable"])
+@pytest.mark.parametrize("name", ["4x3", "hallway"])
+def test_no_bound_of_a_stopped_horizon_is_outside_of_blind_and_seen(name, planner):
+    pomdp, horizon = build(name), 20
+    found = solve(pomdp, planner_by_name(planner, horizon=horizon, **STOPS[planner]))
+    assert not found.status.reached_goal
+    T = np.array([sum(block.toarray() for block in row) for row in pomdp.D])
+    seen, blind = np.zeros(len(pomdp.states)), np.zeros((len(pomdp.actions), len(pomdp.states)))
+    for _ in range(horizon):
+        seen = (pomdp.R.T + pomdp.discount * T @ seen).max(axis=0)
+        blind = pomdp.R.T + pomdp.discount * np.einsum("ast,at->as", T, blind)
+    best, most = float((blind @ pomdp.start).max()), float(seen @ pomdp.start)
+    assert best - 1e-9 <= found.lower <= found.upper <= most + 1e-9
+    assert PolicyTree.of(found).value(pomdp) >= found.lower

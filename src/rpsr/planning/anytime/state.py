@@ -26,7 +26,7 @@ from rpsr.planning.anytime.belief_graph import (
 from rpsr.planning.anytime.lower_bound import Vectors, scan
 from rpsr.planning.anytime.walks import Trail, open_point
 from rpsr.planning.corners.corner_model import CornerProcess
-from rpsr.planning.limits import Clock
+from rpsr.planning.limits import Clock, LimitReached
 
 DEEPEST = 2000  # steps of a trial
 HASHES = "graph.table"  # grows as the others do, but is filled anew
@@ -78,6 +78,17 @@ class SearchState:
                 f"memory limit: read {clock.memory_limit} bytes, but planning on "
                 f"{process.model.name} takes {needed} to begin with"
             )
+        try:
+            self._begin(process, knobs, blind, informed)
+        except LimitReached:
+            raise InputError(
+                f"memory limit: read {clock.memory_limit} bytes, but planning on "
+                f"{process.model.name} takes more than {self._bytes} to begin with"
+            ) from None
+
+    def _begin(self, process: CornerProcess, knobs: Knobs, blind: Floats, informed: Floats) -> None:
+        """The corners, the start and the mixture of all corners, and the first vectors."""
+        n_actions, k = process.rewards.shape
         self.make_room()
         self.vectors.table[:n_actions] = blind
         self.vectors.column[:, :n_actions] = blind.T

@@ -8,12 +8,15 @@ Markov chain of that policy, whose value is a linear system.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
+from rpsr.errors import InputError
 from rpsr.io.records import Floats
 from rpsr.models.given import as_linear
 from rpsr.models.linear import LinearModel
@@ -53,7 +56,7 @@ def walk(
     tolerance: float = TOLERANCE,
 ) -> list[Node]:
     """Breadth first from the start, to a depth and a number of nodes; those asked come first."""
-    begun = [policy.copy() for policy in policies]
+    begun = [_copied(policy) for policy in policies]
     for policy in begun:
         policy.reset()
     nodes = [Node(model.start, begun, (), 1.0)]
@@ -71,7 +74,7 @@ def walk(
             chance = float(after @ model.normalizer)
             if chance <= model.rounding:
                 continue
-            following = [policy.copy() for policy in node.policies]
+            following = [_copied(policy) for policy in node.policies]
             for policy in following:
                 policy.update(action, o)
             history = (*node.history, (model.actions[action], seen))
@@ -82,6 +85,15 @@ def walk(
                 nodes.append(found)
             node.edges.append((chance, target))
     return nodes
+
+
+def _copied(policy: Policy) -> Policy:
+    """A policy that goes its own way from where this one is; one of the user's own may lack it."""
+    made: Any = getattr(policy, "copy", None)
+    if not hasattr(policy, "memory"):
+        expected = "one with `memory`, by which histories are told apart"
+        raise InputError(f"policy: read {type(policy).__name__}, expected {expected}")
+    return copy(policy) if made is None else made()
 
 
 def _key(node: Node) -> Floats:

@@ -77,7 +77,7 @@ def blind_values(process: CornerProcess, clock: Clock | None = None) -> Floats:
     Under a time limit a few sweeps come first, from the action's least reward for ever: they cost
     little, and each leaves a bound. Out of time, that reward is what is left.
     """
-    clock, moves = clock or no_limits(), _moves(process)
+    clock, moves = clock or no_limits(), transitions(process)
     values = np.empty_like(process.rewards)
     for a, rewards in enumerate(process.rewards):
         rows = moves[a * process.k : (a + 1) * process.k]
@@ -118,11 +118,11 @@ def mdp_values(process: CornerProcess, clock: Clock | None = None) -> Floats:
     if discount == 0:
         return process.rewards.max(axis=0)
     allowed = np.ones(process.rewards.T.shape, dtype=np.bool_)
-    moves = _moves(process)
+    moves = transitions(process)
     problem = FiniteProblem(moves / discount, process.rewards.T, allowed, discount)
 
     def proven(values: Floats) -> Floats:
-        missed = float((_ahead(process, moves, values) - values).max())
+        missed = float((ahead_of(process, moves, values) - values).max())
         return values + _owed(process, missed, values)
 
     most = proven(np.full(process.k, float(process.rewards.max()) * process.ahead))
@@ -140,7 +140,7 @@ def qmdp_values(
     values (k,): those of the MDP, where they are known already.
     """
     values = mdp_values(process, clock) if values is None else values
-    after = (_moves(process) @ values).reshape(process.rewards.shape)
+    after = (transitions(process) @ values).reshape(process.rewards.shape)
     return process.rewards + after + process.rounding(float(np.abs(values).max()))
 
 
@@ -227,13 +227,14 @@ def upper_at_start(process: CornerProcess, bound: Floats) -> float:
     return float((bound @ process.start).max()) + off
 
 
-def _moves(process: CornerProcess) -> Sparse:
+def transitions(process: CornerProcess) -> Sparse:
     """Discounted chances of moving, sparse (A * k, k), observations summed out."""
     parts = (process.chance, process.target, process.indptr)
     return sp.csr_array(parts, shape=(len(process.indptr) - 1, process.k))
 
 
-def _ahead(process: CornerProcess, moves: Sparse, values: Floats) -> Floats:
+def ahead_of(process: CornerProcess, moves: Sparse, values: Floats) -> Floats:
+    """The best of all actions if the next corner is seen and worth values (k,), (k,)."""
     return (process.rewards + (moves @ values).reshape(process.rewards.shape)).max(axis=0)
 
 

@@ -23,7 +23,7 @@ from rpsr.planning.corners.pruning import Effort
 from rpsr.planning.limits import Clock
 from rpsr.planning.runner import Run
 from rpsr.planning.solution import Solution, Status
-from rpsr.planning.unplanned import PLANNING, completed, hold_shortest_plan
+from rpsr.planning.unplanned import PLANNING, SEEING, completed, hold_shortest_plan, seen_over
 from rpsr.planning.value.value_function import ValueFunction
 
 Backup = Callable[[CornerProcess, ValueFunction, float, Clock, Effort], ValueFunction]
@@ -39,6 +39,7 @@ def plan_horizon(
     """The optimal trees of every depth up to the horizon, at least 1, by repeated backups."""
     clock, process, effort = run.clock, run.corners(), Effort()
     hold_shortest_plan(run.model, horizon, clock)
+    seen = seen_over(process, horizon, clock.share(SEEING))
     planning = replace(clock, time_limit=clock.share(PLANNING).time_limit)
     never = np.full((1, process.observations), -1, dtype=np.int64)
     nothing = ValueFunction(np.zeros((1, process.k)), np.zeros(1, dtype=np.int64), never)
@@ -80,7 +81,7 @@ def plan_horizon(
     return run.solution(
         status,
         lifted[-1],
-        (lower, upper),
+        (lower, min(upper, seen)),
         value=value,
         iterations=planned,
         epsilon=lost + rounded if status is Status.HORIZON else None,

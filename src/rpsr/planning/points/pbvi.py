@@ -7,7 +7,7 @@ states met when the plans so far are followed from the start, a tenth of the act
 without them a set that doubles reaches states only as deep as it has doubled often.
 
 A round backs the value function up at every point and evaluates the controller so made (see
-`points`), which is policy iteration restricted to points. There are a few rounds before the points
+`backups`), which is policy iteration restricted to points. There are a few rounds before the points
 grow again, and, once they cannot, as many as it takes until no point gains.
 
 Reference: J. Pineau, G. Gordon, S. Thrun, "Point-based value iteration: an anytime algorithm for

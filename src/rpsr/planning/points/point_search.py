@@ -1,6 +1,6 @@
 """What point-based planners have in common: points, plans, bounds, and how it ends.
 
-The lower bound is the value of the best plan at the start, less what `points.excess` says that an
+The lower bound is the value of the best plan at the start, less what `backups.excess` says that an
 unfinished evaluation may hide. The upper one is the fast-informed bound, where the model's domain
 is known; these planners never improve it, so it says how good the plan is at least, and a gap that
 is left over says nothing about the plan.

@@ -132,7 +132,7 @@ class QLearning(BasePlanner):
 
     def _check(self) -> None:
         for what in ("max_iterations", "tilings", "max_states"):
-            if getattr(self, what) < 1:
+            if (getattr(self, what) or 0) < 1:
                 raise InputError(f"{what}: read {getattr(self, what)}, expected at least 1")
         if not self.width > 0:
             raise InputError(f"width: read {self.width}, expected a number above 0")

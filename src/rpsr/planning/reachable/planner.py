@@ -54,7 +54,7 @@ from rpsr.planning.reachable.reachable_graph import (
 )
 from rpsr.planning.runner import BasePlanner, Run
 from rpsr.planning.solution import Solution, Status
-from rpsr.planning.unplanned import completed, hold_shortest_plan
+from rpsr.planning.unplanned import SEEING, completed, hold_shortest_plan, seen_over
 from rpsr.planning.value.controllers import FiniteStateController
 from rpsr.planning.value.trees import PolicyTree
 from rpsr.planning.value.value_function import ValueFunction
@@ -339,6 +339,7 @@ def _for_a_horizon(
         upper += later * float(process.rewards.max()) + horizon * rounding
         planned = [replace(stage, vectors=process.at_corners(stage.vectors)) for stage in joined]
         joined, value, lower = completed(process, planned, horizon, value - lower, clock)
+        upper = min(upper, seen_over(process, horizon, clock.share(SEEING)))
     return _Plan(value, lower, upper, rounded, joined[-1], joined, stopped)
 
 

@@ -17,7 +17,9 @@ import numpy as np
 
 from rpsr.io.records import Floats, Ints
 from rpsr.models.domain import Simplex
+from rpsr.models.given import as_linear
 from rpsr.models.linear import LinearModel
+from rpsr.models.pomdp import POMDP
 
 if TYPE_CHECKING:
     from rpsr.planning.limits import Clock
@@ -68,11 +70,11 @@ class ValueFunction:
         """The vector that is best at each of a batch of states, (B, n) -> (B,)."""
         return (states @ self.vectors.T).argmax(axis=1)
 
-    def policy(self, model: LinearModel, epsilon: float | None = None) -> AlphaPolicy:
+    def policy(self, model: POMDP | LinearModel, epsilon: float | None = None) -> AlphaPolicy:
         """The policy that looks one step ahead to it on a model; epsilon: its certified error."""
         from rpsr.planning.value.policies import AlphaPolicy
 
-        return AlphaPolicy(model, self.vectors, epsilon)
+        return AlphaPolicy(as_linear(model), self.vectors, epsilon)
 
 
 def action_values(
