@@ -1,7 +1,7 @@
 """Learning from logs: estimators, how good their models are, and which policy to follow."""
 
 from rpsr.learning.base import Estimator
-from rpsr.learning.choice import Choice, Option, bootstrap, choose
+from rpsr.learning.choice import Choice, Option, PlayedOut, bootstrap, choose, play_out
 from rpsr.learning.diagnostics import Diagnosis, diagnose
 from rpsr.learning.discovery import DiscoveredRPSR
 from rpsr.learning.em import EMRPSR
@@ -29,6 +29,7 @@ __all__ = [
     "OffPolicyEstimate",
     "Option",
     "Overlap",
+    "PlayedOut",
     "SpectralPSR",
     "SpectralRPSR",
     "Survey",
@@ -40,6 +41,7 @@ __all__ = [
     "hankel",
     "learned_model",
     "off_policy_value",
+    "play_out",
     "psr_enough",
     "seen_ends",
 ]
