@@ -388,3 +388,19 @@ def test_an_epsilon_that_is_none(say, text):
     code, out, err = say("solve", "tiger", "--epsilon", text)
     assert (code, out) == (2, "")
     assert f"--epsilon: read {text!r}, expected a finite number above 0, or a percentage" in err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("solve", "tiger", "--horizon", "1.5"),
+        ("solve", "tiger", "--max-iterations", "1e1"),
+        ("solve", "tiger", "--seed", "1.5"),
+        ("simulate", "tiger", "-o", "x.jsonl", "--episodes", "1.5"),
+        ("evaluate", "tiger", "--steps", "2.7"),
+    ],
+)
+def test_counts_are_whole_numbers(say, words):
+    code, out, err = say(*words)
+    assert (code, out) == (2, "")
+    assert f"read '{words[-1]}', expected a whole number" in err

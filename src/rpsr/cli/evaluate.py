@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter, validators
 
-from rpsr.cli.options import Discount, Json, Normalize, Source, standard_streams
+from rpsr.cli.options import Discount, Json, Normalize, Source, standard_streams, whole
 from rpsr.cli.output import note, print_json, print_lines, print_table
 from rpsr.cli.progress import measured_progress
 from rpsr.cli.simulate import LookAhead, Seed, Workers, load_system, looking_ahead, policy_of
@@ -37,11 +37,16 @@ def evaluate(
     look_ahead: LookAhead = False,
     episodes: Annotated[
         int,
-        Parameter(validator=validators.Number(gte=1), help="How many episodes to simulate."),
+        Parameter(
+            converter=whole,
+            validator=validators.Number(gte=1),
+            help="How many episodes to simulate.",
+        ),
     ] = 1000,
     steps: Annotated[
         int | None,
         Parameter(
+            converter=whole,
             validator=validators.Number(gte=1),
             help="Steps of an episode; by default, enough that what is cut off counts for less "
             "than the standard error, but no more than 2000.",

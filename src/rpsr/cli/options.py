@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -47,6 +48,14 @@ def size(_type: Any, tokens: Sequence[Token]) -> int:
     if number is None or not 1 <= number < 2**63:
         raise ValueError(f"read {text!r}, expected a number of bytes, or one of KB, MB, GB or GiB")
     return number
+
+
+def whole(_type: Any, tokens: Sequence[Token]) -> int:
+    """A whole number; 1.5 is none."""
+    text = tokens[0].value.strip()
+    if re.fullmatch(r"[+-]?[0-9]{1,18}", text) is None:
+        raise ValueError(f"read {text!r}, expected a whole number")
+    return int(text)
 
 
 def precision(_type: Any, tokens: Sequence[Token]) -> float | Relative:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter, validators
 
-from rpsr.cli.options import Discount, Normalize, Source, standard_stream
+from rpsr.cli.options import Discount, Normalize, Source, standard_stream, whole
 from rpsr.cli.output import check_targets, note, wrote
 from rpsr.cli.progress import measured_progress
 
@@ -32,11 +32,20 @@ LookAhead = Annotated[
         "that is written beside the best vector.",
     ),
 ]
-Steps = Annotated[int, Parameter(validator=AtLeastOne, help="Steps of an episode.")]
-Seed = Annotated[
-    int, Parameter(validator=validators.Number(gte=0), help="The seed; the same gives the same.")
+Steps = Annotated[
+    int, Parameter(converter=whole, validator=AtLeastOne, help="Steps of an episode.")
 ]
-Workers = Annotated[int, Parameter(validator=AtLeastOne, help="How many threads to use.")]
+Seed = Annotated[
+    int,
+    Parameter(
+        converter=whole,
+        validator=validators.Number(gte=0),
+        help="The seed; the same gives the same.",
+    ),
+]
+Workers = Annotated[
+    int, Parameter(converter=whole, validator=AtLeastOne, help="How many threads to use.")
+]
 
 
 def simulate(
@@ -53,7 +62,7 @@ def simulate(
         ),
     ],
     episodes: Annotated[
-        int, Parameter(validator=AtLeastOne, help="How many episodes to simulate.")
+        int, Parameter(converter=whole, validator=AtLeastOne, help="How many episodes to simulate.")
     ] = 1000,
     steps: Steps = 100,
     seed: Seed = 0,

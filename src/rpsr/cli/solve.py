@@ -19,6 +19,7 @@ from rpsr.cli.options import (
     precision,
     size,
     standard_stream,
+    whole,
 )
 from rpsr.cli.output import (
     check_policy_name,
@@ -73,7 +74,11 @@ def solve(
     ] = None,
     horizon: Annotated[
         int | None,
-        Parameter(validator=positive, help="Plan this many steps; infinitely many by default."),
+        Parameter(
+            converter=whole,
+            validator=positive,
+            help="Plan this many steps; infinitely many by default.",
+        ),
     ] = None,
     epsilon: Annotated[
         Any,
@@ -98,11 +103,14 @@ def solve(
     max_iterations: Annotated[
         int | None,
         Parameter(
+            converter=whole,
             validator=positive,
             help="Stop after this many iterations: backups, rounds or trials, by the planner.",
         ),
     ] = None,
-    seed: Annotated[int | None, Parameter(help="Seed of planners that use chance.")] = None,
+    seed: Annotated[
+        int | None, Parameter(converter=whole, help="Seed of planners that use chance.")
+    ] = None,
     output: Annotated[
         str | None,
         Parameter(

@@ -16,6 +16,7 @@ from rpsr.domains import build, tabulate
 from rpsr.models import Unknown
 from rpsr.planning.exact.enumeration import Enumeration
 from rpsr.planning.exact.value_iteration import ValueIteration
+from rpsr.planning.finite import FiniteProblem
 from rpsr.planning.planners import solve
 from rpsr.planning.reachable import reachable_graph
 from rpsr.planning.reachable.planner import Reachable
@@ -367,3 +368,23 @@ def test_an_unknown_domain_has_no_upper_bound_but_a_closed_set_needs_none():
     tiger = replace(build("tiger").belief_model(), domain=Unknown())
     with pytest.raises(ModelError, match="may cost an unknown amount"):
         solve(tiger, Reachable())
+
+
+@pytest.mark.parametrize("horizon", [None, 6])
+def test_ctrl_c_while_the_problem_is_solved_leaves_a_plan(horizon, monkeypatch):
+    model, pressed = build("loadunload").with_discount("0.9").belief_model(), []
+    plain = FiniteProblem.action_values
+
+    def interrupted(self, *given):
+        if not pressed:
+            pressed.append(True)
+            raise KeyboardInterrupt
+        return plain(self, *given)
+
+    truth = solve(model, Reachable(horizon=horizon)).value
+    monkeypatch.setattr(FiniteProblem, "action_values", interrupted)
+    found = solve(model, Reachable(horizon=horizon))
+    assert pressed
+    assert found.status is Status.INTERRUPTED
+    assert found.lower <= truth + 1e-9
+    assert truth <= found.upper + 1e-9

@@ -59,6 +59,7 @@ from rpsr.planning.value.controllers import FiniteStateController
 from rpsr.planning.value.trees import PolicyTree
 from rpsr.planning.value.value_function import ValueFunction
 
+HURRY = 0.5  # seconds for a plan, after Ctrl-C
 SAME = 1e-13  # states that rounding keeps apart differ by less than this, others by more
 EXPLORING = 0.5  # of the time limit: looking for states; the rest is for solving what was found
 SOLVING, VALUING = 0.3, 0.4  # of what is left then: of a horizon, each one after the other
@@ -102,12 +103,19 @@ class Reachable(BasePlanner):
         )
         stopped, size = graph.stopped, len(graph.states)
         run.report(0, None, None, points=size)
-        if steps is None:
-            plan = _infinite(graph, discount, clock)
-            stopped = stopped or (Status.TIME if clock.over else None)
-        else:
+
+        def solved(clock: Clock) -> tuple[_Plan | None, Status | None]:
+            if steps is None:
+                return _infinite(graph, discount, clock), Status.TIME if clock.over else None
             plan = _for_a_horizon(graph, discount, steps, clock)
-            stopped = stopped or (Status.TIME if plan is None else plan.stopped)
+            return plan, Status.TIME if plan is None else plan.stopped
+
+        try:
+            plan, why = solved(clock)
+        except KeyboardInterrupt:  # what can be had of these states in a moment
+            plan, _ = solved(replace(clock, time_limit=clock.seconds + HURRY))
+            why = Status.INTERRUPTED
+        stopped = stopped or why
         if plan is None:
             assert stopped is not None, "a plan that was not stopped is whole"
             level, limits = int(graph.depth.max()), (self.time_limit, self.memory_limit)
