@@ -6,7 +6,7 @@ ifeq ($(OS),Windows_NT)
   BIN := $(VENV)/Scripts
 endif
 
-.PHONY: reproduce test lint format docs bench clean
+.PHONY: reproduce test coverage lint format docs bench clean
 
 $(VENV)/.core: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -28,6 +28,11 @@ reproduce: $(VENV)/.core
 # One thread of linear algebra per worker: more of them only wait for each other.
 test: export OPENBLAS_NUM_THREADS ?= 1
 test: $(VENV)/.dev
+	$(BIN)/python -m pytest -n auto
+
+# Which lines the tests run; measuring that makes them a good deal slower.
+coverage: export OPENBLAS_NUM_THREADS ?= 1
+coverage: $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto --cov --cov-report=term
 
 lint: $(VENV)/.dev
