@@ -7,9 +7,10 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from tests.models.builders import rarely_seen
 
 from rpsr import deadline, save
-from rpsr.domains import build, tabulate
+from rpsr.domains import build
 from rpsr.predictive import survey
 
 KEYS = {
@@ -44,28 +45,12 @@ def test_an_unreadable_source_is_a_row_and_the_exit_code_after_all_rows(say):
     assert rows[2]["d_inf"] == pytest.approx(4 / 3)
 
 
-def rare_sight():
-    """What tests span on the reachable states a and b hangs on a probability of 1e-8."""
-    seen = {"a": Fraction(0), "b": Fraction(1, 10**8), "c": Fraction(1, 2)}
-    return tabulate(
-        name="rare sight",
-        states=["a", "b", "c"],
-        actions=["wait"],
-        observations=["x", "y"],
-        start={"b": 1},
-        transition=lambda _s, _a: {"a": 1},
-        edge_emission=lambda s, _a, _t: {"x": 1 - seen[s], "y": seen[s]},
-        reward=lambda s, *_: 3 if s == "b" else 0,
-        discount=None,
-    )
-
-
 @pytest.mark.parametrize(
     ("options", "reason"),
     [((), "and fractions would take too much work"), (("--float",), "exact arithmetic can tell")],
 )
 def test_an_error_that_is_not_known_says_why(say, monkeypatch, options, reason):
-    save(rare_sight(), "rare.rpsr")
+    save(rarely_seen(Fraction(1, 10**8)), "rare.rpsr")
     known = json.loads(say("accuracy", "rare.rpsr", "--json")[1])["rows"][0]
     assert known["d_inf_reachable"] is not None
     assert known["note"] is None

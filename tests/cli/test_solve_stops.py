@@ -8,6 +8,7 @@ import sys
 
 import pytest
 from tests.cli.documents import PARR
+from tests.cli.saying import said
 
 import rpsr.cli.solve  # noqa: F401 - the module, which a verb of that name hides
 from rpsr.domains import build
@@ -16,11 +17,6 @@ from rpsr.planning import load_policy
 from rpsr.planning.files import checkpoint, policies
 from rpsr.planning.files.checkpoint import load_checkpoint
 from rpsr.planning.solution import Status
-
-
-def said(err):
-    """What was said on standard error, but for the word about compiling on a first run."""
-    return err.replace("rpsr: compiling kernels, which a first run waits for\n", "")
 
 
 @pytest.mark.parametrize("planner", ["vi", "reachable"])

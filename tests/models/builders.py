@@ -146,3 +146,19 @@ O: * : * .3 .7
 R: * : * : * : x {}
 R: * : * : * : y {}
 """
+
+
+def rarely_seen(chance: Fraction) -> POMDP:
+    """What tests span on the reachable states a and b hangs on one small probability."""
+    seen = {"a": Fraction(0), "b": chance, "c": Fraction(1, 2)}
+    return tabulate(
+        name="rarely seen",
+        states=["a", "b", "c"],
+        actions=["wait"],
+        observations=["x", "y"],
+        start={"b": 1},
+        transition=lambda _s, _a: {"a": 1},
+        edge_emission=lambda s, _a, _t: {"x": 1 - seen[s], "y": seen[s]},
+        reward=lambda s, *_: 3 if s == "b" else 0,
+        discount=None,
+    )

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
-from tests.models.builders import Sizes, random_arrays
+from tests.models.builders import Sizes, random_arrays, rarely_seen
 from tests.predictive.exact_accuracy import accuracy_in_fractions, pomdps
 from tests.predictive.rationals import random_pomdp
 from tests.predictive.small_models import (
@@ -25,7 +25,6 @@ from tests.predictive.small_models import (
 from tests.strategies import records
 
 from rpsr.domains import NAMES, build
-from rpsr.domains.rules import tabulate
 from rpsr.errors import ModelError
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive import accuracy, find_core, reachable_rank, reachable_states
@@ -129,18 +128,7 @@ def test_errors_of_rewards_that_cancel_are_what_fractions_say(record):
 
 
 def test_probabilities_of_a_millionth_of_a_millionth_fit_rewards():
-    seen = {"a": Fraction(0), "b": Fraction(1, 10**12), "c": HALF}
-    pomdp = tabulate(
-        name="rare sight",
-        states=["a", "b", "c"],
-        actions=["wait"],
-        observations=["x", "y"],
-        start={"b": 1},
-        transition=lambda _s, _a: {"a": 1},
-        edge_emission=lambda s, _a, _t: {"x": 1 - seen[s], "y": seen[s]},
-        reward=lambda s, *_: 3 if s == "b" else 0,
-        discount=None,
-    )
+    pomdp = rarely_seen(Fraction(1, 10**12))
     found, truth = accuracy(pomdp), accuracy_in_fractions(pomdp)
     assert (truth.accurate_reachable, truth.d_inf_reachable) == (True, 0)
     assert (found.accurate_reachable, found.d_inf_reachable) == (True, 0)

@@ -27,7 +27,7 @@ def infinite_discount(model: LinearModel) -> float:
 
 
 def _converging(model: LinearModel, advice: str) -> float:
-    """The discount, if sums for ever converge; advice: what else to do, a discount left blank."""
+    """The discount, if infinite sums converge; advice: what else to do, a discount left blank."""
     discount = 1.0 if model.discount is None else model.discount
     if discount >= 1:
         has = "no discount" if model.discount is None else "discount 1"

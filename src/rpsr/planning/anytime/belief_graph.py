@@ -101,6 +101,16 @@ class Scratch(NamedTuple):
 
 
 @njit(cache=True)
+def hashed(graph: Graph, begin: int, length: int) -> int:
+    """The hash of the mixture whose entries begin there."""
+    key = 7
+    for t in range(begin, begin + length):
+        corner, share = int(graph.corner[0, t]), int(graph.share[0, t] * GRID)
+        key = (key * 1000003 + corner * 8191 + share) & 0x7FFFFFFF
+    return key
+
+
+@njit(cache=True)
 def locate(graph: Graph, length: int, tau: float) -> int:
     """The node whose entries have been written at the end; a new one where there is none yet."""
     counts, corner, share, node, table = (
@@ -111,11 +121,10 @@ def locate(graph: Graph, length: int, tau: float) -> int:
         graph.table,
     )
     begin = counts["entries"]
-    key, sign = 7, 0
+    sign = 0
     for t in range(begin, begin + length):
-        key = (key * 1000003 + int(corner[0, t]) * 8191 + int(share[0, t] * GRID)) & 0x7FFFFFFF
         sign |= 1 << (int(corner[0, t]) % SIGN_BITS)
-    slot = key & (len(table) - 1)
+    slot = hashed(graph, begin, length) & (len(table) - 1)
     while table[slot] != 0:
         other = table[slot] - 1
         if node[other]["length"] == length and node[other]["sign"] == sign:
@@ -147,13 +156,9 @@ def locate(graph: Graph, length: int, tau: float) -> int:
 @njit(cache=True)
 def rehash(graph: Graph) -> None:
     """Fill an empty table with the nodes there are."""
-    corner, share, table = graph.corner, graph.share, graph.table
+    table = graph.table
     for i in range(graph.counts["nodes"]):
-        key = 7
-        begin = graph.node[i]["begin"]
-        for t in range(begin, begin + graph.node[i]["length"]):
-            key = (key * 1000003 + int(corner[0, t]) * 8191 + int(share[0, t] * GRID)) & 0x7FFFFFFF
-        slot = key & (len(table) - 1)
+        slot = hashed(graph, graph.node[i]["begin"], graph.node[i]["length"]) & (len(table) - 1)
         while table[slot] != 0:
             slot = (slot + 1) & (len(table) - 1)
         table[slot] = i + 1

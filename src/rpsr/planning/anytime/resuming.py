@@ -1,11 +1,11 @@
 """Vectors of a checkpoint made fit to begin with: none exceeds its own backup.
 
 A planner that proves its lower bound by vectors that are at most their own backups must not believe
-a file. What a policy is worth lies between -scale and scale, scale being the largest reward earned
-for ever; values beyond that are cut. Where a vector then exceeds its own backup it is lowered by as
-much as that can add up to (see `moves.shortfalls`), and nothing need go below -scale: cut
-off there, a vector is still at most its backup. A vector that was honest is lowered by no more than
-`CornerProcess.rounding`, times 1 / (1 - discount).
+a file. What a policy is worth lies between -scale and scale, scale being the largest reward,
+earned at every step; values beyond that are cut. Where a vector then exceeds its own backup it is
+lowered by as much as that can add up to (see `moves.shortfalls`), and nothing need go below
+-scale: cut off there, a vector is still at most its backup. A vector that was honest is lowered by
+no more than `CornerProcess.rounding`, times 1 / (1 - discount).
 """
 
 from __future__ import annotations

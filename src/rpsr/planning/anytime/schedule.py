@@ -41,9 +41,9 @@ FACTORS = (0.5, 0.95)  # of the gap at the start: what trials aim for, in turns
 LOWER_SHARE = 1.0  # of the operations of trials, for lower sweeps and policy iteration
 POLICY_SHARE = 0.2  # of the operations of trials and lower sweeps, for policy iteration
 UPPER_SHARE = 0.18  # of the operations of trials and lower sweeps, for upper sweeps
-FRESH = 16  # of so many upper sweeps, one decomposes anew
+FRESH = 16  # one upper sweep in this many decomposes anew
 PIVOTS = 5  # of a decomposition
-STALE = 1.2  # weights are out of date when there are so many times more points
+STALE = 1.2  # weights are out of date when the points have grown by this factor
 LEAST = 0.02, 2e-4  # of epsilon and of the gap, times 1 - discount: too little to bother
 
 

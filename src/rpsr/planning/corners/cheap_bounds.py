@@ -38,7 +38,7 @@ from rpsr.planning.limits import Clock, no_limits
 
 SETTLED = 1e-10  # of the scale of values: policy iteration that changes less has ended
 IMPROVEMENTS = 50
-BLIND_SWEEPS = 30  # of one action for ever, before its linear system
+BLIND_SWEEPS = 30  # of a blind policy's value, before its linear system
 SWEEPS = 50  # of the fast-informed bound, before policy iteration
 
 
@@ -72,9 +72,9 @@ def blind_vectors(
 
 
 def blind_values(process: CornerProcess, clock: Clock | None = None) -> Floats:
-    """At most the values at the corners of taking one action for ever, (A, k).
+    """At most the values at the corners of taking one action at every step, (A, k).
 
-    Under a time limit a few sweeps come first, from the action's least reward for ever: they cost
+    Under a time limit a few sweeps come first, from its least reward at every step: they cost
     little, and each leaves a bound. Out of time, that reward is what is left.
     """
     clock, moves = clock or no_limits(), transitions(process)

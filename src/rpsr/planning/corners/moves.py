@@ -114,7 +114,7 @@ def shortfalls(moves: Moves, follow: Ints, values: Floats, discount: float) -> F
     """What to take off each of values (C, k), so that none exceeds its own backup, (C,).
 
     A vector that exceeds it by e somewhere promises too much by at most e, and by what those that
-    it goes on with promise too much, discounted: less_c = e_c + discount * max_o less_follow(c, o).
+    follow it promise too much, discounted: less_c = e_c + discount * max_o less_follow(c, o).
     Every iterate from above is enough.
     """
     count, k = values.shape
