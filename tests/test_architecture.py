@@ -23,15 +23,15 @@ LAYERS = [
     "sources",
     "predictive",
     "planning",
-    "learning",
     "evaluation",
+    "learning",
     "report",
     "cli",
 ]
 HEIGHT = {layer: height for height, layer in enumerate(LAYERS)}
 for module in ("_version", "compile_clock", "deadline", "kernel_cache", "kernels"):
     HEIGHT[module] = HEIGHT["errors"]
-HEIGHT["testing"] = HEIGHT["evaluation"]  # checks what stands below, and nothing rests on it
+HEIGHT["testing"] = HEIGHT["learning"]  # checks what stands below, and nothing rests on it
 HEIGHT["__init__"] = HEIGHT["__main__"] = len(LAYERS)  # the front doors see the whole house
 
 

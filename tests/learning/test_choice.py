@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpsr
-from rpsr.domains import build
 from rpsr.errors import InputError, ModelError
-from rpsr.evaluation import StochasticController, exact_return, open_policy, simulate
-from rpsr.learning import EMRPSR, LastKTable, bootstrap, choice, choose
+from rpsr.evaluation import StochasticController, open_policy, simulate
+from rpsr.learning import EMRPSR, LastKTable, bootstrap, choose
 from rpsr.learning.base import Resampled
-from rpsr.learning.choice import RULE, doubt, play_out, trial
+from rpsr.learning.choice import RULE
 from rpsr.learning.off_policy import off_policy_value
+from rpsr.learning.plausibility import simulated_value
 from rpsr.logs import Trajectories, from_arrays
 from rpsr.logs.trajectories import join
 from rpsr.models.renaming import renamed
@@ -31,28 +31,6 @@ def tiger():
 def log(tiger):
     uniform = StochasticController.stationary(tiger)
     return simulate(tiger, uniform, episodes=60, steps=10, seed=0, rewards=True, propensities=True)
-
-
-def test_trials_of_a_plan_in_its_own_model_agree_with_the_exact_value(tiger):
-    model = tiger.belief_model()
-    plan = solve(model, planner_by_name("pbvi"))
-    exact = exact_return(tiger, AlphaPolicy(model, plan.vectors), steps=30)
-    found, _ = trial(plan, model, 3000, 30, 0)
-    assert found == pytest.approx(exact, abs=1.0)  # a standard error is about 0.15
-
-
-def test_a_value_that_does_not_play_out_is_doubted(tiger):
-    """By more than what is left after the last step; an honest plan never is."""
-    model = tiger.belief_model()  # discount 0.95
-    plan = solve(model, planner_by_name("pbvi"))
-    played, stderr = trial(plan, model, 3000, 100, 0)
-    assert doubt(plan, played, 100) == ""
-    said = doubt(replace(plan, value=2 * plan.value), played, 100)
-    assert f"earns {played:.4g}, not {2 * plan.value:.4g}" in said
-    assert doubt(replace(plan, value=1.3 * played), played, 20) == ""  # 0.95^20 is above 0.3
-    assert doubt(replace(plan, value=played + 2), played, 100, stderr=1.0) == ""  # by chance
-    assert 0 < stderr < 1
-    assert choose([model], steps=200).options[0].doubt == ""
 
 
 def test_the_highest_mean_over_models_is_chosen(tiger, log):
@@ -100,7 +78,7 @@ def test_values_in_models_are_simulated_whether_there_are_one_or_two(tiger, log)
     model = tiger.belief_model()
     one, two = (choose([model] * count, log, episodes=20, steps=3) for count in (1, 2))
     np.testing.assert_array_equal(two.chosen.values, [one.chosen.mean] * 2)
-    assert one.chosen.mean == trial(one.solution, model, 20, 3, 0)[0]
+    assert one.chosen.mean == simulated_value(one.solution, model, 20, 3, 0)[0]
     assert one.chosen.mean < one.solution.value  # three steps of listening and opening, not all
     assert one.rule == two.rule == f"{RULE}, by 20 simulated episodes of 3 steps in each"
     for wrong in ({"episodes": 0}, {"steps": 0}):
@@ -266,37 +244,4 @@ def test_a_promise_that_no_rewards_add_up_to_is_doubted(value, doubted, ends):
             return replace(solve(model, planner_by_name("pbvi")), value=value)
 
     option = choose([model], log, planner=Promising(), steps=1).chosen
-    assert ("no rewards of the log add up to more than 10" in option.doubt) == doubted
-
-
-# ---- a plan in its own model
-
-
-def test_a_plan_that_plays_out_as_promised_is_not_doubted():
-    model = build("tiger").belief_model()
-    plan = solve(model, "vi")
-    played = play_out(plan)
-    assert played.doubt == ""
-    assert played.steps == 135  # .95^135 < 1e-3 <= .95^134
-    assert abs(played.mean - plan.value) <= 4 * played.stderr + 1e-3 * plan.value
-    assert play_out(solve(model, "vi", horizon=3)) is None
-
-
-@pytest.mark.parametrize(
-    ("mean", "stderr", "steps", "doubted"),
-    [
-        (7.0, 0.1, 66, True),  # far off, and sure of it
-        (7.0, 1.0, 66, False),  # as far off, but hardly simulated: noise may do that
-        (7.0, 0.1, 8, False),  # .9^8 of the value is still to come after so few steps
-        (3.0, 0.1, 8, True),  # more than that is missing
-    ],
-)
-def test_a_doubt_knows_how_long_and_how_surely_was_simulated(
-    monkeypatch, mean, stderr, steps, doubted
-):
-    plan = replace(solve(build("tiger").with_discount("0.9"), "qmdp"), value=10.0)
-    monkeypatch.setattr(choice, "trial", lambda *given: (mean, stderr))
-    monkeypatch.setattr(choice, "MOST_STEPS", steps)
-    played = play_out(plan)
-    assert played.steps == steps
-    assert bool(played.doubt) is doubted
+    assert ("the rewards of the log add up to at most 10" in option.doubt) == doubted

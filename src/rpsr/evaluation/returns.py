@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from rpsr.errors import ImpossibleObservation, InputError
-from rpsr.evaluation.filtering import advance
 from rpsr.io.records import Floats, Ints
 from rpsr.logs.trajectories import Trajectories
+from rpsr.models.filter_batch import filter_batch
 from rpsr.models.given import as_linear, wrong_type
 from rpsr.models.linear import LinearModel
 from rpsr.models.numbers import parse_discount
@@ -33,7 +33,8 @@ def returns(
     """The discounted sum of a model's expected rewards along each episode, (N,).
 
     discount: instead of the model's own; a model that has none sums undiscounted. An observation
-    that the model excludes is an `ImpossibleObservation` that names episode and step.
+    that the model excludes is an `ImpossibleObservation` that names episode and step; an estimated
+    model excludes none (`rpsr.models.RobustFilter`).
     """
     linear = as_linear(model)
     given: Any = trajectories
@@ -54,23 +55,33 @@ def returns(
     return total
 
 
+def recorded_returns(trajectories: Trajectories, discount: float | None) -> Floats:
+    """The sum of the rewards that each episode recorded, discounted unless that is None, (N,)."""
+    rewards = trajectories.padded("rewards", 0.0)
+    return rewards @ (1.0 if discount is None else discount) ** np.arange(rewards.shape[1])
+
+
 def _returns(
     trajectories: Trajectories, model: LinearModel, discount: float, episodes: Ints
 ) -> Floats:
     """The returns of some episodes, filtered side by side, (B,) -> (B,)."""
     total = np.zeros(len(episodes))
-    states = np.tile(model.start, (len(episodes), 1))
+    batch = filter_batch(model, len(episodes))
     lengths, first = trajectories.lengths[episodes], trajectories.offsets[episodes]
-    weight = 1.0
+    weight, going = 1.0, np.arange(len(episodes))  # the episodes that `batch` still filters
     for step in range(int(lengths.max(initial=0))):
-        going = np.flatnonzero(lengths > step)
+        lasting = np.flatnonzero(lengths[going] > step)
+        going = going[lasting]
+        batch.keep(lasting)
         actions = trajectories.actions[first[going] + step]
-        total[going] += weight * np.einsum("bn,nb->b", states[going], model.rewards[:, actions])
+        total[going] += weight * np.einsum("bn,nb->b", batch.states, model.rewards[:, actions])
         weight *= discount
-        going = going[lengths[going] > step + 1]  # what follows the last step changes nothing
+        lasting = np.flatnonzero(lengths[going] > step + 1)
+        going = going[lasting]  # what follows the last step changes nothing
+        batch.keep(lasting)
         actions = trajectories.actions[first[going] + step]
         observations = trajectories.observations[first[going] + step]
-        states[going], possible = advance(model, states[going], actions, observations)
+        possible = batch.update(actions, observations)
         if not possible.all():
             lost = int(possible.argmin())
             names = model.actions[actions[lost]], model.observations[observations[lost]]

@@ -8,14 +8,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from rpsr.errors import ImpossibleObservation, ModelError
-from rpsr.evaluation.filtering import advance
 from rpsr.evaluation.greedy import Greedy, greedy_actions
 from rpsr.evaluation.kernels import episodes as compiled_episodes
 from rpsr.evaluation.stochastic import StochasticController, cumulative
 from rpsr.evaluation.systems import FilteredStates, HiddenStates
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.logs.trajectories import Trajectories
-from rpsr.models.filter import RobustBatch
+from rpsr.models.filter_batch import filter_batch
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.value.policies import AlphaPolicy, Policy, StagedPolicy
@@ -79,8 +78,7 @@ class Job:
                 return self._compiled(rng, batch, policy, self.sampler)
             return self._together(rng, batch, _Table(policy))
         if isinstance(policy, AlphaPolicy | StagedPolicy) and self._batched:
-            kind = _Robust if policy.model.estimated else _Filtered
-            return self._together(rng, batch, kind(policy))
+            return self._together(rng, batch, _Filtered(policy))
         asked = _Asked(policy, len(self.system.actions))
         logs = [vars(self._together(rng, 1, asked)) for _ in range(batch)]
         return Log(**{name: np.concatenate([log[name] for log in logs]) for name in logs[0]})
@@ -198,32 +196,14 @@ class _Filtered:
         self._policy = policy
 
     def begin(self, batch: int) -> None:
-        self._states = np.tile(self._policy.model.start, (batch, 1))
-
-    def act(self, rng: np.random.Generator, step: int) -> tuple[Ints, Floats]:
-        return greedy_actions(self._policy, self._states, step), np.ones(len(self._states))
-
-    def update(self, actions: Ints, observations: Ints) -> Bools:
-        self._states, possible = advance(self._policy.model, self._states, actions, observations)
-        return possible
-
-
-class _Robust:
-    """A greedy policy on an estimated model, for which nothing is impossible."""
-
-    def __init__(self, policy: Greedy) -> None:
-        self._policy = policy
-
-    def begin(self, batch: int) -> None:
-        self._batch = RobustBatch(self._policy.model, batch)
+        self._batch = filter_batch(self._policy.model, batch)
 
     def act(self, rng: np.random.Generator, step: int) -> tuple[Ints, Floats]:
         states = self._batch.states
         return greedy_actions(self._policy, states, step), np.ones(len(states))
 
     def update(self, actions: Ints, observations: Ints) -> Bools:
-        self._batch.update(actions, observations)
-        return np.ones(len(actions), dtype=np.bool_)
+        return self._batch.update(actions, observations)
 
 
 class _Asked:

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rpsr.evaluation.filtering import advance
 from rpsr.evaluation.kernels import alias_tables
 from rpsr.io.records import Floats, Ints
+from rpsr.models.filter import RobustBatch, clipped
+from rpsr.models.filter_batch import FilterBatch, filter_batch
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 
@@ -60,31 +61,39 @@ class HiddenStates:
 
 @dataclass(frozen=True, eq=False)
 class FilteredStates:
-    """A linear model that is its own system."""
+    """A linear model that is its own system.
+
+    An estimated model may predict probabilities below zero, or observations after which it has no
+    state. It is simulated as its filter reads it (`RobustBatch`): probabilities below zero count as
+    zero, and the rest is divided by its sum.
+    """
 
     model: LinearModel
 
-    def begin(self, rng: np.random.Generator, batch: int) -> Floats:
-        """The start state for each, (B, n); nothing is drawn."""
-        return np.tile(self.model.start, (batch, 1))
+    def begin(self, rng: np.random.Generator, batch: int) -> FilterBatch | RobustBatch:
+        """The start state for each of B episodes; nothing is drawn."""
+        return filter_batch(self.model, batch)
 
     def step(
-        self, rng: np.random.Generator, at: Floats, actions: Ints
-    ) -> tuple[Floats, Ints, Floats]:
-        """Filtered states, observations drawn from P(o | x, a), and expected rewards."""
-        model = self.model
-        chances = np.empty((len(at), len(model.observations)))
+        self, rng: np.random.Generator, at: FilterBatch | RobustBatch, actions: Ints
+    ) -> tuple[FilterBatch | RobustBatch, Ints, Floats]:
+        """Filtered states, observations drawn from P(o | x, a), (B,), expected rewards, (B,)."""
+        model, states = self.model, at.states
+        chances = np.empty((len(states), len(model.observations)))
         for action in np.unique(actions).tolist():
             rows = actions == action
-            chances[rows] = at[rows] @ model.emissions[action]
+            chances[rows] = states[rows] @ model.emissions[action]
+        if model.estimated:
+            chances = clipped(chances)
         chances[chances <= model.rounding] = 0.0
         cumulative = np.cumsum(chances, axis=1)
-        drawn = rng.random(len(at)) * cumulative[:, -1]
+        drawn = rng.random(len(states)) * cumulative[:, -1]
         # Never past the last observation that is possible, whatever the product rounds to.
         possible = chances.shape[1] - 1 - (chances[:, ::-1] > 0).argmax(axis=1)
         seen = np.minimum((cumulative <= drawn[:, None]).sum(axis=1), possible)
-        paid = np.einsum("bn,nb->b", at, model.rewards[:, actions])
-        return advance(model, at, actions, seen)[0], seen, paid
+        paid = np.einsum("bn,nb->b", states, model.rewards[:, actions])
+        at.update(actions, seen)
+        return at, seen, paid
 
 
 def sampler(system: POMDP | LinearModel) -> HiddenStates | FilteredStates:

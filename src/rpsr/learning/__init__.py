@@ -1,7 +1,7 @@
 """Learning from logs: estimators, how good their models are, and which policy to follow."""
 
 from rpsr.learning.base import Estimator
-from rpsr.learning.choice import Choice, Option, PlayedOut, bootstrap, choose, play_out
+from rpsr.learning.choice import Choice, Option, bootstrap, choose
 from rpsr.learning.diagnostics import Diagnosis, diagnose
 from rpsr.learning.discovery import DiscoveredRPSR
 from rpsr.learning.em import EMRPSR
@@ -13,6 +13,7 @@ from rpsr.learning.moments import Moments
 from rpsr.learning.moments_hankel import Hankel, hankel
 from rpsr.learning.moments_plan import Survey, WindowPlan
 from rpsr.learning.off_policy import OffPolicyEstimate, off_policy_value
+from rpsr.learning.plausibility import PlayedOut, play_out
 from rpsr.learning.propensities import Overlap
 from rpsr.learning.spectral import SpectralPSR, SpectralRPSR
 

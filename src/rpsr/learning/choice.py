@@ -8,7 +8,6 @@ logs it is too noisy for that.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -23,20 +22,16 @@ from rpsr.learning.ends import seen_ends
 from rpsr.learning.learned import Logs, chunks_of
 from rpsr.learning.off_policy import OffPolicyEstimate, off_policy_value
 from rpsr.learning.parameters import FROM_1
+from rpsr.learning.plausibility import doubt, simulated_value, too_good
 from rpsr.logs.census import Census
 from rpsr.logs.trajectories import Trajectories
-from rpsr.models.filter import RobustBatch
 from rpsr.models.linear import LinearModel
 from rpsr.planning.planners import planner_by_name, solve
 from rpsr.planning.solution import Planner, Solution
 from rpsr.planning.value.policies import AlphaPolicy
-from rpsr.planning.value.value_function import action_values
 
 RULE = "the highest mean value over all models"
 EPSILON = 1e-3  # of plans, for rewards that differ by 1
-IMPOSSIBLE = 1e-3  # of what rewards can add up to: a value so much above is none
-DOUBT = 0.1  # of a value: a simulation further away contradicts it
-MOST_STEPS, FORGOTTEN = 1000, 1e-3  # of an episode; the power of the discount that ends it
 SPEAKING_STEPS = 200_000  # steps of a log that are enough for an estimate off policy
 
 
@@ -163,7 +158,9 @@ def choose(
         if progress is not None:
             progress(f"plan {number + 1} of {len(models)}")
         plans.append(solve(model, planner))
-    trials = [[trial(plan, model, episodes, steps, seed) for model in models] for plan in plans]
+    trials = [
+        [simulated_value(plan, model, episodes, steps, seed) for model in models] for plan in plans
+    ]
     tried = [np.array([mean for mean, _ in row]) for row in trials]
     errors = [row[number][1] for number, row in enumerate(trials)]  # of each in its own model
     census = Census()
@@ -174,7 +171,7 @@ def choose(
             plan,
             values,
             None if log is None else off_policy_value(plan.model, plan.vectors, log, seed=seed),
-            doubt(plan, float(values[number]), steps, errors[number]) or _too_good(plan, census),
+            doubt(plan, float(values[number]), steps, errors[number]) or too_good(plan, census),
         )
         for number, (plan, values) in enumerate(zip(plans, tried, strict=True))
     )
@@ -188,91 +185,6 @@ def _unit(log: Trajectories | None) -> float:
         return 1.0
     extent = float(np.ptp(log.rewards))
     return min(extent, 1.0) if extent else 1.0
-
-
-def _too_good(plan: Solution, census: Census) -> str:
-    """Why a plan is not to be believed that promises more than the best reward at every step."""
-    discount = plan.model.discount
-    low, high = census.low, census.high
-    if low > high or discount is None or discount == 1:  # without rewards, none is too good
-        return ""
-    most = high / (1 - discount)
-    if census.ended:  # after which nothing is earned
-        low, high, most = min(low, 0.0), max(high, 0.0), max(most, high)
-    room = IMPOSSIBLE * max(high - low, abs(high)) / (1 - discount)
-    if plan.value <= most + room:
-        return ""
-    return (
-        f"the planner promises {plan.value:.4g}, and no rewards of the log add up to more than "
-        f"{most:.4g}: that model is not quite one, and the policy may be worth less"
-    )
-
-
-def doubt(plan: Solution, played: float, steps: int, stderr: float = 0.0) -> str:
-    """Why a model is not to be believed, if a plan's value is not what it earns as that plays out.
-
-    played: the mean return of so many steps in the model the plan was made on; stderr: of it.
-    """
-    left = 1.0 if plan.model.discount is None else plan.model.discount**steps
-    room = (DOUBT + left) * max(abs(played), abs(plan.value)) + 3 * stderr
-    if abs(played - plan.value) <= room:
-        return ""
-    return (
-        f"simulated in its own model the policy earns {played:.4g}, not {plan.value:.4g}: that "
-        "model contradicts itself, and the policy may be worth little"
-    )
-
-
-@dataclass(frozen=True)
-class PlayedOut:
-    """How a plan plays out in the model that it was made on.
-
-    mean: the mean return of `steps` steps, and stderr: its standard error. doubt: why the model is
-    not to be believed, or nothing.
-    """
-
-    mean: float
-    stderr: float
-    steps: int
-    doubt: str
-
-
-def play_out(plan: Solution, *, episodes: int = 1000, seed: int = 0) -> PlayedOut | None:
-    """A plan simulated in its own model, as its filter and its predictions play out.
-
-    None for a plan over a horizon, or without a discount between 0 and 1.
-    """
-    discount = plan.model.discount
-    if plan.horizon is not None or discount is None or not 0 < discount < 1:
-        return None
-    steps = min(MOST_STEPS, math.ceil(math.log(FORGOTTEN) / math.log(discount)))
-    mean, stderr = trial(plan, plan.model, episodes, steps, seed)
-    return PlayedOut(mean, stderr, steps, doubt(plan, mean, steps, stderr))
-
-
-def trial(
-    plan: Solution, system: LinearModel, episodes: int, steps: int, seed: int
-) -> tuple[float, float]:
-    """The mean return of a plan's policy on a system, by simulation, and its standard error.
-
-    The plan filters on its own model; what it meets is drawn from the system's predictions, and
-    what it earns is what that expects.
-    """
-    rng = np.random.default_rng(seed)
-    own, true = RobustBatch(plan.model, episodes), RobustBatch(system, episodes)
-    discount = 1.0 if system.discount is None else system.discount
-    total = np.zeros(episodes)
-    for step in range(steps):
-        actions = action_values(plan.model, own.states, plan.vectors).argmax(axis=1)
-        earned = (true.states @ system.rewards)[np.arange(episodes), actions]
-        total += discount**step * earned
-        chances = np.einsum("bn,bno->bo", true.states, system.emissions[actions]).clip(min=0.0)
-        drawn = rng.random(episodes) * chances.sum(axis=1)
-        seen = (chances.cumsum(axis=1) <= drawn[:, None]).sum(axis=1)
-        seen = np.minimum(seen, len(system.observations) - 1)
-        own.update(actions, seen)
-        true.update(actions, seen)
-    return float(total.mean()), float(total.std() / np.sqrt(episodes))
 
 
 def bootstrap(

@@ -149,8 +149,8 @@ class RobustBatch:
         self.states: Floats = np.tile(self._origin, (batch, 1))
         self._recent: deque[tuple[Ints, Ints]] = deque(maxlen=REPLAY)
 
-    def update(self, actions: Ints, observations: Ints) -> None:
-        """Take in one interaction of each history, (B,) and (B,)."""
+    def update(self, actions: Ints, observations: Ints) -> Bools:
+        """Take in one interaction of each history; whether each was possible, (B,): always."""
         self._recent.append((actions, observations))
         moved, fine = self._moved(self.states, actions, observations)
         lost = np.flatnonzero(~fine)
@@ -160,6 +160,13 @@ class RobustBatch:
                 again, _ = self._moved(again, a[lost], o[lost])
             moved[lost] = again
         self.states = moved
+        return np.ones(len(actions), dtype=np.bool_)
+
+    def keep(self, rows: Ints) -> None:
+        """Go on with some of the histories only, by their positions in the batch."""
+        self.states = self.states[rows]
+        recent = [(actions[rows], observations[rows]) for actions, observations in self._recent]
+        self._recent = deque(recent, maxlen=REPLAY)
 
     def _moved(self, states: Floats, actions: Ints, observations: Ints) -> tuple[Floats, Bools]:
         """The states one interaction later, (B, n), the origin where there is none; which is so."""
@@ -187,13 +194,11 @@ LARGEST = 100  # states beyond so many times the start's size are nonsense
 
 
 def clipped(probabilities: Floats) -> Floats:
-    """Estimated probabilities (O,) made such: none negative, sum 1; uniform if none is left.
+    """Estimated probabilities (..., O) made such: none negative, sum 1; uniform if none is left.
 
     How far they were from that is not kept: see `RobustFilter.negative_mass`.
     """
     kept = np.where(np.isfinite(probabilities), np.maximum(probabilities, 0.0), 0.0)
-    largest = float(kept.max(initial=0.0))
-    if largest == 0.0:
-        return np.full(len(kept), 1.0 / max(len(kept), 1))
-    kept = kept / largest  # a sum of very large numbers would overflow
-    return kept / kept.sum()
+    kept[kept.max(axis=-1, initial=0.0) == 0.0] = 1.0
+    kept /= kept.max(axis=-1, keepdims=True, initial=0.0)  # else large numbers add up to infinity
+    return kept / kept.sum(axis=-1, keepdims=True)

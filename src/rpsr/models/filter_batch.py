@@ -1,4 +1,4 @@
-"""Many states filtered at once, each by its own action and observation."""
+"""Filters of many histories at once, each by its own action and observation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,39 @@ from itertools import pairwise
 import numpy as np
 
 from rpsr.io.records import Bools, Floats, Ints
+from rpsr.models.filter import RobustBatch
 from rpsr.models.linear import LinearModel
+
+
+class FilterBatch:
+    """A `Filter` for each of B histories of equal length.
+
+    states (B, n): the current ones.
+    """
+
+    def __init__(self, model: LinearModel, batch: int) -> None:
+        self.model = model
+        self.states: Floats = np.tile(model.start, (batch, 1))
+
+    def update(self, actions: Ints, observations: Ints) -> Bools:
+        """Take in one interaction of each history; whether each was possible, (B,).
+
+        The state of a history whose interaction was impossible stays as it was.
+        """
+        self.states, possible = advance(self.model, self.states, actions, observations)
+        return possible
+
+    def keep(self, rows: Ints) -> None:
+        """Go on with some of the histories only, by their positions in the batch."""
+        self.states = self.states[rows]
+
+
+def filter_batch(model: LinearModel, batch: int) -> FilterBatch | RobustBatch:
+    """B histories at the start of a model, filtered together as `LinearModel.filter` filters one.
+
+    For an estimated model no observation is impossible (`RobustBatch`).
+    """
+    return RobustBatch(model, batch) if model.estimated else FilterBatch(model, batch)
 
 
 def advance(

@@ -1,0 +1,60 @@
+"""Estimated models as systems: simulated as their filter reads them, whatever they predict."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+from tests.models.test_filter import garbage
+
+from rpsr.evaluation import evaluate, returns, simulate
+from rpsr.evaluation.returns import recorded_returns
+from rpsr.models import DenseOperators, LinearModel, Unknown
+
+
+@settings(max_examples=40)
+@given(st.lists(st.floats(-2, 2), min_size=1, max_size=24), st.integers(0, 2**32 - 1))
+def test_episodes_are_those_of_the_robust_filter(numbers, seed):
+    """Every observation was possible to it, and it expected every reward."""
+    model = garbage(numbers)
+    log = simulate(model, "uniform", episodes=5, steps=8, seed=seed, rewards=True)
+    for episode in log:
+        state = model.filter()
+        for a, o, paid in zip(
+            episode.actions.tolist(), episode.observations.tolist(), episode.rewards, strict=True
+        ):
+            assert state.predict(a)[o] > 0
+            assert paid == pytest.approx(state.state @ model.rewards[:, a], rel=1e-7, abs=1e-9)
+            state.update(a, o)
+    np.testing.assert_allclose(
+        returns(log, model), recorded_returns(log, model.discount), rtol=1e-7, atol=1e-9
+    )
+
+
+def overdrawn() -> LinearModel:
+    """One state; its action shows x, y or z with probabilities 1, 0.5 and -0.5."""
+    operators = np.array([1.0, 0.5, -0.5]).reshape(1, 3, 1, 1)
+    return LinearModel(
+        "learned",
+        "overdrawn",
+        ("a",),
+        ("x", "y", "z"),
+        np.ones(1),
+        DenseOperators(operators),
+        np.ones(1),
+        np.ones((1, 1)),
+        0.5,
+        Unknown(),
+    )
+
+
+def test_probabilities_below_zero_count_as_zero_and_the_rest_is_divided_by_its_sum():
+    log = simulate(overdrawn(), "uniform", episodes=300, steps=10, seed=1)
+    counts = np.bincount(log.observations, minlength=3)
+    assert counts[2] == 0
+    assert chisquare(counts[:2], [2000, 1000]).pvalue > 1e-3
+
+
+def test_the_returns_of_an_inconsistent_model_are_evaluated():
+    (row,) = evaluate(overdrawn(), "uniform", episodes=50, steps=4)
+    assert row.mean == pytest.approx(1 + 0.5 + 0.25 + 0.125)
