@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from rpsr import POMDP
-from rpsr.evaluation import PAPER_DOMAINS, StochasticController, paper_domain, returns, simulate
+from rpsr.evaluation import StochasticController, returns, simulate
 from rpsr.logs import Trajectories
 from rpsr.planning import (
     AlphaPolicy,
@@ -42,6 +42,7 @@ from rpsr.planning import (
     to_beliefs,
 )
 from rpsr.predictive import rpsr
+from rpsr.reproduce import PAPER_DOMAINS, paper_domain
 from rpsr.sources import load_pomdp
 
 STEPS = 100

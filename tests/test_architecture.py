@@ -26,6 +26,7 @@ LAYERS = [
     "evaluation",
     "learning",
     "report",
+    "reproduce",
     "cli",
 ]
 HEIGHT = {layer: height for height, layer in enumerate(LAYERS)}

@@ -11,7 +11,7 @@ import pytest
 from rpsr.cli.app import main
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-# Network, shell set-up, and what tests/report/reproduce runs.
+# Network, shell set-up, and what tests/reproduce runs.
 NOT_HERE = ("make", "rpsr domains fetch", "rpsr --install-completion", "rpsr reproduce")
 FILES = {"my-problem.pomdp": "tiger", "folder-of-files": "paint"}  # names standing for the reader's
 

@@ -10,7 +10,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from html import escape
 from itertools import chain, repeat
+from typing import TYPE_CHECKING, Literal
 
+if TYPE_CHECKING:
+    from rich.table import Table
+
+Side = Literal["left", "center", "right"]
 MOST_NAMES = 6  # of a list of names, before it is cut
 
 
@@ -71,6 +76,23 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def grid(columns: Sequence[str], rows: Sequence[Sequence[str]], sides: Sequence[Side]) -> Table:
+    """A table of texts as terminals and text files show it; sides: where each column stands.
+
+    In a narrow terminal, a column on the left may fold. A number folded over two lines could be
+    read as two, so a column on the right never does.
+    """
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for column, side in zip(columns, sides, strict=True):
+        table.add_column(column, justify=side, overflow="fold", no_wrap=side == "right")
+    for row in rows:
+        table.add_row(*row)
+    return table
 
 
 def some(names: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from tests.conftest import corpus_folder
 from tests.predictive.test_accuracy import PAPER, printed
 
 from rpsr.predictive.survey import Options, survey_row
-from rpsr.report.reproduce.paper import DOMAINS_63
+from rpsr.reproduce.paper import DOMAINS_63
 
 BEYOND = {  # not among the paper's 63; True where a PSR is accurate
     "baseball": False,

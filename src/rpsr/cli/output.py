@@ -17,6 +17,8 @@ from rpsr.io.printable import printable
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from rpsr.showing import Side
+
 PIPE_WIDTH, PROSE_WIDTH = 200, 100
 PAGES = (".html", ".htm")
 
@@ -35,18 +37,15 @@ def print_table(
 
     caption: sentences below it, which may be wider than the table. digits: of numbers.
     """
-    from rich import box
-    from rich.table import Table
+    from rpsr.showing import grid
 
     cells = [list(row) for row in rows]
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for i, column in enumerate(columns):
-        numeric = all(isinstance(row[i], int | float | None) for row in cells)
-        # A number folded over two lines is no number; text may fold.
-        justify = "right" if numeric else "left"
-        table.add_column(printable(column), justify=justify, overflow="fold", no_wrap=numeric)
-    for row in cells:
-        table.add_row(*(show(cell, digits) for cell in row))
+    sides: list[Side] = [
+        "right" if all(isinstance(row[i], int | float | None) for row in cells) else "left"
+        for i in range(len(columns))
+    ]
+    shown = [[show(cell, digits) for cell in row] for row in cells]
+    table = grid([printable(column) for column in columns], shown, sides)
     console = _console()
     width = console.width
     unlimited = console.options.update(width=10_000)

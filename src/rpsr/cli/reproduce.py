@@ -51,11 +51,11 @@ def reproduce(
     from rpsr.io.processes import one_thread_each
 
     with one_thread_each():  # while libraries are loaded: one process shall find what many find
-        from rpsr.report.reproduce.page import exhibits
-        from rpsr.report.reproduce.run import Settings, pieces
-        from rpsr.report.reproduce.run import reproduce as run
-        from rpsr.report.reproduce.story import Findings
-        from rpsr.report.reproduce.writing import document, summary, write_report
+        from rpsr.reproduce.page import exhibits
+        from rpsr.reproduce.run import Settings, pieces
+        from rpsr.reproduce.run import reproduce as run
+        from rpsr.reproduce.story import Findings
+        from rpsr.reproduce.writing import document, summary, write_report
 
     settings = Settings(seed=seed, quick=quick, corpus=corpus)
     try:

@@ -15,11 +15,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol, SupportsFloat, SupportsIndex
 
+from rich.console import Console
+
 from rpsr.errors import InputError
 from rpsr.report.escapes import escape_latex, escape_markdown
+from rpsr.showing import Side, grid
 
 FORMAT = ".4g"
 _SHORT, _SENTENCE = 30, 45  # letters: up to here a cell keeps to one line; from here it is prose
+_WIDEST = 10_000  # letters: a table in a text file is never folded
+_SIDES: dict[str, Side] = {"l": "left", "c": "center", "r": "right"}
 _MINUS = re.compile(r"(?<!\w)-(?=\d)")
 
 
@@ -81,17 +86,17 @@ class Table:
     # ---- renderers
 
     def text(self) -> str:
-        """Plain text for a terminal; what stands out is followed by an asterisk."""
+        """Plain text for a terminal; an asterisk marks what stands out."""
         lines = [self.caption] if self.caption else []
-        marked = {column for _, column in self.bold}
-        rows = [list(self.columns), *map(list, self._shown())]
-        for i, row in enumerate(rows):
-            for column in marked:
-                row[column] += "*" if (i - 1, column) in self.bold else " "
-        widths = [max(len(row[i]) for row in rows) for i in range(len(self.columns))]
-        body = ["  ".join(map(_pad, row, widths, self.align)).rstrip() for row in rows]
-        rule = "  ".join("-" * width for width in widths)
-        return "\n".join([*lines, body[0], rule, *body[1:], *self.footnotes]) + "\n"
+        rows = self._shown()
+        for row, column in self.bold:
+            rows[row][column] = f"*{rows[row][column]}"
+        table = grid(self.columns, rows, [_SIDES[letter] for letter in self.align])
+        console = Console(file=io.StringIO(), width=_WIDEST, highlight=False, markup=False)
+        with console.capture() as captured:
+            console.print(table)
+        body = [line.rstrip() for line in captured.get().splitlines() if line.strip()]
+        return "\n".join([*lines, *body, *self.footnotes]) + "\n"
 
     def markdown(self) -> str:
         """A pipe table, after its caption and before its footnotes."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rpsr.report.reproduce import paper
-from rpsr.report.reproduce.verdicts import Verdict
+from rpsr.reproduce import paper
+from rpsr.reproduce.verdicts import Verdict
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,13 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
-from rpsr.evaluation.experiment import Plan
-from rpsr.report.reproduce import paper
-from rpsr.report.reproduce.cells import SAME, JudgedCell, judged_cells
-from rpsr.report.reproduce.claim import Claim
-from rpsr.report.reproduce.claims import claims
-from rpsr.report.reproduce.run import Reproduction
-from rpsr.report.reproduce.verdicts import Verdict, rounds_to
+from rpsr.reproduce import paper
+from rpsr.reproduce.cells import SAME
+from rpsr.reproduce.claim import Claim
+from rpsr.reproduce.claims import claims
+from rpsr.reproduce.experiment import Plan
+from rpsr.reproduce.run import Reproduction
+from rpsr.reproduce.verdicts import Verdict, rounds_to
 
 TITLE = "Do predictive states know what things are worth?"
 
@@ -41,11 +41,6 @@ class Findings:
         """The paper's sentences."""
         return list(claims(self.all_))
 
-    @cached_property
-    def cells(self) -> list[JudgedCell]:
-        """The paper's returns."""
-        return list(judged_cells(self.all_.returns))
-
     @property
     def confirmed(self) -> bool:
         """Whether what the paper is about holds: PSRs lose rewards, R-PSRs do not."""
@@ -71,13 +66,13 @@ class Findings:
         return f"**What we find.** {head} {'; '.join(parts)}."
 
     def _about_cells(self) -> str:
-        found = Counter(cell.judgement.verdict for cell in self.cells)
-        apart = [cell for cell in self.cells if cell.judgement.verdict is Verdict.DIFFERS]
+        found = Counter(cell.judgement.verdict for cell in self.all_.cells)
+        apart = [cell for cell in self.all_.cells if cell.judgement.verdict is Verdict.DIFFERS]
         why = ""
         if apart and all(cell.one_step_less is not None for cell in apart):
             why = " in the last digit, because the authors' program stops one step early"
         return (
-            f"of its {len(self.cells)} returns {found[Verdict.AGREES]} agree, "
+            f"of its {len(self.all_.cells)} returns {found[Verdict.AGREES]} agree, "
             f"{found[Verdict.CHANCE]} barely, and {found[Verdict.DIFFERS]} differ{why}"
         )
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from rpsr.evaluation import Estimate
-from rpsr.report.reproduce import paper
-from rpsr.report.reproduce.returns import Returns
-from rpsr.report.reproduce.verdicts import Judgement, Verdict, judge, rounds_to
+from rpsr.reproduce import paper
+from rpsr.reproduce.returns import Returns
+from rpsr.reproduce.verdicts import Judgement, Verdict, judge, rounds_to
 
 SAME = 1e-6  # two exact values this close are one; policies were proven to 1e-8
 

@@ -13,9 +13,9 @@ from tests.cli.documents import document
 
 from rpsr.cli.app import main
 from rpsr.errors import InputError, RpsrError
-from rpsr.report.reproduce import run
-from rpsr.report.reproduce.pieces import Piece, Store, code, dumped
-from rpsr.report.reproduce.run import Settings, pieces, reproduce
+from rpsr.reproduce import run
+from rpsr.reproduce.pieces import Piece, Store, code, dumped
+from rpsr.reproduce.run import Settings, pieces, reproduce
 
 CHEAP = [Piece("errors", name) for name in ("line4-2goals", "loadunload", "paint", "parr")]
 
@@ -166,17 +166,17 @@ def test_keys_depend_on_everything_an_answer_rests_on(tmp_path, monkeypatch):
     keys.add(Piece("corpus", str(file)).key)
     file.unlink()
     keys.add(Piece("corpus", str(file)).key)
-    monkeypatch.setattr("rpsr.report.reproduce.pieces.__version__", "another")
+    monkeypatch.setattr("rpsr.reproduce.pieces.__version__", "another")
     keys.add(Piece("errors", "paint").key)
-    monkeypatch.setattr("rpsr.report.reproduce.pieces.code", lambda: "another")
+    monkeypatch.setattr("rpsr.reproduce.pieces.code", lambda: "another")
     keys.add(Piece("errors", "paint").key)
     assert len(keys) == 8
 
 
 def test_code_is_hashed_but_for_what_only_shows_answers(tmp_path, monkeypatch):
     hashes = []
-    monkeypatch.setattr("rpsr.report.reproduce.pieces._PACKAGE", tmp_path)
-    for changed in ("a.py", "planning/b.py", "report/reproduce/c.py", "cli/d.py", "report/e.py"):
+    monkeypatch.setattr("rpsr.reproduce.pieces._PACKAGE", tmp_path)
+    for changed in ("a.py", "planning/b.py", "reproduce/c.py", "cli/d.py", "report/e.py"):
         (tmp_path / changed).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / changed).write_text("new")
         hashes.append(code.__wrapped__())
@@ -240,7 +240,7 @@ def test_every_file_of_a_corpus_has_a_row(tmp_path):
 
 
 def test_the_readme_shows_what_is_printed(printed):
-    readme = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     (block,) = (part for part in readme.split("```") if "$ rpsr reproduce --quick" in part)
     _, command, *lines = block.strip().splitlines()
     assert command == "$ rpsr reproduce --quick"

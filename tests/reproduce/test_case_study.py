@@ -7,8 +7,8 @@ import pytest
 
 from rpsr.planning import FiniteStateController
 from rpsr.predictive import psr
-from rpsr.report.reproduce import paper
-from rpsr.report.reproduce.case_study import behaviour, case_study, walk_from
+from rpsr.reproduce import paper
+from rpsr.reproduce.case_study import behaviour, case_study, walk_from
 from rpsr.sources import load_pomdp
 
 

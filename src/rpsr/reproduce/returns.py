@@ -11,12 +11,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from rpsr.evaluation import Estimate, evaluate, exact_return
-from rpsr.evaluation.experiment import Experiment, Plan, experiment, paper_domain
-from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning import AlphaPolicy, Planner, planner_by_name, solve
-from rpsr.predictive import psr, reward_aware, rpsr
-from rpsr.report.reproduce import paper
+from rpsr.predictive import psr, reward_aware
+from rpsr.reproduce import paper
+from rpsr.reproduce.experiment import Experiment, Plan, Planned, experiment, paper_domain
 
 RA = "ra-psr"
 
@@ -67,25 +66,24 @@ def returns_on(
     PSR too.
     """
     pomdp, how = paper_domain(name), planner_by_name(planner, **options)
-    found = experiment(pomdp, planner=how, episodes=episodes, steps=paper.STEPS, seed=seed)
+    planned = Planned.of(pomdp, how)
     return Returns(
-        experiment=found,
-        program=_program(pomdp, how) if name in paper.RESULTS else {},
+        experiment=experiment(planned, episodes=episodes, steps=paper.STEPS, seed=seed),
+        program=_program(planned) if name in paper.RESULTS else {},
         reward_aware=_aware(pomdp, how, episodes, seed) if aware else None,
     )
 
 
-def _program(pomdp: POMDP, planner: Planner) -> dict[str, dict[str, float | None]]:
-    models: dict[str, LinearModel] = {"pomdp": pomdp.belief_model(), "psr": psr(pomdp)}
-    solved = {"pomdp-vi": models["pomdp"], "psr-vi": models["psr"], "rpsr-vi": rpsr(pomdp)}
-    policies = {name: AlphaPolicy.of(solve(model, planner)) for name, model in solved.items()}
+def _program(planned: Planned) -> dict[str, dict[str, float | None]]:
     steps = paper.STEPS_OF_THE_PROGRAM
     return {
-        policy: {
-            row: exact_return(pomdp, chosen, steps=steps, rewards=model)
-            for row, model in models.items()
+        f"{name}-vi": {
+            row: exact_return(
+                planned.pomdp, plan.policy(), steps=steps, rewards=planned.models[row]
+            )
+            for row in paper.REWARD_ROWS
         }
-        for policy, chosen in policies.items()
+        for name, plan in planned.plans.items()
     }
 
 

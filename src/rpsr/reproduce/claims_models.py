@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rpsr.report.reproduce import paper
-from rpsr.report.reproduce.case_study import CaseStudy
-from rpsr.report.reproduce.cells import SAME
-from rpsr.report.reproduce.claim import Claim, holds, listed
-from rpsr.report.reproduce.run import Reproduction, corpus_counts
-from rpsr.report.reproduce.verdicts import Verdict, rounds_to
+from rpsr.reproduce import paper
+from rpsr.reproduce.case_study import CaseStudy
+from rpsr.reproduce.cells import SAME
+from rpsr.reproduce.claim import Claim, holds, listed
+from rpsr.reproduce.run import Reproduction, corpus_counts
+from rpsr.reproduce.verdicts import Verdict, rounds_to
 
 
 def case_study_claims(all_: Reproduction) -> Iterator[Claim]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rpsr.report.reproduce import paper
-from rpsr.report.reproduce.cells import SAME, best_policies, earned_by_all, judged_cells
-from rpsr.report.reproduce.claim import Claim, holds, listed
-from rpsr.report.reproduce.returns import Returns
-from rpsr.report.reproduce.run import Reproduction
-from rpsr.report.reproduce.verdicts import Verdict
+from rpsr.reproduce import paper
+from rpsr.reproduce.cells import SAME, best_policies, earned_by_all
+from rpsr.reproduce.claim import Claim, holds, listed
+from rpsr.reproduce.returns import Returns
+from rpsr.reproduce.run import Reproduction
+from rpsr.reproduce.verdicts import Verdict
 
 _AGREE = 1e-9  # of returns, on every trajectory
 
@@ -19,7 +19,7 @@ def return_claims(all_: Reproduction) -> Iterator[Claim]:
     six, settings = all_.six, all_.settings
     yield _converged(all_)
     steps = paper.STEPS_OF_THE_PROGRAM
-    short = list(dict.fromkeys(cell.domain for cell in judged_cells(six) if cell.one_step_less))
+    short = list(dict.fromkeys(cell.domain for cell in all_.cells if cell.one_step_less))
     shows = f", which shows on {listed(short)}" if short else ""
     yield Claim(
         "5",

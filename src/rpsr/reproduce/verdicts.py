@@ -18,7 +18,7 @@ import math
 from dataclasses import dataclass
 from enum import Enum
 
-from rpsr.report.reproduce import paper
+from rpsr.reproduce import paper
 
 NEAR, FAR = 2.0, 3.0
 

@@ -16,13 +16,13 @@ from rpsr._version import __version__
 from rpsr.errors import InputError
 from rpsr.io.files import write_bytes
 from rpsr.report.page import Figure, Page, Text, write_page
-from rpsr.report.reproduce import paper
-from rpsr.report.reproduce.page import Exhibits, corpus_paragraph, page
-from rpsr.report.reproduce.pieces import dumped
-from rpsr.report.reproduce.story import TITLE, Findings, lead
-from rpsr.report.reproduce.verdicts import Verdict
 from rpsr.report.svg import png_bytes, svg_text
 from rpsr.report.tables import Table
+from rpsr.reproduce import paper
+from rpsr.reproduce.page import Exhibits, corpus_paragraph, page
+from rpsr.reproduce.pieces import dumped
+from rpsr.reproduce.story import TITLE, Findings, lead
+from rpsr.reproduce.verdicts import Verdict
 
 WIDTH = 100
 
@@ -110,7 +110,7 @@ def _statements(findings: Findings) -> str:
 
 def _differences(findings: Findings) -> str:
     lines = ["What the paper prints, and what comes out otherwise"]
-    for cell in findings.cells:
+    for cell in findings.all_.cells:
         if cell.judgement.verdict is Verdict.AGREES:
             continue
         place = f"{paper.POLICIES[cell.policy]} on {paper.DOMAINS[cell.domain]}"
@@ -122,7 +122,7 @@ def _differences(findings: Findings) -> str:
         known = "about" if cell.estimate.exact is None else "exactly"
         away = f"{known} {ours}, {cell.judgement.distance:.1f} standard errors away"
         lines.append(_indented(f"{away}: {cell.judgement.reason}."))
-    agreeing = sum(cell.judgement.verdict is Verdict.AGREES for cell in findings.cells)
+    agreeing = sum(cell.judgement.verdict is Verdict.AGREES for cell in findings.all_.cells)
     lines.append(f"The other {agreeing} returns agree; tables/verdicts-returns has them all.")
     return "\n".join(lines)
 
@@ -184,7 +184,7 @@ def document(findings: Findings) -> dict[str, Any]:
                 "verdict": cell.judgement.verdict.value,
                 "reason": cell.judgement.reason,
             }
-            for cell in findings.cells
+            for cell in findings.all_.cells
         ],
         "results": all_.answers,
     }

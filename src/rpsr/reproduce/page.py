@@ -6,20 +6,20 @@ from dataclasses import dataclass, replace
 
 from rpsr._version import __version__
 from rpsr.domains import NAMES
-from rpsr.evaluation.experiment import PAPER_DISCOUNTS, paper_domain
 from rpsr.planning import ProgressRow
 from rpsr.predictive import accuracy
 from rpsr.report.corridor_plot import plot_corridor
 from rpsr.report.page import Block, Figure, Page, Section, Text
 from rpsr.report.planning_plots import plot_convergence
-from rpsr.report.reproduce import paper, story, tables
-from rpsr.report.reproduce.convergence import Curve
-from rpsr.report.reproduce.run import Reproduction, corpus_counts
-from rpsr.report.reproduce.story import Findings
 from rpsr.report.return_plots import plot_returns
 from rpsr.report.reward_plots import plot_reconstruction
 from rpsr.report.stepper import Stepper, Steps
 from rpsr.report.tables import Table
+from rpsr.reproduce import paper, story, tables
+from rpsr.reproduce.convergence import Curve
+from rpsr.reproduce.experiment import PAPER_DISCOUNTS, paper_domain
+from rpsr.reproduce.run import Reproduction, corpus_counts
+from rpsr.reproduce.story import Findings
 
 _MOST_STATES = 40  # of further domains to step through; larger ones would make the page heavy
 _MODELS = {"pomdp": "POMDP", "psr": "PSR", "rpsr": "R-PSR"}

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from rpsr.io.checksums import CLASSICS
-from rpsr.report.reproduce import paper
-from rpsr.report.reproduce.claims import claims
-from rpsr.report.reproduce.run import Reproduction, corpus_counts
-from rpsr.report.reproduce.story import Findings, plans_text
-from rpsr.report.reproduce.verdicts import Verdict
+from rpsr.reproduce import paper
+from rpsr.reproduce.claims import claims
+from rpsr.reproduce.run import Reproduction, corpus_counts
+from rpsr.reproduce.story import Findings, plans_text
+from rpsr.reproduce.verdicts import Verdict
 
 
 def verdict(all_, words):

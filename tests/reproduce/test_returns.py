@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import pytest
 
-from rpsr.report.reproduce import paper
-from rpsr.report.reproduce.cells import best_policies, earned_by_all, judged_cells
-from rpsr.report.reproduce.verdicts import Verdict
+from rpsr.reproduce import paper
+from rpsr.reproduce.cells import best_policies, earned_by_all, judged_cells
+from rpsr.reproduce.verdicts import Verdict
 
 G = Fraction(19, 20)  # the discount everywhere
 

@@ -23,7 +23,7 @@ from rpsr.io.files import write_bytes
 
 Document = dict[str, Any]
 _SCHEMA = "rpsr.piece/1"
-_PACKAGE = Path(__file__).parents[2]
+_PACKAGE = Path(__file__).parents[1]
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def code() -> str:
     found = sha256()
     for path in sorted(_PACKAGE.rglob("*.py")):
         part = path.relative_to(_PACKAGE).as_posix()
-        shows = part.startswith(("cli/", "report/")) and not part.startswith("report/reproduce/")
+        shows = part.startswith(("cli/", "report/")) and not part.startswith("reproduce/")
         if not shows:
             found.update(f"{part} {sha256(path.read_bytes()).hexdigest()}\n".encode())
     return found.hexdigest()
@@ -79,7 +79,7 @@ def answer(piece: Piece) -> tuple[Document, float]:
 
 
 def _case_study(_: str, options: Document) -> Document:
-    from rpsr.report.reproduce.case_study import case_study
+    from rpsr.reproduce.case_study import case_study
 
     return dict(case_study())
 
@@ -103,13 +103,13 @@ def _survey(about: str, options: Document) -> Document:
 
 
 def _returns(about: str, options: Document) -> Document:
-    from rpsr.report.reproduce.returns import returns_on
+    from rpsr.reproduce.returns import returns_on
 
     return returns_on(about, **options).to_document()
 
 
 def _convergence(about: str, options: Document) -> Document:
-    from rpsr.report.reproduce.convergence import convergence
+    from rpsr.reproduce.convergence import convergence
 
     return dict(convergence(about, **options))
 

@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import Any, cast
 
 from rpsr.errors import InputError, RpsrError
-from rpsr.evaluation.experiment import PAPER_DISCOUNTS
 from rpsr.io.files import write_bytes
 from rpsr.io.processes import spread
 from rpsr.predictive.survey import expand_sources
-from rpsr.report.reproduce import paper
-from rpsr.report.reproduce.case_study import CaseStudy
-from rpsr.report.reproduce.convergence import Curve
-from rpsr.report.reproduce.pieces import Document, Piece, Store, answer, dumped
-from rpsr.report.reproduce.returns import Returns
+from rpsr.reproduce import paper
+from rpsr.reproduce.case_study import CaseStudy
+from rpsr.reproduce.cells import JudgedCell, judged_cells
+from rpsr.reproduce.convergence import Curve
+from rpsr.reproduce.experiment import PAPER_DISCOUNTS
+from rpsr.reproduce.pieces import Document, Piece, Store, answer, dumped
+from rpsr.reproduce.returns import Returns
 
 QUICK_EPISODES = 200
 # Exact backups that are affordable: `iff` has 22 observations, and its second cross-sum none could.
@@ -122,6 +123,11 @@ class Reproduction:
         """The experiment's results by domain."""
         found = self._of_kind("returns")
         return {name: Returns.from_document(document) for name, document in found.items()}
+
+    @cached_property
+    def cells(self) -> tuple[JudgedCell, ...]:
+        """The returns that the paper prints, each with its verdict."""
+        return tuple(judged_cells(self.returns))
 
     @property
     def six(self) -> dict[str, Returns]:

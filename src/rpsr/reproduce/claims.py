@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rpsr.report.reproduce.claim import Claim
-from rpsr.report.reproduce.claims_models import case_study_claims, domain_claims
-from rpsr.report.reproduce.claims_returns import return_claims
-from rpsr.report.reproduce.run import Reproduction
+from rpsr.reproduce.claim import Claim
+from rpsr.reproduce.claims_models import case_study_claims, domain_claims
+from rpsr.reproduce.claims_returns import return_claims
+from rpsr.reproduce.run import Reproduction
 
 
 def claims(all_: Reproduction) -> Iterator[Claim]:

@@ -139,8 +139,38 @@ class Experiment:
             raise InputError(f"not an experiment: {error}") from None
 
 
+@dataclass(frozen=True)
+class Planned:
+    """The three models of a POMDP and their optimal plans, both by the names of `MODELS`."""
+
+    pomdp: POMDP
+    planner: Planner
+    models: dict[str, LinearModel]
+    plans: dict[str, Solution]
+
+    @staticmethod
+    def of(
+        pomdp: POMDP, planner: Planner | None = None, progress: Callable[[str], None] | None = None
+    ) -> Planned:
+        """Make the models and plan on each; planner and progress: see `experiment`."""
+        pomdp = as_pomdp(pomdp)
+        tell = progress or _silent
+        planner = planner or ValueIteration(epsilon=EPSILON)
+        tell("models")
+        models: dict[str, LinearModel] = {
+            "pomdp": pomdp.belief_model(),
+            "psr": psr(pomdp),
+            "rpsr": rpsr(pomdp),
+        }
+        plans: dict[str, Solution] = {}
+        for name, model in models.items():
+            tell(f"planning on {name}")
+            plans[name] = solve(model, planner)
+        return Planned(pomdp, planner, models, plans)
+
+
 def experiment(
-    pomdp: POMDP,
+    given: POMDP | Planned,
     *,
     planner: Planner | None = None,
     episodes: int = 1000,
@@ -151,21 +181,12 @@ def experiment(
 ) -> Experiment:
     """Run the paper's experiment on a POMDP, at its own discount, which must be below 1.
 
-    planner: exact value iteration to 1e-8 by default. progress: told each stage as it begins.
+    given: the POMDP, or what `Planned.of` made of it. planner: exact value iteration to 1e-8 by
+    default. progress: called with the name of each stage as it begins.
     """
-    pomdp = as_pomdp(pomdp)
     tell = progress or _silent
-    planner = planner or ValueIteration(epsilon=EPSILON)
-    tell("models")
-    models: dict[str, LinearModel] = {
-        "pomdp": pomdp.belief_model(),
-        "psr": psr(pomdp),
-        "rpsr": rpsr(pomdp),
-    }
-    plans: dict[str, Solution] = {}
-    for name, model in models.items():
-        tell(f"planning on {name}")
-        plans[name] = solve(model, planner)
+    planned = given if isinstance(given, Planned) else Planned.of(given, planner, progress)
+    pomdp, models, plans = planned.pomdp, planned.models, planned.plans
     uniform = UniformPolicy(models["pomdp"], np.random.default_rng(seed))
     greedy = [AlphaPolicy.of(plan) for plan in plans.values()]
     estimates: list[Estimate] = []
@@ -193,7 +214,7 @@ def experiment(
         seed=seed,
         estimates=tuple(estimates),
         plans=tuple(Plan.of(name, plan) for name, plan in plans.items()),
-        psr_range=_psr_range(models, plans, planner),
+        psr_range=_psr_range(planned),
         disagreement=disagreement,
         same_episodes=_same(logs["pomdp-vi"], logs["rpsr-vi"]),
     )
@@ -210,9 +231,8 @@ def _same(first: Trajectories, second: Trajectories) -> bool:
     )
 
 
-def _psr_range(
-    models: dict[str, LinearModel], plans: dict[str, Solution], planner: Planner
-) -> Range | None:
+def _psr_range(planned: Planned) -> Range | None:
+    models, plans = planned.models, planned.plans
     if plans["psr"].epsilon is None or not plans["psr"].status.reached_goal:
         return None
     task = models["pomdp"]
@@ -220,7 +240,7 @@ def _psr_range(
     if not found.exact:
         # Where the states of all PSR-optimal policies do not close, what lies beyond is bounded by
         # the best and the worst that any policy can do.
-        best, worst = plans["pomdp"], solve(task.with_rewards(-task.rewards), planner)
+        best, worst = plans["pomdp"], solve(task.with_rewards(-task.rewards), planned.planner)
         if None not in (best.epsilon, best.upper, worst.epsilon, worst.upper):
             found = optimal_range(models["psr"], task, plans["psr"], extremes=(best, worst))
     return Range(found.least, found.greatest, found.exact)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpsr.report.reproduce.paper import Cell
-from rpsr.report.reproduce.verdicts import Verdict, half_a_unit, judge, rounds_to, standard_error
+from rpsr.reproduce.paper import Cell
+from rpsr.reproduce.verdicts import Verdict, half_a_unit, judge, rounds_to, standard_error
 
 ROOT = math.sqrt(1000)
 

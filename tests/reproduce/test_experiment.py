@@ -7,18 +7,11 @@ import pytest
 
 from rpsr import InputError
 from rpsr.domains import build
-from rpsr.evaluation import (
-    PAPER_DOMAINS,
-    Estimate,
-    Experiment,
-    StochasticController,
-    evaluate,
-    experiment,
-    paper_domain,
-)
-from rpsr.evaluation.experiment import MODELS, POLICIES
+from rpsr.evaluation import Estimate, StochasticController, evaluate
 from rpsr.planning import Reachable, UniformPolicy, ValueIteration
 from rpsr.predictive import psr, rpsr
+from rpsr.reproduce import PAPER_DOMAINS, Experiment, experiment, paper_domain
+from rpsr.reproduce.experiment import MODELS, POLICIES
 
 STEPS = 100
 GEOMETRIC = (1 - 0.95**STEPS) / 0.05  # the return of one reward a step

@@ -18,7 +18,7 @@ from rpsr.planning import AlphaPolicy, Policy, ValueIteration, solve
 from rpsr.predictive import CoreView, find_core, outcomes_of, parse_future, reconstruct
 from rpsr.predictive import psr as psr_of
 from rpsr.predictive import rpsr as rpsr_of
-from rpsr.report.reproduce import paper
+from rpsr.reproduce import paper
 from rpsr.sources import load_pomdp
 
 _SHOWN = 20  # steps of a walk that are shown

@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from rpsr.cli.app import main
-from rpsr.report.reproduce.run import Reproduction, Settings, reproduce
+from rpsr.reproduce.run import Reproduction, Settings, reproduce
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that need the reproduction run in one worker, so that only one makes it."""
+    for item in items:
+        if "_made" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("reproduction"))
 
 
 @pytest.fixture(scope="session")

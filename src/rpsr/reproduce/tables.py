@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from rpsr.evaluation.experiment import PAPER_DISCOUNTS, Plan
-from rpsr.report.reproduce import paper
-from rpsr.report.reproduce.case_study import CaseStudy, Walk
-from rpsr.report.reproduce.cells import best_policies, earned_by_all, judged_cells
-from rpsr.report.reproduce.claim import Claim
-from rpsr.report.reproduce.returns import Returns
-from rpsr.report.reproduce.run import Reproduction
-from rpsr.report.reproduce.verdicts import Verdict, rounds_to
 from rpsr.report.tables import Cell, Table
+from rpsr.reproduce import paper
+from rpsr.reproduce.case_study import CaseStudy, Walk
+from rpsr.reproduce.cells import best_policies, earned_by_all
+from rpsr.reproduce.claim import Claim
+from rpsr.reproduce.experiment import PAPER_DISCOUNTS, Plan
+from rpsr.reproduce.returns import Returns
+from rpsr.reproduce.run import Reproduction
+from rpsr.reproduce.verdicts import Verdict, rounds_to
 
 _RA = "RA-PSR-VI"
 WALK_FROM = 3  # an empty cart on the second cell: the shortest walk that shows the difference
@@ -207,7 +207,7 @@ def cells(all_: Reproduction) -> Table:
     """The paper's estimates one by one; reasons are numbered notes."""
     rows: list[tuple[Cell, ...]] = []
     reasons: dict[str, int] = {}
-    for cell in judged_cells(all_.returns):
+    for cell in all_.cells:
         ours = f"{cell.low:.4f} to {cell.high:.4f}" if cell.several else f"{cell.low + 0.0:.4f}"
         where = (paper.DOMAINS[cell.domain], paper.POLICIES[cell.policy])
         verdict = cell.judgement.verdict.value
