@@ -28,9 +28,9 @@ import numpy as np
 
 from rpsr import POMDP
 from rpsr.domains import build
-from rpsr.predictive.certify import certified_core
-from rpsr.predictive.estimate import float_members
-from rpsr.predictive.search import breadth_first
+from rpsr.predictive.rank.certify import certified_core
+from rpsr.predictive.rank.estimate import float_members
+from rpsr.predictive.rank.search import breadth_first
 from rpsr.sources import load_pomdp
 
 BUILT_IN = ("heavenhell", "tiger-grid", "hallway", "hallway2", "iff")

@@ -36,19 +36,23 @@ HEIGHT["testing"] = HEIGHT["learning"]  # checks what stands below, and nothing 
 HEIGHT["__init__"] = HEIGHT["__main__"] = len(LAYERS)  # the front doors see the whole house
 
 
-# The rooms of planning, and the rooms that each may import from besides itself and planning's own.
+# The rooms of a package, and the rooms that each may import from besides itself; "" stands for the
+# package's own files.
 ROOMS = {
-    "value": set[str](),
-    "corners": {"value"},
-    "exact": {"value", "corners"},
-    "anytime": {"value", "corners"},
-    "reachable": {"value", "corners"},
-    "points": {"value", "corners", "reachable"},
-    "comparing": {"value", "corners", "reachable"},
-    "files": {"value"},
-    "": {"value", "corners", "files", "comparing"},  # `conformance` compares policies
+    "planning": {
+        "value": {""},
+        "corners": {"", "value"},
+        "exact": {"", "value", "corners"},
+        "anytime": {"", "value", "corners"},
+        "reachable": {"", "value", "corners"},
+        "points": {"", "value", "corners", "reachable"},
+        "comparing": {"", "value", "corners", "reachable"},
+        "files": {"", "value"},
+        "": {"value", "corners", "files", "comparing"},  # `conformance` compares policies
+    },
+    "predictive": {"rank": set[str](), "": {"rank"}},
 }
-PLANNING = [path for path in MODULES if path.is_relative_to(SOURCE / "planning")]
+IN_ROOMS = [path for path in MODULES if path.relative_to(SOURCE).parts[0] in ROOMS]
 
 
 def label(path: Path) -> str:
@@ -109,25 +113,25 @@ def test_imports_never_go_up(path):
     assert upward(parse(path), layer_of(path)) == []
 
 
-def room_of(name: str) -> str:
-    """The room of planning that a dotted name below it leads to, or "" for planning's own."""
+def room_of(package: str, name: str) -> str:
+    """The room of a package that a dotted name below it leads to, or "" for its own files."""
     first = name.split(".")[0]
-    return first if first in ROOMS else ""
+    return first if first in ROOMS[package] else ""
 
 
-@pytest.mark.parametrize("path", PLANNING, ids=label)
-def test_rooms_of_planning_keep_to_their_doors(path):
-    below = path.relative_to(SOURCE / "planning").with_suffix("")
-    if below.name == "__init__":  # the front doors see all rooms
+@pytest.mark.parametrize("path", IN_ROOMS, ids=label)
+def test_rooms_keep_to_their_doors(path):
+    package, *below = path.relative_to(SOURCE).with_suffix("").parts
+    if below[-1] == "__init__":  # the front doors see all rooms
         return
-    room = room_of(".".join(below.parts)) if len(below.parts) > 1 else ""
+    room = room_of(package, ".".join(below)) if len(below) > 1 else ""
     found = [
-        node.module.removeprefix("rpsr.planning.")
+        node.module.removeprefix(f"rpsr.{package}.")
         for node in outside_functions(parse(path))
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("rpsr.planning.")
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"rpsr.{package}.")
     ]
-    allowed = ROOMS[room] | {room, ""}
-    assert [name for name in found if room_of(name) not in allowed] == []
+    allowed = ROOMS[package][room] | {room}
+    assert [name for name in found if room_of(package, name) not in allowed] == []
 
 
 @pytest.mark.parametrize(

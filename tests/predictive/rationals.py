@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rpsr.domains.rules import tabulate
 from rpsr.models.pomdp import POMDP
-from rpsr.predictive.search import Member
+from rpsr.predictive.rank.search import Member
 
 Vector = list[Fraction]
 KINDS = ["any", "merged", "mixed"]

@@ -13,7 +13,7 @@ import pytest
 
 from rpsr import accuracy, deadline, find_core, load
 from rpsr.errors import InputError, TimeLimitReached
-from rpsr.predictive import search
+from rpsr.predictive.rank import search
 from rpsr.predictive.survey import Options, survey, survey_row
 
 PHASES = {

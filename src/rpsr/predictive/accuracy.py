@@ -28,12 +28,12 @@ from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.given import as_pomdp
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive.core import Core, find_core
-from rpsr.predictive.modular_search import Spans
-from rpsr.predictive.orthonormal import reward_magnitudes
 from rpsr.predictive.projection import EXACT_WORK, block_means, exact_residuals, on_blocks
+from rpsr.predictive.rank.modular_search import Spans
+from rpsr.predictive.rank.orthonormal import reward_magnitudes
+from rpsr.predictive.rank.span import rational_rows
 from rpsr.predictive.reach import accurate_on_reachable, reachable_states
 from rpsr.predictive.rewards import reconstruct
-from rpsr.predictive.span import rational_rows
 
 SAME_REWARD = 1e-12  # relative: expected rewards are sums of rounded products
 NO_DIRECTION = 1e-6  # a basis restricted to some states may be singular: below this, it is,

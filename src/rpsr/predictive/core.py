@@ -24,9 +24,6 @@ from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.given import as_pomdp
 from rpsr.models.labels import index_of
 from rpsr.models.pomdp import POMDP
-from rpsr.predictive.certify import CertifiedCore, MembersCheck, certified_core, check_members
-from rpsr.predictive.closure import TOLERANCE, is_clear
-from rpsr.predictive.estimate import float_members
 from rpsr.predictive.futures import (
     ZETA,
     Future,
@@ -36,9 +33,12 @@ from rpsr.predictive.futures import (
     Token,
     parse_future,
 )
-from rpsr.predictive.modular_search import FINDING_BASIS
-from rpsr.predictive.search import Member, breadth_first, depth_first
-from rpsr.predictive.span import (
+from rpsr.predictive.rank.certify import CertifiedCore, MembersCheck, certified_core, check_members
+from rpsr.predictive.rank.closure import TOLERANCE, is_clear
+from rpsr.predictive.rank.estimate import float_members
+from rpsr.predictive.rank.modular_search import FINDING_BASIS
+from rpsr.predictive.rank.search import Member, breadth_first, depth_first
+from rpsr.predictive.rank.span import (
     block_basis,
     closure_basis,
     leak,

@@ -10,7 +10,7 @@ B is found like a core set, forwards: b(hao) is proportional to b(h) D[a,o], so 
 the start under the transposed operators. In exact arithmetic the ranks are taken modulo random
 primes; an answer that k primes agree on is wrong only if each of them divides one of three fixed
 non-zero minors, of order at most r + 1 in products b(h) u(q), which `_bits` bounds as in
-`rpsr.predictive.certify`.
+`rpsr.predictive.rank.certify`.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from rpsr import deadline
 from rpsr.errors import ModelError
 from rpsr.io.records import Bools, Ints
 from rpsr.models.pomdp import POMDP
-from rpsr.predictive.bounds import chance_of_dividing, reward_bits, step_bits
 from rpsr.predictive.constructors import predictive_model
 from rpsr.predictive.core import Core
-from rpsr.predictive.echelon import ModularArithmetic, outcome_arithmetic
-from rpsr.predictive.modular import ModularPOMDP, reductions
-from rpsr.predictive.primes import integer_residues, inverse_residues
-from rpsr.predictive.quotient import Quotient, constant_rewards, is_lumpable
+from rpsr.predictive.rank.echelon import ModularArithmetic, outcome_arithmetic
+from rpsr.predictive.rank.error_bound import chance_of_dividing, reward_bits, step_bits
+from rpsr.predictive.rank.modular import ModularPOMDP, reductions
+from rpsr.predictive.rank.primes import integer_residues, inverse_residues
+from rpsr.predictive.rank.quotient import Quotient, constant_rewards, is_lumpable
+from rpsr.predictive.rank.search import breadth_first
 from rpsr.predictive.reduction import reachable_basis
-from rpsr.predictive.search import breadth_first
 
 ERROR = 1e-9  # primes are added until the error probability is below this
 MOST_PRIMES = 64  # beyond these, it is not certified

@@ -28,8 +28,8 @@ from rpsr.models.operators import (
     SparseOperators,
 )
 from rpsr.models.pomdp import POMDP
-from rpsr.predictive.closure import TOLERANCE, close, is_clear
 from rpsr.predictive.constructors import ROUNDING, rpsr
+from rpsr.predictive.rank.closure import TOLERANCE, close, is_clear
 
 
 @dataclass(frozen=True, eq=False)

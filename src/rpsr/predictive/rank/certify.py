@@ -1,12 +1,12 @@
 """Core sets, ranks and the accuracy condition, certified on the model's rationals.
 
-One prime p yields a core set C modulo p with r members (`rpsr.predictive.search`). They are
+One prime p yields a core set C modulo p with r members (`rpsr.predictive.rank.search`). They are
 independent over the rationals: rank >= r is certain. That the rank is not higher is shown in one of
 two ways.
 
-*Merging.* If r is the number of blocks of a lumpable partition (`rpsr.predictive.quotient`), then
+*Merging.* If r is the number of blocks of a lumpable partition (`quotient`), then
 rank <= r. The partition was found modulo p; it is checked modulo more primes, until their product
-exceeds every integer that could have fooled them (`rpsr.predictive.bounds`). The rank is then
+exceeds every integer that could have fooled them (`error_bound`). The rank is then
 certain, with error probability 0. If that would take too many, k primes beyond the first leave
 (b / 30 / K)^k. The span is all vectors constant on blocks, and R[:,a] is in it if and only if it is
 one of them: rationals again, compared in the same way.
@@ -38,13 +38,13 @@ from rpsr import deadline
 from rpsr.errors import ModelError
 from rpsr.io.records import Bools, Ints
 from rpsr.models.pomdp import POMDP
-from rpsr.predictive.bounds import chance_of_dividing, comparison_bits, minor_bits
-from rpsr.predictive.echelon import block_rewards
-from rpsr.predictive.modular import ModularPOMDP, reductions
-from rpsr.predictive.modular_search import Searched, Spans, search_modulo
-from rpsr.predictive.primes import PRIME_BITS
-from rpsr.predictive.quotient import Quotient, constant_rewards, is_lumpable
-from rpsr.predictive.search import Member, Search, breadth_first, completing
+from rpsr.predictive.rank.echelon import block_rewards
+from rpsr.predictive.rank.error_bound import chance_of_dividing, comparison_bits, minor_bits
+from rpsr.predictive.rank.modular import ModularPOMDP, reductions
+from rpsr.predictive.rank.modular_search import Searched, Spans, search_modulo
+from rpsr.predictive.rank.primes import PRIME_BITS
+from rpsr.predictive.rank.quotient import Quotient, constant_rewards, is_lumpable
+from rpsr.predictive.rank.search import Member, Search, breadth_first, completing
 
 KEPT = 3  # searches whose spans are kept: as many as a basis of rationals begins with
 _MOST_PRIMES = 64  # beyond these, a rank by blocks gets a probability, any other is not certified

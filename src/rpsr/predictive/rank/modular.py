@@ -8,7 +8,7 @@ total it is a residue, and so are the entries of every outcome vector,
 because they are sums and products of probabilities. Outcome vectors that are independent modulo p
 are independent over the rationals: a relation between rationals, cleared of denominators and of
 common factors, would be a relation modulo p. The converse fails for the finitely many primes that
-divide certain minors; `rpsr.predictive.certify` counts them.
+divide certain minors; `rpsr.predictive.rank.certify` counts them.
 
 A model known only in floats is reduced as the dyadic rationals that its floats are. That serves to
 find its indistinguishable states without a tolerance; it certifies nothing about the model that
@@ -24,7 +24,7 @@ import numpy as np
 
 from rpsr.io.records import Ints, Rows
 from rpsr.models.pomdp import POMDP
-from rpsr.predictive.primes import (
+from rpsr.predictive.rank.primes import (
     float_residues,
     fraction_residues,
     integer_residues,

@@ -32,8 +32,8 @@ import numpy as np
 
 from rpsr.io.records import Rows
 from rpsr.models.pomdp import POMDP
-from rpsr.predictive.primes import PRIME_BITS, PRIMES_DRAWN_FROM
-from rpsr.predictive.search import Member
+from rpsr.predictive.rank.primes import PRIME_BITS, PRIMES_DRAWN_FROM
+from rpsr.predictive.rank.search import Member
 
 
 def chance_of_dividing(bits: float) -> float:

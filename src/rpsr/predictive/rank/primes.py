@@ -3,7 +3,7 @@
 Primes are drawn uniformly from [2^30, 2^31): products of two residues then stay below 2^62, inside
 an int64, with room for one more addition. There are pi(2^31) - pi(2^30) = 50 697 537 of them, and a
 non-zero integer below 2^b in absolute value is divisible by at most b / 30: that is where the error
-probabilities of `rpsr.predictive.certify` come from.
+probabilities of `rpsr.predictive.rank.certify` come from.
 
 Reference: G. L. Miller and M. O. Rabin's test; that the bases 2, 3, 5 and 7 decide every number
 below 3 215 031 751 is due to C. Pomerance, J. L. Selfridge and S. S. Wagstaff (1980).

@@ -1,7 +1,7 @@
 """The modular arithmetic of the core search: outcome vectors as residues, one per block of states.
 
 Acceptance is certain: an accepted vector is independent modulo p, hence over the rationals. A
-rejection is wrong with probability p^-2 at most (`rpsr.predictive.kernels` says why).
+rejection is wrong with probability p^-2 at most (`rpsr.predictive.rank.residue_kernels` says why).
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import numpy as np
 from rpsr import deadline
 from rpsr.io.records import Bools, Ints
 from rpsr.models.pomdp import Sparse
-from rpsr.predictive import kernels
-from rpsr.predictive.modular import ModularPOMDP
-from rpsr.predictive.quotient import Quotient
+from rpsr.predictive.rank import residue_kernels
+from rpsr.predictive.rank.modular import ModularPOMDP
+from rpsr.predictive.rank.quotient import Quotient
 
 
 class ModularArithmetic:
@@ -53,12 +53,12 @@ class ModularArithmetic:
     def extend(self, vectors: Ints, first: int, last: int) -> Ints:
         """Operators a*O + o from `first` to before `last`, each times every vector in turn."""
         operators = self._indptr, self._indices, self._values
-        return kernels.products(*operators, vectors, first, last, self._prime)
+        return residue_kernels.products(*operators, vectors, first, last, self._prime)
 
     def outside(self, block: Ints) -> Bools:
         """(B,): which vectors are not in the span."""
         self.tried += len(block)
-        return kernels.outside(block, self._tests, self._prime)
+        return residue_kernels.outside(block, self._tests, self._prime)
 
     def absorb(self, block: Ints) -> Bools:
         """(B,): which vectors were independent of all before them; they are in the span now."""
@@ -71,7 +71,7 @@ class ModularArithmetic:
             deadline.check()
             part = slice(first, first + size)
             basis = self._rows, self._pivots, self.rank
-            taken[part] = kernels.absorb(block[part], *basis, self._tests, self._prime)
+            taken[part] = residue_kernels.absorb(block[part], *basis, self._tests, self._prime)
             self.rank += int(taken[part].sum())
         return taken
 
@@ -84,7 +84,7 @@ class ModularArithmetic:
         for j in range(self.rank - 1, -1, -1):
             deadline.check()
             for i in np.flatnonzero(rows[:j, pivots[j]]).tolist():
-                kernels.subtract_multiple(rows[i], rows[i, pivots[j]], rows[j], self._prime)
+                residue_kernels.subtract_multiple(rows[i], rows[i, pivots[j]], rows[j], self._prime)
         order = np.argsort(pivots)
         return rows[order], pivots[order]
 

@@ -20,7 +20,7 @@ A candidate is accepted if its relative residual exceeds the tolerance. An accep
 residual d carries an error of about eps/d, and later vectors of the span cannot be told from it
 below that; `TOLERANCE`, sqrt(eps), is where the two errors meet. The margin (smallest accepted and
 largest rejected residual) says how clear the decision was: on an ill-conditioned model it closes,
-and only `rpsr.predictive.certify` has an answer.
+and only `rpsr.predictive.rank.certify` has an answer.
 
 Most candidates lie in the span, and those are screened first: with g standard normal, the product
 of a candidate and (1 - Q Q^T) g is normal with the residual as its deviation. Only if the root mean
@@ -38,7 +38,7 @@ import numpy as np
 
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.pomdp import POMDP, Sparse
-from rpsr.predictive.quotient import Quotient
+from rpsr.predictive.rank.quotient import Quotient
 
 _PROBES = 16
 _SUSPICION = 0.1  # of the tolerance

@@ -11,7 +11,7 @@ are usually small. Computed modulo two primes and put together by the Chinese re
 rational n/d with |n|, d below the root of half the modulus is found by the Euclidean algorithm; a
 third prime must agree with every entry.
 
-*Closure.* For models known only in floats, or if an entry is too large: `rpsr.predictive.closure`.
+*Closure.* For models known only in floats, or if an entry is too large: `closure`.
 
 Whatever the way, `leak` measures how far the operators move the span out of itself.
 
@@ -31,11 +31,11 @@ from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.operators import Sparse
 from rpsr.models.pomdp import POMDP
 from rpsr.models.rounding import products
-from rpsr.predictive.closure import TOLERANCE, close
-from rpsr.predictive.modular import reductions
-from rpsr.predictive.modular_search import FINDING_BASIS, Spans
-from rpsr.predictive.orthonormal import reward_magnitudes, weighted_operators
-from rpsr.predictive.quotient import coarsest
+from rpsr.predictive.rank.closure import TOLERANCE, close
+from rpsr.predictive.rank.modular import reductions
+from rpsr.predictive.rank.modular_search import FINDING_BASIS, Spans
+from rpsr.predictive.rank.orthonormal import reward_magnitudes, weighted_operators
+from rpsr.predictive.rank.quotient import coarsest
 
 _PROBES = 4
 _LARGE_BLOCK = 2**19  # numbers in a block of work

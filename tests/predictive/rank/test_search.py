@@ -16,11 +16,11 @@ from rpsr.domains.rules import tabulate
 from rpsr.errors import ModelError
 from rpsr.io.pomdp_reader import read_pomdp
 from rpsr.models.pomdp import POMDP
-from rpsr.predictive import modular, search
-from rpsr.predictive.certify import certified_core, check_members
-from rpsr.predictive.estimate import float_arithmetic, float_members
-from rpsr.predictive.search import Member, breadth_first, completing, depth_first
-from rpsr.predictive.span import rewards_in_span
+from rpsr.predictive.rank import modular, search
+from rpsr.predictive.rank.certify import certified_core, check_members
+from rpsr.predictive.rank.estimate import float_arithmetic, float_members
+from rpsr.predictive.rank.search import Member, breadth_first, completing, depth_first
+from rpsr.predictive.rank.span import rewards_in_span
 
 ORDERS = {"breadth-first": breadth_first, "depth-first": depth_first}
 

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from rpsr import deadline
 from rpsr.io.records import Bools, Ints
 from rpsr.models.pomdp import POMDP, Sparse
-from rpsr.predictive.modular import ModularPOMDP
+from rpsr.predictive.rank.modular import ModularPOMDP
 
 
 @dataclass(frozen=True, eq=False)

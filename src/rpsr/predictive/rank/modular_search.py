@@ -14,10 +14,10 @@ import numpy as np
 from rpsr import deadline
 from rpsr.io.records import Ints
 from rpsr.models.pomdp import POMDP
-from rpsr.predictive.echelon import ModularArithmetic, outcome_arithmetic
-from rpsr.predictive.modular import ModularPOMDP, reductions
-from rpsr.predictive.quotient import Quotient, coarsest
-from rpsr.predictive.search import Member, Search, breadth_first
+from rpsr.predictive.rank.echelon import ModularArithmetic, outcome_arithmetic
+from rpsr.predictive.rank.modular import ModularPOMDP, reductions
+from rpsr.predictive.rank.quotient import Quotient, coarsest
+from rpsr.predictive.rank.search import Member, Search, breadth_first
 
 FINDING_BASIS = "finding a basis of what tests and intents span"
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from rpsr import deadline
 from rpsr.models.pomdp import POMDP
-from rpsr.predictive.modular import reductions
-from rpsr.predictive.orthonormal import FloatArithmetic
-from rpsr.predictive.quotient import coarsest
-from rpsr.predictive.search import Member, Search
+from rpsr.predictive.rank.modular import reductions
+from rpsr.predictive.rank.orthonormal import FloatArithmetic
+from rpsr.predictive.rank.quotient import coarsest
+from rpsr.predictive.rank.search import Member, Search
 
 
 def float_arithmetic(pomdp: POMDP, *, rewards: bool, seed: int = 0) -> FloatArithmetic:

@@ -13,10 +13,10 @@ from tests.predictive.rationals import pomdps, process, random_pomdp
 from rpsr.domains.corridors import load_unload
 from rpsr.domains.rules import tabulate
 from rpsr.models.pomdp import POMDP
-from rpsr.predictive import kernels
-from rpsr.predictive.modular import reduce_pomdp, reductions
-from rpsr.predictive.primes import float_residues, is_prime, random_prime
-from rpsr.predictive.quotient import Quotient, coarsest, constant_rewards, is_lumpable
+from rpsr.predictive.rank import residue_kernels as kernels
+from rpsr.predictive.rank.modular import reduce_pomdp, reductions
+from rpsr.predictive.rank.primes import float_residues, is_prime, random_prime
+from rpsr.predictive.rank.quotient import Quotient, coarsest, constant_rewards, is_lumpable
 
 PRIME = 2**31 - 1
 SMALL_PRIME = 1_073_741_827  # the smallest that may be drawn

@@ -18,9 +18,9 @@ from rpsr.models.pomdp import POMDP
 from rpsr.predictive import core as core_module
 from rpsr.predictive import find_core
 from rpsr.predictive.accuracy import reward_errors
-from rpsr.predictive.echelon import ModularArithmetic
-from rpsr.predictive.modular_search import Spans
-from rpsr.predictive.span import (
+from rpsr.predictive.rank.echelon import ModularArithmetic
+from rpsr.predictive.rank.modular_search import Spans
+from rpsr.predictive.rank.span import (
     block_basis,
     closure_basis,
     leak,

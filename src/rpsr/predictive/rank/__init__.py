@@ -1,0 +1,1 @@
+"""Ranks and core sets: decided in exact arithmetic, or in floats with a margin."""
