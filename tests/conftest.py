@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile(
-    "rpsr", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("rpsr")
+# `make test` sees the same examples every time. With HYPOTHESIS_PROFILE=random they differ from run
+# to run, and a failure prints the line that reproduces it.
+COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("rpsr", COMMON, derandomize=True)
+settings.register_profile("random", COMMON, max_examples=500, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "rpsr"))
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell that runs the tests in its background ignores Ctrl-C for them and all they start.

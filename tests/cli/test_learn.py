@@ -47,7 +47,9 @@ def test_a_log_becomes_a_model_a_policy_and_a_value(estimator, log, tmp_path, ca
     words = ["evaluate", "loadunload", "--policy", str(policy), "--episodes", "50", "--json"]
     assert main(words) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
-    assert rows[0]["mean"] > 0
+    # The optimum is 4.55. A PSR cannot do better than wait at an end; any action with equal chance
+    # earns 1.2.
+    assert rows[0]["mean"] < 1 if estimator == "psr" else rows[0]["mean"] > 4
 
 
 def test_the_page_of_diagnostics_is_written(log, tmp_path, capsys):

@@ -158,7 +158,12 @@ def test_for_ever_needs_a_discount():
     policy = StochasticController.stationary(pomdp)
     with pytest.raises(ModelError, match="give a horizon"):
         exact_return(pomdp, policy)
-    assert exact_return(pomdp, policy, steps=5) is not None
+    moves = sum(pomdp.transition(a).toarray() for a in range(len(pomdp.actions)))
+    moves = moves / len(pomdp.actions)
+    at, total = pomdp.start, 0.0
+    for _ in range(5):
+        total, at = total + float(at @ pomdp.R.mean(axis=1)), at @ moves
+    assert exact_return(pomdp, policy, steps=5) == pytest.approx(total, rel=1e-12)
     now = pomdp.with_discount(0)
     first = float(now.start @ now.R.mean(axis=1))
     for table in (policy, random_table(0, now, 2)):

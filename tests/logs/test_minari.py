@@ -1,9 +1,12 @@
-"""Minari datasets: stand-ins with the attributes of the real ones, and a real one where it is."""
+"""Minari datasets: stand-ins with the attributes of the real ones, and a real one."""
 
 from types import SimpleNamespace
 
+import minari
 import numpy as np
 import pytest
+from gymnasium.spaces import Discrete
+from minari.data_collector import EpisodeBuffer
 
 from rpsr.errors import InputError
 from rpsr.logs import read_minari
@@ -79,31 +82,31 @@ def test_without_the_package(monkeypatch):
 
 @pytest.mark.filterwarnings("ignore")  # other packages' own
 def test_a_real_dataset(tmp_path, monkeypatch):
-    minari = pytest.importorskip("minari")
-    pytest.importorskip("h5py")
-    gymnasium = pytest.importorskip("gymnasium")
+    """Three places in a ring; the third ends the task and pays 1."""
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
-
-    class Ring(gymnasium.Env):
-        """Three places in a ring; the third ends the task and pays 1."""
-
-        observation_space = gymnasium.spaces.Discrete(3)
-        action_space = gymnasium.spaces.Discrete(2)
-
-        def reset(self, *, seed=None, options=None):
-            self.at = 0
-            return self.at, {}
-
-        def step(self, action):
-            self.at = (self.at + 2 * int(action) - 1) % 3
-            return self.at, float(self.at == 2), self.at == 2, False, {}
-
-    recorder = minari.DataCollector(gymnasium.wrappers.TimeLimit(Ring(), 4))
-    for actions in ([1, 0, 1, 1], [0], [1, 0, 1, 0]):
-        recorder.reset()
-        for action in actions:
-            recorder.step(action)
-    made = recorder.create_dataset(dataset_id="ring/test-v0", algorithm_name="by hand")
+    steps = [  # observations, actions, rewards, whether it terminated
+        ([0, 1, 0, 1, 2], [1, 0, 1, 1], [0, 0, 0, 1], True),
+        ([0, 2], [0], [1], True),
+        ([0, 1, 0, 1, 0], [1, 0, 1, 0], [0, 0, 0, 0], False),
+    ]
+    episodes = [
+        EpisodeBuffer(
+            id=number,
+            observations=np.array(observations),
+            actions=np.array(actions),
+            rewards=np.array(rewards, dtype=np.float64),
+            terminations=np.array([*[False] * (len(actions) - 1), terminated]),
+            truncations=np.array([*[False] * (len(actions) - 1), not terminated]),
+        )
+        for number, (observations, actions, rewards, terminated) in enumerate(steps)
+    ]
+    made = minari.create_dataset_from_buffers(
+        "ring/test-v0",
+        episodes,
+        action_space=Discrete(2),
+        observation_space=Discrete(3),
+        algorithm_name="by hand",
+    )
     for given in (made, "ring/test-v0"):
         log = read_minari(given)
         assert log.lengths.tolist() == [4, 1, 4]

@@ -109,7 +109,7 @@ class RobustFilter(Filter):
         a = index_of(self.model.actions, action, "action")
         o = index_of(self.model.observations, observation, "observation")
         below = np.maximum(-self._raw(a), 0.0).sum()
-        self._negative += float(below) if np.isfinite(below) else 1.0
+        self._negative += float(below) if below < MOST_MASS else MOST_MASS
         self._updates += 1
         self._recent = (*self._recent, (a, o))[-REPLAY:]
         moved = self._move(self._state, a, o)
@@ -190,6 +190,7 @@ class RobustBatch:
 
 REPLAY = 5  # interactions
 IMPOSSIBLE = 1e-4  # an estimated probability below this says nothing
+MOST_MASS = 1e100  # counted for one prediction, so that their sum stays a number
 LARGEST = 100  # states beyond so many times the start's size are nonsense
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.predictive.exact_accuracy import pomdps, residual
+from tests.predictive.exact_accuracy import accuracy_in_fractions, pomdps, residual
 from tests.predictive.rationals import LiteralSearch, random_pomdp
 from tests.predictive.small_models import fair_bets, mixture
 
@@ -125,7 +125,9 @@ def test_more_primes_for_longer_fractions_go_on_from_those_before(searched):
     core = find_core(pomdp, "psr")
     assert not core.accurate
     searched.clear()
-    assert reward_errors(pomdp, core) is not None
+    errors = reward_errors(pomdp, core)
+    assert errors is not None
+    assert errors.max() == pytest.approx(float(accuracy_in_fractions(pomdp).d_inf), rel=1e-12)
     assert len(searched) == len(set(searched)) > 3
 
 
