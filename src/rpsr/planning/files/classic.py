@@ -113,9 +113,9 @@ def parse_pg(content: bytes, place: str, model: LinearModel) -> FiniteStateContr
 
 def _best_first(controller: FiniteStateController, model: LinearModel) -> FiniteStateController:
     """The controller begun where it is worth most, which may change what it begins again with."""
-    order = np.argsort(-(controller.vectors(model) @ model.start), kind="stable")
     if controller.successors.min() >= 0:  # it never begins again
-        return replace(controller, first=int(order[0]))
+        return replace(controller, first=controller.best_node(model))
+    order = np.argsort(-(controller.vectors(model) @ model.start), kind="stable")
     begun = [replace(controller, first=int(node)) for node in order[:_CANDIDATES]]
     return max(begun, key=lambda candidate: candidate.value(model))
 
