@@ -26,6 +26,7 @@ import numpy as np
 from rpsr.errors import InputError
 from rpsr.io.allowance import excess
 from rpsr.io.files import GZIP_MAGIC, place_of
+from rpsr.io.printable import shortened
 from rpsr.logs.blocks import Block, Labels, Numbers, episode_error, numbers_of
 
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
@@ -208,5 +209,4 @@ def _episode(text: bytes, place: str, line: int, number: int) -> _Episode:
 def _short(value: Any) -> str:
     if value is None:
         return "nothing"
-    text = json.dumps(value)
-    return text if len(text) <= 40 else text[:37] + "..."
+    return shortened(json.dumps(value))

@@ -10,6 +10,9 @@ from tests.models.builders import Sizes, random_exact, rotated
 
 from rpsr import InputError, ModelError
 from rpsr.domains import build
+from rpsr.models.domain import Unknown
+from rpsr.models.linear import LinearModel
+from rpsr.models.operators import DenseOperators
 from rpsr.planning.comparing.histories import policy_value
 from rpsr.planning.discounted import STANDSTILL
 from rpsr.planning.exact.enumeration import Enumeration
@@ -292,3 +295,24 @@ def test_a_sweep_carries_values_from_part_to_part(monkeypatch):
     assert (once == -1).all()
     assert after[-1, 0] == pytest.approx(-20 * (1 - 0.95 ** (n_nodes // 64)), rel=1e-12)
     assert controller.vectors(model) == pytest.approx(np.full((n_nodes, 2), -20.0), rel=1e-12)
+
+
+def test_an_operator_whose_emission_is_zero_counts_alike_in_trees_and_in_looking_ahead():
+    # M[0, 1] e = 0, and yet it moves states: such operators are learned, not made of a POMDP.
+    operators = np.array([[[[1.0, 0.0], [0.0, 1.0]], [[1.0, -1.0], [0.0, 0.0]]]])
+    model = LinearModel(
+        kind="learned",
+        name="learned",
+        domain=Unknown(),
+        operators=DenseOperators(operators),
+        start=np.array([0.5, 0.5]),
+        normalizer=np.ones(2),
+        rewards=np.array([[1.0], [0.0]]),
+        discount=0.5,
+        actions=("a",),
+        observations=("x", "y"),
+    )
+    layer = (np.array([0]), np.array([[0, 0]]))
+    tree = PolicyTree(model.actions, model.observations, (layer, layer), 0)
+    looked = action_values(model, model.start[None], model.rewards.T)[0, 0]
+    assert tree.value(model) == looked == 0.5 + 0.5 * (0.5 + 0.5)
