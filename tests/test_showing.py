@@ -91,3 +91,7 @@ def test_a_notebook_draws_the_bounds_where_there_are_some():
     unbounded = (rows[0], replace(rows[1], upper=None))
     for few in ((), rows[:1], unbounded):
         assert "<img" not in replace(PLAN, trace=few)._repr_html_()
+
+
+def test_a_table_without_rows_is_its_title():
+    assert repr(rpsr.evaluate(rpsr.load("tiger"), [])) == "<returns of 0 policies by 0 models>"

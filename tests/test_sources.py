@@ -191,3 +191,8 @@ def test_every_public_name_is_there_and_no_other():
     assert sorted(rpsr.__all__) == dir(rpsr)
     with pytest.raises(AttributeError, match="module 'rpsr' has no attribute 'tigers'"):
         _ = rpsr.tigers
+
+
+def test_an_empty_source_is_called_one():
+    with pytest.raises(InputError, match="source: read an empty text, expected a file's path"):
+        load("")

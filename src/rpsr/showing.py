@@ -39,7 +39,7 @@ class Shown(ABC):
 
     def __repr__(self) -> str:
         head, facts = self.columns(), self.facts()
-        rows, sides = [head, *facts] if head else facts, self._sides()
+        rows, sides = [head, *facts] if head and facts else facts, self._sides()
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ("  ".join(map(_pad, row, widths, sides)).rstrip() for row in rows)
         return "\n".join([f"<{self.title()}>", *(f"  {line}" for line in lines)])

@@ -41,6 +41,9 @@ def load_pomdp(
 
 
 def _open(text: str, normalize: bool) -> POMDP | LinearModel:
+    if not text:
+        expected = "expected a file's path, or the name of a domain"
+        raise InputError(f"source: read an empty text, {expected}")
     path = Path(text)
     builtin = text.partition(":")[0] in NAMES
     if text == "-" or (_exists(path) and not (builtin and path.is_dir())):

@@ -7,6 +7,7 @@ import pytest
 
 from rpsr import InputError
 from rpsr.domains import NAMES, build, generator, story
+from rpsr.domains.catalogue import parameters
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -45,3 +46,11 @@ def test_an_unknown_name_is_answered_with_near_ones():
         build("hall")
     with pytest.raises(InputError, match=r"choose from 1d, 4x3, 4x4"):
         generator("")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_parameter_that_is_listed_is_taken(name):
+    listed = parameters(name)
+    with pytest.raises(InputError) as caught:
+        build(f"{name}:no-such-parameter=1")
+    assert f"expected one of {', '.join(listed)}, as key=value" in str(caught.value)

@@ -2,7 +2,7 @@
 
 import unicodedata
 
-from rpsr.io.printable import printable
+from rpsr.io.printable import printable, quoted, shortened
 
 
 def test_every_control_character_and_override_is_escaped():
@@ -21,3 +21,10 @@ def test_every_control_character_and_override_is_escaped():
             assert shown == character
     assert printable("a\n\tb\x1b[0m") == "a\n\tb\\u001b[0m"
     assert printable("a\nb", one_line=True) == "a\\nb"
+
+
+def test_what_a_message_repeats_is_short():
+    assert quoted("x" * 40) == repr("x" * 40)
+    assert quoted("1" * 5000) == f"'{'1' * 37}...' (5,000 characters)"
+    assert shortened("[1, 2]") == "[1, 2]"
+    assert shortened("1" * 5000) == f"{'1' * 37}... (5,000 characters)"

@@ -200,4 +200,5 @@ def test_many_states_without_many_transitions_are_welcome():
 
 def test_a_number_of_a_million_digits_is_refused():
     text = MODEL + "R: a : s : s : x 0." + "3" * MEGABYTE
-    assert refusal(text) == f"f:6:18: read '0.{'3' * 35}...', expected a finite number"
+    read = f"'0.{'3' * 35}...' (1,000,002 characters)"
+    assert refusal(text) == f"f:6:18: read {read}, expected a finite number"

@@ -39,6 +39,16 @@ def test_an_episode_that_unpacks_to_more_than_the_limit(tmp_path, monkeypatch, b
     assert peak < 30 * MEGABYTE
 
 
+@pytest.mark.parametrize(("body", "cost"), [(b"[],", 20), (b"0,", 20), (b" ", 1)], ids=repr)
+def test_an_episode_is_refused_before_it_is_unpacked(tmp_path, monkeypatch, body, cost):
+    """Where values take most of the memory, few bytes of text are unpacked."""
+    monkeypatch.setenv("RPSR_READ_LIMIT", "30MB")
+    path = tmp_path / "log.jsonl.gz"
+    path.write_bytes(gzip.compress(b'{"actions": [' + body * (12 * MEGABYTE // len(body))))
+    _, peak = refused(path, passed_through)
+    assert peak < 30 * MEGABYTE / cost
+
+
 def test_what_is_allowed_is_enough_for_the_worst_line(tmp_path, monkeypatch):
     monkeypatch.setenv("RPSR_READ_LIMIT", "30MB")
     path = tmp_path / "log.jsonl.gz"

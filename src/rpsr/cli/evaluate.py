@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter, validators
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from rpsr.evaluation.simulation import AnyPolicy
     from rpsr.models import POMDP, LinearModel
 
-DIFFERENT = 1e-6  # of a return: what differs by less is shown once
 _COLUMNS = ("policy", "model", "mean", "std", "stderr", "exact", "episodes", "steps", "cut_off")
 
 
@@ -68,6 +66,7 @@ def evaluate(
     with them earns something else, that is shown too.
     """
     from rpsr.evaluation import evaluate as estimate
+    from rpsr.evaluation.estimates import differ, missing
 
     system = load_system(source, normalize, discount)
     paths = dict.fromkeys(policy or [None])
@@ -86,9 +85,11 @@ def evaluate(
     for ways in policies:
         first, *others = [[row for row in found if row.policy == name] for name in ways]
         rows += first
-        rows += [row for other in others if _differ(first, other) for row in other]
+        rows += [row for other in others if differ(first, other) for row in other]
     for name in dict.fromkeys(row.policy for row in rows):
-        _mention([row for row in rows if row.policy == name], system.discount)
+        told = missing([row for row in rows if row.policy == name], system.discount)
+        if told is not None:
+            note(f"{told}; --steps sets their number")
     if json:
         head = {"name": system.name, "discount": system.discount, "seed": seed}
         print_json("evaluate", source, head | {"rows": [_row(row) for row in rows]})
@@ -113,33 +114,8 @@ def _ways(path: str | None, policy: AnyPolicy, look_ahead: bool) -> dict[str, An
     return {name: looking_ahead(path, policy) if look_ahead else policy}
 
 
-def _differ(first: list[Estimate], second: list[Estimate]) -> bool:
-    """Whether two policies earn different amounts, exactly or, where that is unknown, simulated."""
-
-    def apart(a: Estimate, b: Estimate) -> bool:
-        known = a.exact is not None and b.exact is not None
-        x, y = (a.exact, b.exact) if known else (a.mean, b.mean)
-        return not math.isclose(x or 0.0, y or 0.0, rel_tol=DIFFERENT, abs_tol=DIFFERENT)
-
-    return any(map(apart, first, second))
-
-
 def _row(estimate: Estimate) -> dict[str, Any]:
     return {column: getattr(estimate, column) for column in _COLUMNS}
-
-
-def _mention(rows: list[Estimate], discount: float | None) -> None:
-    """Say of a policy, on standard error, if what is cut off may exceed the standard error."""
-    from rpsr.evaluation.truncation import NEGLIGIBLE
-
-    policy, steps = rows[0].policy, rows[0].steps
-    said = f"{policy}: what is earned after {steps} steps is cut off"
-    if any(row.cut_off is None for row in rows):
-        note(f"{said}, and nothing bounds it")
-    elif (discount or 1.0) ** steps > NEGLIGIBLE:
-        most = max((c for r in rows if (c := r.cut_off or 0.0) > (r.stderr or 0.0)), default=0.0)
-        if most > 0:
-            note(f"{said}, up to {most:.3g} more or less; --steps sets their number")
 
 
 def _show(rows: list[Estimate], system: POMDP | LinearModel) -> None:
@@ -147,7 +123,7 @@ def _show(rows: list[Estimate], system: POMDP | LinearModel) -> None:
     print_table(_COLUMNS, [list(_row(row).values()) for row in rows])
     print_lines(
         [
-            f"Returns {sum_of}, by each model's own expected rewards, of as many steps as shown; "
-            "cut_off: what later steps may add or take at most."
+            f"Returns {sum_of}, by each model's own expected rewards. mean and exact count as many "
+            "steps as shown; cut_off: what later steps may add or take at most."
         ]
     )

@@ -125,7 +125,8 @@ def solve(
         Parameter(
             converter=named_path,
             help="Keep what was found here, every minute and when planning stops; continue from "
-            "it if it exists.",
+            "it if it exists. Planning a horizon and the planners enumeration, reachable, qmdp, "
+            "fib and q-learning keep none.",
         ),
     ] = None,
     compress: Annotated[
@@ -183,7 +184,7 @@ def solve(
     chosen = planner_by_name(planner, **given)
     if checkpoint is not None and (horizon is not None or not isinstance(chosen, Resumable)):
         what = f"planner {planner}" if horizon is None else "planning a horizon"
-        raise InputError(f"{what} cannot continue from a checkpoint, so it keeps none")
+        raise InputError(f"{what} starts afresh each time: it keeps no checkpoint")
 
     def lift(found: Solution) -> Solution:
         return found if smaller is None else smaller.lift(found)

@@ -61,9 +61,8 @@ def story(name: str) -> str:
 
 
 def parameters(name: str) -> dict[str, str]:
-    """The parameters of a domain's generator and their defaults, as one would write them."""
-    signature = inspect.signature(generator(name))
-    return {key: str(value.default) for key, value in signature.parameters.items()}
+    """The parameters that `build` takes for a domain, and their defaults, as one writes them."""
+    return {key: str(default) for key, default in _parameters(generator(name)).items()}
 
 
 def build(specification: str) -> POMDP:

@@ -12,7 +12,7 @@ from rpsr.evaluation.exact import exact_return
 from rpsr.evaluation.returns import returns
 from rpsr.evaluation.simulation import AnyPolicy, Progress, runnable, simulate
 from rpsr.evaluation.stochastic import StochasticController
-from rpsr.evaluation.truncation import cut_off, enough_steps, planned_steps
+from rpsr.evaluation.truncation import NEGLIGIBLE, cut_off, enough_steps, planned_steps
 from rpsr.io.records import Floats
 from rpsr.models.given import as_model, named_models
 from rpsr.models.linear import LinearModel
@@ -23,6 +23,7 @@ from rpsr.planning.value.policies import Policy, UniformPolicy
 from rpsr.predictive.constructors import psr, rpsr
 from rpsr.showing import Shown, counted
 
+DIFFERENT = 1e-6  # of a return: policies that differ by less are taken to earn the same
 ROUNDING = 1e-12  # of the scale of returns: sums of some hundred rewards in floats
 
 
@@ -108,6 +109,31 @@ class Estimates(Shown, tuple[Estimate, ...]):
             )
             for row in self
         ]
+
+
+def differ(first: Sequence[Estimate], second: Sequence[Estimate]) -> bool:
+    """Whether two policies earn different amounts, exactly or, where that is unknown, simulated.
+
+    first and second: their estimates by the same models in the same order.
+    """
+
+    def apart(a: Estimate, b: Estimate) -> bool:
+        known = a.exact is not None and b.exact is not None
+        x, y = (a.exact, b.exact) if known else (a.mean, b.mean)
+        return not math.isclose(x or 0.0, y or 0.0, rel_tol=DIFFERENT, abs_tol=DIFFERENT)
+
+    return any(map(apart, first, second))
+
+
+def missing(rows: Sequence[Estimate], discount: float | None) -> str | None:
+    """What to say of a policy's estimates where what is cut off may exceed the standard error."""
+    said = f"{rows[0].policy}: what is earned after {rows[0].steps} steps is cut off"
+    if any(row.cut_off is None for row in rows):
+        return f"{said}, and nothing bounds it"
+    if (discount or 1.0) ** rows[0].steps <= NEGLIGIBLE:
+        return None
+    most = max((c for r in rows if (c := r.cut_off or 0.0) > (r.stderr or 0.0)), default=0.0)
+    return f"{said}, up to {most:.3g} more or less" if most > 0 else None
 
 
 Models = POMDP | LinearModel | Mapping[str, POMDP | LinearModel]

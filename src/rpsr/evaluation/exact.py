@@ -113,8 +113,8 @@ def _sum(model: LinearModel, table: StochasticController, discount: float, steps
     pairs = np.argwhere(table.probabilities > 0)
     by_action = [pairs[pairs[:, 1] == a, 0] for a in range(len(model.actions))]
     for step in range(steps):
-        earned = np.einsum("kn,na,ka->", shares, model.rewards, table.probabilities)
-        total, weight = total + weight * float(earned), weight * discount
+        earned = float((shares @ model.rewards * table.probabilities).sum())
+        total, weight = total + weight * earned, weight * discount
         if weight == 0.0 or step + 1 == steps:
             break
         following = np.zeros_like(shares)
@@ -149,4 +149,7 @@ def _move(
                 f"{model.actions[action]!r} where the system may show it"
             )
         after, targets = after[~lost], targets[~lost]
-    np.add.at(following, targets, after)
+    if len(targets):  # many nodes may go on with one: their shares are summed first
+        order = np.argsort(targets, kind="stable")
+        into, begins = np.unique(targets[order], return_index=True)
+        following[into] += np.add.reduceat(after[order], begins, axis=0)

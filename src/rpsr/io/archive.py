@@ -62,19 +62,26 @@ def _member(name: str) -> zipfile.ZipInfo:
     return info
 
 
-def read_archive(path: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """The header and the arrays of a file; an `InputError` where it is not one or is damaged."""
+def read_archive(
+    path: str | Path, what: str = "model file"
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The header and the arrays of a file; an `InputError` where it is not one or is damaged.
+
+    what: the kind of file that was expected, for messages.
+    """
     raw = read_raw(path)
-    return unpack_archive(raw, place_of(path), len(raw))
+    return unpack_archive(raw, place_of(path), len(raw), what)
 
 
 def unpack_archive(
-    raw: bytes, place: str, size: int = 0
+    raw: bytes, place: str, size: int = 0, what: str = "model file"
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The header and the arrays of a file's content; errors name the place it came from.
 
     size: bytes of the file itself. What another file carries counts as small.
     """
+    if not raw:
+        raise InputError(f"is empty, expected a {what}", place=place)
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             infos = archive.infolist()
@@ -90,9 +97,10 @@ def unpack_archive(
             arrays = dict(_array(name, archive.read(name)) for name in members)
     except Exception as error:  # zipfile, zlib, json and numpy say "damaged" in ten ways
         reason = " ".join(str(error).split())
-        raise InputError(f"not a readable model file: {reason}", place=place) from None
+        raise InputError(f"not a readable {what}: {reason}", place=place) from None
     if not isinstance(header, dict):
-        raise InputError("not a readable model file: the header is not a JSON object", place=place)
+        message = f"not a readable {what}: the header is not a JSON object"
+        raise InputError(message, place=place)
     return header, arrays
 
 

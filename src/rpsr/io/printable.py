@@ -16,6 +16,21 @@ _IN_TEXT = re.compile(f"[{_STEERS}]")
 _IN_LINE = re.compile(f"[{_STEERS}\t\n]")
 
 
+LONGEST = 40  # characters of what was read that a message repeats
+
+
+def shortened(text: str) -> str:
+    """A text for a message: its beginning and its length where it is long."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}... ({len(text):,} characters)"
+
+
+def quoted(text: str) -> str:
+    """What was read, in quotes, for a message: its beginning and its length where it is long."""
+    if len(text) <= LONGEST:
+        return repr(text)
+    return f"{text[: LONGEST - 3] + '...'!r} ({len(text):,} characters)"
+
+
 def printable(text: str, *, one_line: bool = False) -> str:
     r"""The text with whatever steers a terminal written as JSON would: \u001b, \u202e.
 

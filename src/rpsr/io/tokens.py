@@ -17,6 +17,7 @@ from itertools import islice
 import numpy as np
 
 from rpsr.errors import InputError
+from rpsr.io.printable import quoted
 from rpsr.io.records import Bools, Floats, Integers, Ints
 
 _COMMENT = re.compile(rb"#[^\r\n]*")
@@ -117,7 +118,7 @@ class Tokens:
         if at >= len(self.ids):
             return "the end of the file"
         word = self.words[int(self.ids[at])].decode("utf-8", "backslashreplace")
-        return repr(word if len(word) <= 40 else word[:37] + "...")
+        return quoted(word)
 
     def error(self, at: int, message: str) -> InputError:
         """An error at the token numbered `at` (the end of the text if there is none)."""

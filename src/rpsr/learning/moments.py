@@ -131,7 +131,7 @@ class Moments:
     @staticmethod
     def load(path: str | Path) -> Moments:
         """Read moments back, to go on with or to add to others."""
-        header, arrays = read_archive(path)
+        header, arrays = read_archive(path, "file of moments")
         if header.get("format") != FORMAT or header.get("format_version") != FORMAT_VERSION:
             raise InputError("not a file of moments that this version reads", place=str(path))
         try:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpsr.errors import InputError
+from rpsr.io.printable import shortened
 from rpsr.io.records import IN_RANGE, LARGEST_REWARD, Bools, Ints
 
 Numbers = NDArray[Any] | list[Any]  # a list, for the message, where one is not as it should be
@@ -96,7 +97,7 @@ class Block:
             return np.asarray(column)
         at = int(np.argmin(good))
         value = column[at] if isinstance(column, list) else column[at].item()
-        raise self.error(f"{name}: read {value!r}, expected {_EXPECTED[name]}", at)
+        raise self.error(f"{name}: read {shortened(repr(value))}, expected {_EXPECTED[name]}", at)
 
 
 _EXPECTED = {

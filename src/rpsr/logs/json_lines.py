@@ -24,13 +24,15 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from rpsr.errors import InputError
-from rpsr.io.allowance import allowance, excess
+from rpsr.io.allowance import excess
 from rpsr.io.files import GZIP_MAGIC, place_of
+from rpsr.io.printable import shortened
 from rpsr.logs.blocks import Block, Labels, Numbers, episode_error, numbers_of
 
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 BLOCK = 2**12  # steps, about: fresh from the parser, they are still in the cache
 BYTE_COST, VALUE_COST = 3, 64  # bytes that a byte of a line, and a value in it, take to read
+PIECE = 2**16  # bytes of a line that are read before what they take is counted
 _LISTS = ("actions", "observations", "rewards", "propensities", "states")
 _FLAGS = ("terminated", "truncated")
 _KEYS = (*_LISTS, *_FLAGS)
@@ -136,21 +138,31 @@ def _lines(path: LogFile) -> Iterator[bytes]:
             packed = plain.read(2) == GZIP_MAGIC
             plain.seek(0)
             size = size_of(path)
-            longest = allowance(size) // BYTE_COST
             with gzip.GzipFile(fileobj=plain) if packed else plain as stream:
-                number = 0
-                while text := stream.readline(longest + 1):
-                    number += 1
-                    # Lists of lists take most: a comma for two bytes that become an object.
-                    needed = BYTE_COST * len(text) + VALUE_COST * text.count(b",")
-                    if (told := excess(needed, size)) is not None:
-                        message = f"an episode of {len(text):,} bytes or more: {told}"
-                        raise InputError(message, place=place, line=number)
+                number = 1
+                while text := _line(stream, size, place, number):
                     yield text
+                    number += 1
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f"broken gzip: {error}", place=place) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", place=place) from None
+
+
+def _line(stream: BinaryIO | gzip.GzipFile, size: int, place: str, number: int) -> bytes:
+    """The next line, refused as soon as what there is of it takes too much memory."""
+    pieces: list[bytes] = []
+    length = values = 0
+    while piece := stream.readline(PIECE):
+        pieces.append(piece)
+        length += len(piece)
+        values += piece.count(b",")  # lists of lists take most: two bytes that become an object
+        if (told := excess(BYTE_COST * length + VALUE_COST * values, size)) is not None:
+            message = f"an episode of {length:,} bytes or more: {told}"
+            raise InputError(message, place=place, line=number)
+        if piece.endswith(b"\n"):
+            break
+    return b"".join(pieces)
 
 
 def _episode(text: bytes, place: str, line: int, number: int) -> _Episode:
@@ -197,5 +209,4 @@ def _episode(text: bytes, place: str, line: int, number: int) -> _Episode:
 def _short(value: Any) -> str:
     if value is None:
         return "nothing"
-    text = json.dumps(value)
-    return text if len(text) <= 40 else text[:37] + "..."
+    return shortened(json.dumps(value))

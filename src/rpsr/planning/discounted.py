@@ -22,6 +22,8 @@ from rpsr.io.records import Floats
 from rpsr.models.operators import Sparse
 from rpsr.planning.limits import Clock, LimitReached
 
+Enough = Callable[[Floats, float], bool]  # of values (N,) and the largest of their residuals
+
 SMALL = 1000  # equations: even if its factors are full, they take less than a second
 LARGE = 2**21  # equations: beyond, a bout is plain sweeps, which keep no past directions
 BOUT = 10  # products with P between two looks at the clock
@@ -60,10 +62,12 @@ def iterated(
     clock: Clock,
     guess: Floats,
     patience: int | None = None,
+    enough: Enough | None = None,
 ) -> tuple[Floats, bool]:
     """The same by bouts of iteration, following(v) being P v; and whether that has converged.
 
-    It ends at the deadline, or after so many bouts that made slow progress.
+    It ends at the deadline, after so many bouts that made slow progress, or when values are good
+    enough for what is asked of them.
     """
 
     def apply(v: Floats) -> Floats:
@@ -77,7 +81,7 @@ def iterated(
             clock.check()
             scale = max(float(np.abs(values).max()), float(np.abs(rewards).max()))
             worst = float(np.abs(left).max())
-            if worst <= CONVERGED * scale:
+            if worst <= CONVERGED * scale or (enough is not None and enough(values, worst)):
                 return values, True
             step = bout(apply, left)
             after = rewards - apply(values + step)

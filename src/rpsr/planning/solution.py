@@ -36,9 +36,7 @@ class Status(Enum):
     SETTLED = (
         "settled: this planner can do no more; the bounds hold; allow it more, or use sarsop or vi"
     )
-    INTERRUPTED = (
-        "interrupted: the bounds hold; run it again to continue, from its checkpoint if it kept one"
-    )
+    INTERRUPTED = "interrupted: the bounds hold; give it more time to close the gap"
     NO_UPPER_BOUND = "settled: the model's domain is unknown, so no upper bound can be proven"
 
     @property

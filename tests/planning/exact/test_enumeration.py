@@ -11,9 +11,12 @@ from tests.planning.plans import ignore
 
 from rpsr import POMDP, InputError
 from rpsr.domains import build
+from rpsr.planning.corners.cheap_bounds import blind_values
+from rpsr.planning.corners.corner_model import corner_process
 from rpsr.planning.exact.enumeration import Enumeration
 from rpsr.planning.exact.value_iteration import ValueIteration
 from rpsr.planning.solution import Status
+from rpsr.planning.value.controllers import extract_controller
 from rpsr.planning.value.trees import PolicyTree
 
 
@@ -126,3 +129,16 @@ def test_limits_leave_bounds_that_hold():
     assert short.lower <= full.value <= short.upper
     assert short.iterations == 2
     assert len(short.stages) == 6
+
+
+def test_the_lower_bound_is_that_of_the_best_blind_policy_or_more():
+    model = build("iff").belief_model()
+    process = corner_process(model)
+    blind = blind_values(process)
+    best, off = process.value_at_start(blind)
+    found = Enumeration(max_iterations=1).solve(model)
+    # Both are proven from their own backups, each of which may hide its rounding at every step.
+    allowed = process.rounding(float(np.abs(blind).max())) * process.ahead
+    assert found.lower >= best - off - 2 * allowed
+    assert allowed < 1e-8
+    assert extract_controller(found).value(model) >= found.lower

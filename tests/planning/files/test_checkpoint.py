@@ -11,6 +11,7 @@ from rpsr.domains import build
 from rpsr.planning.files.checkpoint import Checkpoint, load_checkpoint, resume, save_checkpoint
 from rpsr.planning.planners import solve
 from rpsr.planning.reachable.planner import Reachable
+from rpsr.planning.solution import Status
 
 
 @pytest.fixture(autouse=True)
@@ -60,3 +61,16 @@ def test_a_planner_goes_on_only_if_it_can():
 
     found = resume(PARR, Going(), checkpoint, lambda row: None)
     assert found.value == solved("parr").value
+
+
+def test_an_empty_checkpoint_is_said_to_be_one(tmp_path):
+    (tmp_path / "run.ckpt").write_bytes(b"")
+    with pytest.raises(InputError, match=r"run\.ckpt: is empty, expected a checkpoint"):
+        load_checkpoint(tmp_path / "run.ckpt", build("tiger").belief_model())
+    (tmp_path / "run.ckpt").write_bytes(b"no archive")
+    with pytest.raises(InputError, match=r"run\.ckpt: not a readable checkpoint"):
+        load_checkpoint(tmp_path / "run.ckpt", build("tiger").belief_model())
+
+
+def test_what_is_said_of_an_interrupted_run_promises_no_checkpoint():
+    assert "checkpoint" not in Status.INTERRUPTED.value  # some planners keep none

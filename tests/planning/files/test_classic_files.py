@@ -132,8 +132,10 @@ def test_a_damaged_policy_graph_is_refused_with_its_place(text, message):
 def test_graphs_with_numbers_of_thousands_of_digits(tmp_path, line):
     path = tmp_path / "policy.pg"
     path.write_text(line)
-    with pytest.raises(InputError, match="expected the number of an existing"):
+    with pytest.raises(InputError, match="expected the number of an existing") as caught:
         read_pg(path, build("tiger").belief_model())
+    assert "...' (5,000 characters), expected" in str(caught.value)
+    assert len(caught.value.message) < 150
 
 
 # ---- mutations, by a seed

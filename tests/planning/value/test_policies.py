@@ -10,11 +10,16 @@ from tests.models.builders import Sizes, random_exact, rotated
 
 from rpsr import InputError, ModelError
 from rpsr.domains import build
+from rpsr.models.domain import Unknown
+from rpsr.models.linear import LinearModel
+from rpsr.models.operators import DenseOperators
 from rpsr.planning.comparing.histories import policy_value
+from rpsr.planning.discounted import STANDSTILL
 from rpsr.planning.exact.enumeration import Enumeration
 from rpsr.planning.exact.value_iteration import ValueIteration
 from rpsr.planning.planners import solve
 from rpsr.planning.reachable.planner import Reachable
+from rpsr.planning.value import controllers
 from rpsr.planning.value.controllers import FiniteStateController, extract_controller
 from rpsr.planning.value.coordinates import from_beliefs, to_beliefs, translate
 from rpsr.planning.value.policies import AlphaPolicy, StagedPolicy, UniformPolicy
@@ -245,3 +250,69 @@ def test_a_plan_has_its_policy():
     tree = solve(tiger, "vi", horizon=3).policy()
     for _ in range(3):
         tree.update(tree.act(), 0)
+
+
+def test_the_best_of_many_nodes_is_found_before_their_values_are_known_to_the_last_digit(
+    monkeypatch,
+):
+    model = build("loadunload").belief_model()
+    rng = np.random.default_rng(0)
+    n_nodes, n_observations = 300, len(model.observations)
+    actions = rng.integers(len(model.actions), size=n_nodes)
+    successors = rng.integers(n_nodes, size=(n_nodes, n_observations))
+    controller = FiniteStateController(model.actions, model.observations, actions, successors)
+    exact = controller.vectors(model) @ model.start  # by a factorisation
+    sweeps = []
+    swept = controllers._Equations.swept
+    monkeypatch.setattr(controllers, "_DIRECT", 0)  # as for graphs that are too large for one
+    monkeypatch.setattr(
+        controllers._Equations,
+        "swept",
+        lambda *given: (sweeps.append(1), swept(*given))[1],
+    )
+    # A residual that shrinks no more may be as large as STANDSTILL, and adds up over all steps.
+    off = STANDSTILL * np.abs(exact).max() / (1 - model.discount)
+    assert controller.vectors(model) @ model.start == pytest.approx(exact, abs=off)
+    all_of_them = len(sweeps)
+    sweeps.clear()
+    assert controller.best_node(model) == exact.argmax()
+    assert 0 < len(sweeps) < all_of_them / 2
+
+
+def test_a_sweep_carries_values_from_part_to_part(monkeypatch):
+    model = build("tiger").belief_model()
+    n_nodes = 4096
+    successors = np.repeat(np.maximum(np.arange(n_nodes) - 64, 0)[:, None], 2, axis=1)
+    controller = FiniteStateController(
+        model.actions, model.observations, np.zeros(n_nodes, dtype=np.int64), successors
+    )
+    monkeypatch.setattr(controllers, "_DIRECT", 0)
+    equations = controller._equations(model)
+    begin = np.zeros_like(equations.rewards)
+    # A part has 64 nodes, and its nodes go on with those of the part before.
+    after = equations.swept(begin, equations.rewards, None)
+    once = equations.rewards + equations.following(begin)
+    assert (once == -1).all()
+    assert after[-1, 0] == pytest.approx(-20 * (1 - 0.95 ** (n_nodes // 64)), rel=1e-12)
+    assert controller.vectors(model) == pytest.approx(np.full((n_nodes, 2), -20.0), rel=1e-12)
+
+
+def test_an_operator_whose_emission_is_zero_counts_alike_in_trees_and_in_looking_ahead():
+    # M[0, 1] e = 0, and yet it moves states: such operators are learned, not made of a POMDP.
+    operators = np.array([[[[1.0, 0.0], [0.0, 1.0]], [[1.0, -1.0], [0.0, 0.0]]]])
+    model = LinearModel(
+        kind="learned",
+        name="learned",
+        domain=Unknown(),
+        operators=DenseOperators(operators),
+        start=np.array([0.5, 0.5]),
+        normalizer=np.ones(2),
+        rewards=np.array([[1.0], [0.0]]),
+        discount=0.5,
+        actions=("a",),
+        observations=("x", "y"),
+    )
+    layer = (np.array([0]), np.array([[0, 0]]))
+    tree = PolicyTree(model.actions, model.observations, (layer, layer), 0)
+    looked = action_values(model, model.start[None], model.rewards.T)[0, 0]
+    assert tree.value(model) == looked == 0.5 + 0.5 * (0.5 + 0.5)

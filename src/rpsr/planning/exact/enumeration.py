@@ -19,6 +19,7 @@ import numpy as np
 from rpsr.planning.corners.cheap_bounds import blind_values, mdp_values, upper_at_start
 from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.corners.covering import close
+from rpsr.planning.corners.proven_worth import worth_at_start
 from rpsr.planning.corners.pruning import Effort
 from rpsr.planning.discounts import planning_discount
 from rpsr.planning.exact.backup import enumerated
@@ -93,10 +94,14 @@ def _converge(planner: Enumeration, run: Run) -> Solution:
 
     status = run.attempt(converge)
     found = _controller(stages, tolerance)
+    lifted, (lower, upper) = process.lifted(found), bounds(found)
+    # What may be lost is foreseen for the largest values there could be; the plan itself says less.
+    first = int((lifted.vectors @ run.model.start).argmax())
+    lower = max(lower, worth_at_start(process, lifted.vectors, lifted.choices, first))
     return run.solution(
         status,
-        process.lifted(found),
-        bounds(found),
+        lifted,
+        (lower, upper),
         value=process.value_at_start(found.vectors)[0],
         iterations=len(stages) - 1,
         epsilon=wide + rounded + lost,

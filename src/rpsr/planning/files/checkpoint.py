@@ -90,7 +90,7 @@ def save_checkpoint(solution: Solution, path: str | Path) -> None:
 
 def load_checkpoint(path: str | Path, model: LinearModel) -> Checkpoint:
     """Read a checkpoint back for the model it was written for, or for another form of it."""
-    header, arrays = read_archive(path)
+    header, arrays = read_archive(path, "checkpoint")
     place = str(path)
     if header.get("format") != FORMAT or header.get("format_version") != FORMAT_VERSION:
         raise InputError("not a checkpoint of this version of rpsr", place=place)

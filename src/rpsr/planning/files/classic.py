@@ -20,6 +20,7 @@ import numpy as np
 
 from rpsr.errors import InputError
 from rpsr.io.files import place_of, read_bytes, write_bytes
+from rpsr.io.printable import quoted
 from rpsr.io.records import LARGEST_VALUE, Floats, Ints
 from rpsr.models.given import as_linear
 from rpsr.models.linear import LinearModel
@@ -101,7 +102,7 @@ def parse_pg(content: bytes, place: str, model: LinearModel) -> FiniteStateContr
     for node, at in enumerate(lines):
         at.expect(2 + n_observations, "a node, an action and a node for each observation")
         if at.words[0][0] != str(node):
-            raise at.error(f"read {at.words[0][0]!r}, expected node {node}", 0)
+            raise at.error(f"read {quoted(at.words[0][0])}, expected node {node}", 0)
         actions[node] = at.integer(1, len(model.actions), "action")
         for o in range(n_observations):
             if at.words[o + 2][0] not in _NOWHERE:
@@ -113,9 +114,9 @@ def parse_pg(content: bytes, place: str, model: LinearModel) -> FiniteStateContr
 
 def _best_first(controller: FiniteStateController, model: LinearModel) -> FiniteStateController:
     """The controller begun where it is worth most, which may change what it begins again with."""
-    order = np.argsort(-(controller.vectors(model) @ model.start), kind="stable")
     if controller.successors.min() >= 0:  # it never begins again
-        return replace(controller, first=int(order[0]))
+        return replace(controller, first=controller.best_node(model))
+    order = np.argsort(-(controller.vectors(model) @ model.start), kind="stable")
     begun = [replace(controller, first=int(node)) for node in order[:_CANDIDATES]]
     return max(begun, key=lambda candidate: candidate.value(model))
 
@@ -141,7 +142,7 @@ class _Line:
         plain = text.isascii() and text.isdecimal() and len(text) < 20  # longer ones are no index
         if not (plain and int(text) < count):
             wanted = f"the number of an existing {what}, 0 to {count - 1}"
-            raise self.error(f"read {text!r}, expected {wanted}", word)
+            raise self.error(f"read {quoted(text)}, expected {wanted}", word)
         return int(text)
 
     def coefficient(self, word: int) -> float:
@@ -151,7 +152,7 @@ class _Line:
         except ValueError:
             value = float("nan")
         if not abs(value) <= LARGEST_VALUE:
-            raise self.error(f"read {text!r}, expected a number", word)
+            raise self.error(f"read {quoted(text)}, expected a number", word)
         return value
 
 

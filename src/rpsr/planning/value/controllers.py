@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,20 +21,23 @@ from scipy.sparse.linalg import splu
 
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Floats, Ints
+from rpsr.models.domain import Simplex
 from rpsr.models.given import as_linear, as_model, wrong_type
 from rpsr.models.labels import Label, index_of
 from rpsr.models.linear import LinearModel
-from rpsr.models.operators import SparseOperators, StackedProcess
+from rpsr.models.operators import Sparse, SparseOperators, StackedProcess, entries_of
 from rpsr.models.pomdp import POMDP
-from rpsr.planning.discounted import SMALL, iterated
+from rpsr.planning.discounted import SMALL, Enough, iterated
 from rpsr.planning.discounts import infinite_discount
-from rpsr.planning.limits import Clock, no_limits
+from rpsr.planning.limits import Clock, LimitReached, no_limits
 from rpsr.planning.solution import Solution
 from rpsr.planning.value.policies import AlphaPolicy, Policy
 from rpsr.showing import Shown, counted, some
 
 _DIRECT = 2**21  # numbers in the linear system: beyond, it is never formed
 _REFINEMENTS = 3
+_PART, _MOST_PARTS = 64, 256  # nodes of a part of a sweep at least, and parts at most
+_AT_ONCE = 2**17  # numbers that are gathered between two looks at the clock
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,12 +84,33 @@ class FiniteStateController(Shown):
 
         clock: ends it early, and `excess` then says how far the vectors may be off.
         """
-        linear = as_linear(model)
-        self.check(linear)
-        discount = infinite_discount(linear)
+        return self._equations(as_linear(model)).solve(clock or no_limits())
+
+    def _equations(self, model: LinearModel) -> _Equations:
+        self.check(model)
         successors = np.where(self.successors < 0, self.first, self.successors)
-        equations = _Equations(linear, self.actions, successors, discount)
-        return equations.solve(clock or no_limits())
+        return _Equations(model, self.actions, successors, infinite_discount(model))
+
+    def best_node(self, model: POMDP | LinearModel) -> int:
+        """The node that is worth most at a model's start, begun again with `first` where need be.
+
+        Values of thousands of nodes are worked out only until they tell which one is best.
+        """
+        linear = as_linear(model)
+        discount = infinite_discount(linear)
+
+        def worth(vectors: Floats) -> Floats:
+            return vectors.reshape(len(self), -1) @ linear.start
+
+        def told_apart(vectors: Floats, residual: float) -> bool:
+            if len(self) == 1:
+                return True
+            second, best = np.partition(worth(vectors), -2)[-2:]
+            return best - second > 2 * residual / (1 - discount)
+
+        # On a simplex a residual says how far values may be off; coordinates of a PSR do not.
+        stop = told_apart if isinstance(linear.domain, Simplex) else None
+        return int(worth(self._equations(linear).solve(no_limits(), stop)).argmax())
 
     def value(self, model: POMDP | LinearModel) -> float:
         """The value at a model's start."""
@@ -219,50 +244,104 @@ class _Equations:
         self.rewards = np.ascontiguousarray(model.rewards[:, actions].T)
 
     @cached_property
-    def _groups(self) -> list[tuple[int, int, Ints, Ints]]:
-        """Nodes with the same action, and what they go on with after each observation."""
+    def _parts(self) -> list[slice]:
+        """The nodes in order of their numbers, in parts of about one size."""
+        n_nodes = len(self.actions)
+        size = max(_PART, -(-n_nodes // _MOST_PARTS))
+        return [slice(i, min(i + size, n_nodes)) for i in range(0, n_nodes, size)]
+
+    def _groups(self, part: slice) -> list[tuple[int, int, Ints, Ints]]:
+        """Nodes of a part with the same action, and what they go on with after an observation."""
         return [
             (a, o, nodes, self.successors[nodes, o])
-            for a in range(len(self.model.actions))
-            if len(nodes := np.flatnonzero(self.actions == a))
+            for a, nodes in self._by_action(part)
             for o in range(len(self.model.observations))
         ]
 
-    def following(self, vectors: Floats, clock: Clock | None = None) -> Floats:
+    def _by_action(self, part: slice) -> list[tuple[int, Ints]]:
+        """The actions that nodes of a part take, and which nodes."""
+        return [
+            (a, part.start + np.flatnonzero(self.actions[part] == a))
+            for a in np.unique(self.actions[part]).tolist()
+        ]
+
+    def following(self, vectors: Floats) -> Floats:
         """discount * sum_o M[a_i, o] vectors[succ(i, o)], (K, n) -> (K, n)."""
-        total = np.zeros_like(vectors)
-        operators = self.model.operators
-        if isinstance(operators, SparseOperators) and isinstance(operators.process, StackedProcess):
-            entries, n = operators.process.entries, vectors.shape[1]
-            ends = np.searchsorted(entries.action, np.arange(len(self.model.actions) + 1))
-            for i, a in enumerate(self.actions.tolist()):
+        return np.concatenate([self._follow(vectors, part, None) for part in self._parts])
+
+    def swept(self, vectors: Floats, earned: Floats, clock: Clock | None) -> Floats:
+        """earned + `following`, part after part, each from what those before it have become.
+
+        A value so travels through many parts in one sweep. Planners number nodes as they find
+        them: most successors have smaller numbers than their node.
+        """
+        vectors = vectors.copy()
+        for part in self._parts:
+            vectors[part] = earned[part] + self._follow(vectors, part, clock)
+        return vectors
+
+    def _follow(self, vectors: Floats, part: slice, clock: Clock | None) -> Floats:
+        """`following` for P nodes, (P, n)."""
+        total = np.zeros((part.stop - part.start, vectors.shape[1]))
+        if isinstance(self.model.operators, SparseOperators):
+            for a, nodes in self._by_action(part):
+                moves, observation, column = self._outcomes[a]
+                at_once = max(1, _AT_ONCE // max(1, len(column)))
+                for some_nodes in np.split(nodes, range(at_once, len(nodes), at_once)):
+                    if clock is not None:
+                        clock.check()
+                    after = vectors[self.successors[some_nodes][:, observation], column]
+                    total[some_nodes - part.start] = (moves @ after.T).T
+        else:
+            for a, o, nodes, after in self._groups(part):
                 if clock is not None:
                     clock.check()
-                part = slice(int(ends[a]), int(ends[a + 1]))
-                after = vectors[self.successors[i, entries.observation[part]], entries.column[part]]
-                total[i] = np.bincount(entries.row[part], entries.value[part] * after, n)
-            return self.discount * total
-        for a, o, nodes, after in self._groups:
-            if clock is not None:
-                clock.check()
-            total[nodes] += operators.right(vectors[after], a, o)
+                total[nodes - part.start] += self.model.operators.right(vectors[after], a, o)
         return self.discount * total
 
-    def solve(self, clock: Clock) -> Floats:
-        """The vectors, (K, n)."""
+    @cached_property
+    def _outcomes(self) -> list[tuple[Sparse, Ints, Ints]]:
+        """By action: the U pairs (o, s') that may follow, as (U,) and (U,), and how, (n, U)."""
+        process, n = self.model.operators.as_process(), self.model.dimension
+        entries = entries_of(process)
+        ends = np.searchsorted(entries.action, np.arange(len(self.model.actions) + 1))
+        tables: list[tuple[Sparse, Ints, Ints]] = []
+        for begin, end in pairwise(ends.tolist()):
+            part = slice(begin, end)
+            pairs = entries.observation[part] * n + entries.column[part]
+            pairs, place = np.unique(pairs, return_inverse=True)
+            shape = (n, len(pairs))
+            moves = sp.csr_array((entries.value[part], (entries.row[part], place)), shape=shape)
+            tables.append((moves, pairs // n, pairs % n))
+        return tables
+
+    def solve(self, clock: Clock, enough: Enough | None = None) -> Floats:
+        """The vectors, (K, n), to what floats allow or, where it iterates, to what is enough."""
         shape, earned = self.rewards.shape, self.rewards.ravel()
-
-        def following(flat: Floats, clock: Clock | None = clock) -> Floats:
-            return self.following(flat.reshape(shape), clock).ravel()
-
         small = earned.size <= SMALL or clock.time_limit is None
         inverse = self._direct() if small else None
         if inverse is None:
-            return iterated(following, earned, clock, self._worst())[0].reshape(shape)
+            return self._iterated(clock, enough)
         values = np.zeros(earned.size)
         for _ in range(_REFINEMENTS):
-            values = values + inverse(earned + following(values, None) - values)
+            following = self.following(values.reshape(shape)).ravel()
+            values = values + inverse(earned + following - values)
         return values.reshape(shape)
+
+    def _iterated(self, clock: Clock, enough: Enough | None) -> Floats:
+        """The same by iteration: the fixed point of a sweep is that of the equations."""
+        nothing = np.zeros_like(self.rewards)
+
+        def sweep(flat: Floats) -> Floats:
+            return self.swept(flat.reshape(nothing.shape), nothing, clock).ravel()
+
+        begin = self._worst()
+        try:
+            earned = self.swept(nothing, self.rewards, clock).ravel()
+        except LimitReached:
+            return begin.reshape(nothing.shape)
+        values, _ = iterated(sweep, earned, clock, begin, enough=enough)
+        return values.reshape(nothing.shape)
 
     def _worst(self) -> Floats:
         """Where to begin: the least reward for ever, which is below every node's value."""
@@ -275,22 +354,22 @@ class _Equations:
     def _direct(self) -> Callable[[Floats], Floats] | None:
         n_nodes, n = self.rewards.shape
         operators = self.model.operators
+        if isinstance(operators, SparseOperators) and isinstance(operators.process, StackedProcess):
+            return None
+        groups = self._groups(slice(0, n_nodes))
         if isinstance(operators, SparseOperators):
-            if isinstance(operators.process, StackedProcess):
-                return None
-            blocks = [operators.process[a][o] for a, o, _, _ in self._groups]
+            blocks = [operators.process[a][o] for a, o, _, _ in groups]
         elif n_nodes * n * n * len(self.model.observations) > _DIRECT:
             return None
         else:
-            blocks = [sp.csr_array(operators.matrix(a, o)) for a, o, _, _ in self._groups]
+            blocks = [sp.csr_array(operators.matrix(a, o)) for a, o, _, _ in groups]
         sizes = [
-            block.nnz * len(nodes)
-            for block, (_, _, nodes, _) in zip(blocks, self._groups, strict=True)
+            block.nnz * len(nodes) for block, (_, _, nodes, _) in zip(blocks, groups, strict=True)
         ]
         if sum(sizes) > _DIRECT:
             return None
         moves = sp.csr_array((n_nodes * n, n_nodes * n))
-        for block, (_, _, nodes, after) in zip(blocks, self._groups, strict=True):
+        for block, (_, _, nodes, after) in zip(blocks, groups, strict=True):
             chosen = sp.csr_array((np.ones(len(nodes)), (nodes, after)), shape=(n_nodes, n_nodes))
             moves = moves + sp.kron(chosen, block, format="csr")
         system = sp.csc_array(sp.eye_array(n_nodes * n) - self.discount * moves)

@@ -21,6 +21,7 @@ from rpsr.planning.discounts import planning_discount
 from rpsr.planning.limits import Clock, LimitReached, no_limits
 from rpsr.planning.solution import Solution
 from rpsr.planning.value.policies import Policy
+from rpsr.planning.value.value_function import contributing
 from rpsr.showing import Shown, counted, some
 
 
@@ -88,7 +89,7 @@ class PolicyTree(Shown):
             try:
                 for a in np.unique(actions).tolist():
                     trees = np.flatnonzero(actions == a)
-                    for o in np.flatnonzero(model.emissions[a].any(axis=0)).tolist():
+                    for o in contributing(model, a):
                         for part in clock.parts(len(trees), 10.0 * model.dimension):
                             some = trees[part]
                             after = stages[-1][np.maximum(successors[some, o], 0)]

@@ -77,17 +77,26 @@ class ValueFunction:
         return AlphaPolicy(as_linear(model), self.vectors, epsilon)
 
 
+def contributing(model: LinearModel, action: int) -> list[int]:
+    """The observations that may add to a value after an action.
+
+    On a simplex, an observation that no state shows has the operator zero. Elsewhere M[a, o] e = 0
+    does not say that: an operator that was learned may be nonzero all the same, and values count
+    it.
+    """
+    if isinstance(model.domain, Simplex):
+        return np.flatnonzero(model.emissions[action].any(axis=0)).tolist()
+    return list(range(len(model.observations)))
+
+
 def action_values(
     model: LinearModel, states: Floats, vectors: Floats, clock: Clock | None = None
 ) -> Floats:
     """One-step values Q, (B, n) -> (B, A), of following with V = max_k vectors[k] (K, n)."""
     discount = 1.0 if model.discount is None else model.discount
     values = states @ model.rewards
-    never = np.zeros(len(model.observations), dtype=np.bool_)
     for a in range(len(model.actions)):
-        if isinstance(model.domain, Simplex):  # what no state shows adds nothing
-            never = ~model.emissions[a].any(axis=0)
-        for o in np.flatnonzero(~never).tolist():
+        for o in contributing(model, a):
             if clock is not None:
                 clock.check()
             after = model.operators.left(states, a, o)
