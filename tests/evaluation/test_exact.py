@@ -12,7 +12,8 @@ from tests.models.builders import Sizes, pomdps, random_exact, rotated
 
 from rpsr import ImpossibleObservation, ModelError
 from rpsr.domains import build
-from rpsr.evaluation import StochasticController, exact_return
+from rpsr.evaluation import StochasticController, exact, exact_return
+from rpsr.evaluation.exact import exact_returns
 from rpsr.evaluation.greedy import tabulate
 from rpsr.planning import (
     AlphaPolicy,
@@ -179,3 +180,17 @@ def test_an_observation_that_the_policy_excludes_is_told(steps):
     assert exact_return(sure, policy, steps=steps) == 0
     with pytest.raises(ImpossibleObservation, match="cannot follow action 'listen'"):
         exact_return(build("tiger"), policy, steps=steps)
+
+
+def test_the_rewards_of_several_models_are_summed_on_one_walk(monkeypatch):
+    pomdp = build("loadunload")
+    models = [pomdp.belief_model(), psr(pomdp), rpsr(pomdp)]
+    table = StochasticController.stationary(pomdp)
+    one_by_one = [exact_return(pomdp, table, steps=20, rewards=model) for model in models]
+    walked = []
+    move = exact._move
+    monkeypatch.setattr(exact, "_move", lambda *given: walked.append(1) or move(*given))
+    assert exact_return(pomdp, table, steps=20) == pytest.approx(one_by_one[0], rel=1e-12)
+    once = len(walked)
+    assert exact_returns(pomdp, table, models, steps=20) == pytest.approx(one_by_one, rel=1e-12)
+    assert len(walked) == 2 * once

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rpsr.errors import InputError
-from rpsr.evaluation.exact import exact_return
+from rpsr.evaluation.exact import exact_returns
 from rpsr.evaluation.returns import returns
 from rpsr.evaluation.simulation import AnyPolicy, Progress, runnable, simulate
 from rpsr.evaluation.stochastic import StochasticController
@@ -198,16 +198,17 @@ def _estimates(
         progress=progress,
     )
     discount = 1.0 if system.discount is None else system.discount
+    exact = exact_returns(system, policy, list(models.values()), steps=steps)
     return [
         Estimate.of(
             returns(trajectories, model, discount=discount),
             name,
             label,
             steps,
-            exact_return(system, policy, steps=steps, rewards=model),
+            expected,
             cut_off(model, system.discount, steps, planned_steps(policy)),
         )
-        for label, model in models.items()
+        for (label, model), expected in zip(models.items(), exact, strict=True)
     ]
 
 

@@ -14,6 +14,7 @@ sum is continued until what is left cannot count.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -47,16 +48,33 @@ def exact_return(
     predict the same observations, as a POMDP's PSR and R-PSR do. None comes back for a policy that
     is no table and reaches too many states to make it one.
     """
+    (found,) = exact_returns(system, policy, [system if rewards is None else rewards], steps=steps)
+    return found
+
+
+def exact_returns(
+    system: POMDP | LinearModel,
+    policy: AnyPolicy,
+    rewards: Sequence[POMDP | LinearModel],
+    *,
+    steps: int | None = None,
+) -> list[float | None]:
+    """`exact_return` by the rewards of each of several models, at hardly more cost than by one."""
     linear = as_linear(system, "system")
     discount = planning_discount(linear, steps)
     table = as_table(runnable(policy, linear), linear, steps)
     if table is None:
-        return None
-    if rewards is not None:
-        linear = _with_rewards_of(linear, as_linear(rewards, "rewards"))
-    if steps is not None:
-        return _sum(linear, table, discount, steps)
-    return _for_ever(linear, table, discount)
+        return [None] * len(rewards)
+    earning = [
+        linear if model is system else _with_rewards_of(linear, as_linear(model, "rewards"))
+        for model in rewards
+    ]
+    if steps is None:
+        return [_for_ever(model, table, discount) for model in earning]
+    if all(model.operators is linear.operators for model in earning):
+        stacked = np.stack([model.rewards for model in earning])
+        return list(_sums(linear, stacked, table, discount, steps))
+    return [_sum(model, table, discount, steps) for model in earning]
 
 
 def _with_rewards_of(system: LinearModel, other: LinearModel) -> LinearModel:
@@ -106,15 +124,22 @@ def _stationary(model: LinearModel, probabilities: Floats, discount: float) -> f
 
 
 def _sum(model: LinearModel, table: StochasticController, discount: float, steps: int) -> float:
-    """The expected return of so many steps."""
+    """The expected return of a number of steps."""
+    return _sums(model, model.rewards[None], table, discount, steps)[0]
+
+
+def _sums(
+    model: LinearModel, rewards: Floats, table: StochasticController, discount: float, steps: int
+) -> list[float]:
+    """The same by each of several rewards, (N, n, A)."""
     shares = np.zeros((len(table), model.dimension))
     shares[table.first] = model.start
-    total, weight = 0.0, 1.0
+    total, weight = np.zeros(len(rewards)), 1.0
     pairs = np.argwhere(table.probabilities > 0)
     by_action = [pairs[pairs[:, 1] == a, 0] for a in range(len(model.actions))]
     for step in range(steps):
-        earned = float((shares @ model.rewards * table.probabilities).sum())
-        total, weight = total + weight * earned, weight * discount
+        earned = [float((shares @ each * table.probabilities).sum()) for each in rewards]
+        total, weight = total + weight * np.array(earned), weight * discount
         if weight == 0.0 or step + 1 == steps:
             break
         following = np.zeros_like(shares)
@@ -126,7 +151,7 @@ def _sum(model: LinearModel, table: StochasticController, discount: float, steps
             for o in range(len(model.observations)):
                 _move(model, table, following, nodes, taken, a, o)
         shares = following
-    return total
+    return total.tolist()
 
 
 def _move(

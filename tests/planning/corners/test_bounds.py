@@ -23,6 +23,7 @@ from rpsr.planning.corners.cheap_bounds import (
 )
 from rpsr.planning.corners.corner_model import corner_process
 from rpsr.planning.exact.value_iteration import ValueIteration
+from rpsr.planning.limits import no_limits
 from rpsr.predictive.constructors import psr, rpsr
 
 
@@ -109,3 +110,11 @@ def test_a_blind_policy_whose_value_diverges_is_left_out():
 def test_discount_one_is_refused():
     with pytest.raises(ModelError, match="discount below 1"):
         blind_vectors(build("tiger").with_discount(1).belief_model())
+
+
+@pytest.mark.parametrize("source", ["tiger", "rock-sample:n=5,k=6"])
+def test_a_time_limit_that_does_not_run_out_changes_no_blind_policy(source):
+    """Below and above the number of corners from which its value is swept first."""
+    process = corner_process(build(source).belief_model())
+    unhurried = replace(no_limits(), time_limit=1e9)
+    np.testing.assert_array_equal(blind_values(process, unhurried), blind_values(process))

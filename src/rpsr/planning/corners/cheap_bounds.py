@@ -31,7 +31,7 @@ from rpsr.models.linear import LinearModel
 from rpsr.models.operators import Sparse
 from rpsr.models.rounding import products
 from rpsr.planning.corners.corner_model import CornerProcess, corner_process, summed
-from rpsr.planning.discounted import solve_discounted
+from rpsr.planning.discounted import SMALL, solve_discounted
 from rpsr.planning.discounts import infinite_discount
 from rpsr.planning.finite import FiniteProblem
 from rpsr.planning.limits import Clock, no_limits
@@ -74,8 +74,9 @@ def blind_vectors(
 def blind_values(process: CornerProcess, clock: Clock | None = None) -> Floats:
     """At most the values at the corners of taking one action at every step, (A, k).
 
-    Under a time limit a few sweeps come first, from its least reward at every step: they cost
-    little, and each leaves a bound. Out of time, that reward is what is left.
+    Where there are many corners a few sweeps come first, from its least reward at every step: they
+    cost little, and each leaves a bound. Out of time, that reward is what is left. A time limit
+    that does not run out changes nothing.
     """
     clock, moves = clock or no_limits(), transitions(process)
     values = np.empty_like(process.rewards)
@@ -83,7 +84,7 @@ def blind_values(process: CornerProcess, clock: Clock | None = None) -> Floats:
         rows = moves[a * process.k : (a + 1) * process.k]
         least = np.full(process.k, float(rewards.min()) * process.ahead)
         found = [least]
-        if clock.time_limit is not None:
+        if process.k > SMALL:
             found.append(_swept_up(rows, rewards, least, clock))
         if not clock.over:
             part = clock.share(1 / (len(values) - a))
