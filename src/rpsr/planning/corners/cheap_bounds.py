@@ -31,7 +31,7 @@ from rpsr.models.linear import LinearModel
 from rpsr.models.operators import Sparse
 from rpsr.models.rounding import products
 from rpsr.planning.corners.corner_model import CornerProcess, corner_process, summed
-from rpsr.planning.discounted import solve_discounted
+from rpsr.planning.discounted import solve_dense, solve_discounted
 from rpsr.planning.discounts import infinite_discount
 from rpsr.planning.finite import FiniteProblem
 from rpsr.planning.limits import Clock, no_limits
@@ -55,16 +55,12 @@ def blind_vectors(
     if model.domain.known:
         process = process or corner_process(model)
         return process.lift(blind_values(process, clock)), np.arange(len(model.actions))
-    n_actions, n_observations, n = model.operators.shape
     vectors: list[Floats] = []
     kept: list[int] = []
-    for a in range(n_actions):
-        moves = (model.discount or 0.0) * sum(
-            model.operators.matrix(a, o) for o in range(n_observations)
-        )
+    for a, only in enumerate(np.eye(len(model.actions))):
+        moves = (model.discount or 0.0) * model.operators.mixed(only)
         if np.abs(np.linalg.eigvals(moves)).max() < 1:
-            value = np.linalg.solve(np.eye(n) - moves, model.rewards[:, a])
-            vectors.append(np.asarray(value, dtype=np.float64))
+            vectors.append(solve_dense(moves, model.rewards[:, a]))
             kept.append(a)
     if not kept:
         raise ModelError(f"{model.name}: no action has a finite value when taken for ever")
@@ -126,8 +122,7 @@ def mdp_values(process: CornerProcess, clock: Clock | None = None) -> Floats:
         return values + _owed(process, missed, values)
 
     most = proven(np.full(process.k, float(process.rewards.max()) * process.ahead))
-    swept = problem.swept(most, clock.share(0.5))
-    values, _ = problem.optimum(clock, swept)
+    swept, values = problem.from_above(most, clock)
     # Sweeps round down as well as up, and there are many of them.
     return np.minimum(swept + _owed(process, 0.0, most), proven(values))
 

@@ -329,14 +329,13 @@ def begin(process: CornerProcess, clock: Clock) -> Search:
     Those are the corners, of very many only the likeliest, and the first states reachable from the
     start.
     """
-    values, n_actions = blind_values(process, clock.share(BLIND_SHARE)), len(process.rewards)
-    choices = np.repeat(np.arange(n_actions)[:, None], 1 + process.observations, axis=1)
+    values = blind_values(process, clock.share(BLIND_SHARE))
     anything, observations = np.array([-1]), process.observations
     start = process.start[None]
     reached = expand(process.moves, start, anything, observations, APART, REACHABLE)
     corners = np.argsort(-reached.sum(axis=0), kind="stable")[: MOST_NUMBERS // process.k]
     points = np.vstack([np.eye(1, process.k, s) for s in np.sort(corners)] + [reached])
-    blind = ValueFunction.of(values, choices)
+    blind = ValueFunction.repeating(values, np.arange(len(values)), observations)
     return Search(process, clock, blind, points, [np.arange(process.k)], blind)
 
 
