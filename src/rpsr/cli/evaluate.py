@@ -21,6 +21,7 @@ DIFFERENT = 1e-6  # of a return: what differs by less is shown once
 _COLUMNS = ("policy", "model", "mean", "std", "stderr", "exact", "episodes", "steps", "cut_off")
 
 
+# One option of the verb is one of its arguments: there are as many as the command has.
 def evaluate(
     source: Source,
     /,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from rpsr.errors import InputError
 from rpsr.evaluation.exact import exact_return
@@ -140,11 +140,22 @@ def evaluate(
     valuing = _forms(system) if models is None else named_models(models)
     if not valuing:
         raise InputError("models: expected at least one to value episodes by")
+    how = _How(episodes, steps, seed, workers, progress)
     return Estimates(
         row
         for name, each in followed.items()
-        for row in _estimates(system, name, each, valuing, episodes, steps, seed, workers, progress)
+        for row in _estimates(system, name, each, valuing, how)
     )
+
+
+class _How(NamedTuple):
+    """How each policy is simulated: see `evaluate`."""
+
+    episodes: int
+    steps: int | None
+    seed: int
+    workers: int
+    progress: Progress | None
 
 
 def _estimates(
@@ -152,24 +163,21 @@ def _estimates(
     name: str,
     policy: StochasticController | Policy,
     models: dict[str, LinearModel],
-    episodes: int,
-    steps: int | None,
-    seed: int,
-    workers: int,
-    progress: Progress | None,
+    how: _How,
 ) -> list[Estimate]:
-    """The estimates of one policy; its nine arguments are those of `evaluate`."""
+    """The estimates of one policy."""
+    steps = how.steps
     if steps is None:
-        steps = enough_steps(system, policy, models, episodes=episodes, seed=seed)
+        steps = enough_steps(system, policy, models, episodes=how.episodes, seed=how.seed)
     trajectories = simulate(
         system,
         policy,
-        episodes=episodes,
+        episodes=how.episodes,
         steps=steps,
-        seed=seed,
+        seed=how.seed,
         ends=False,
-        workers=workers,
-        progress=progress,
+        workers=how.workers,
+        progress=how.progress,
     )
     discount = 1.0 if system.discount is None else system.discount
     return [

@@ -127,6 +127,7 @@ class ReachableGraph:
         return np.array(found)
 
 
+# The arguments beyond the model are options, each given by name.
 def explore(
     model: LinearModel,
     *,
