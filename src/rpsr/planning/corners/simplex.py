@@ -65,18 +65,19 @@ class Workspace(NamedTuple):
 @njit(cache=True)
 def workspace(k: int, vectors: int) -> Workspace:
     """Room for programs over k corners and so many vectors at most."""
+    size = k + 1
     return Workspace(
-        np.zeros(k),
-        np.zeros(k + 1, dtype=np.int64),
-        np.zeros(k + 1),
-        np.zeros(k + 1, dtype=np.int64),
-        np.zeros(k + 1),
-        np.zeros(k + 1),
-        np.zeros(k + 1),
-        np.zeros(k + 1),
-        np.zeros((k + 1, k + 1)),
-        np.zeros((k + 1, k + 1)),
-        np.zeros(vectors),
+        np.zeros(k),  # a program that ends early leaves it so
+        np.empty(size, np.int64),
+        np.empty(size),
+        np.empty(size, np.int64),
+        np.empty(size),
+        np.empty(size),
+        np.empty(size),
+        np.empty(size),
+        np.empty((size, size)),
+        np.empty((size, size)),
+        np.empty(vectors),
     )
 
 
@@ -322,7 +323,7 @@ def best_gain(
     upper, lower, size = scores[ref], -np.inf, 1
     for attempt in range(RETRIES + 1):
         simplex(u, count, ref, spread, 4e-16 * magnitude, cutoff / spread, space)
-        size = 0
+        size = int(np.int64(0))  # for a literal, numba would compile what it calls once more
         total = 0.0
         for r in range(k + 1):
             if basis[r] >= 0 and values[r] > 0.0:
