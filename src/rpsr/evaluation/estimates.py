@@ -26,8 +26,8 @@ from rpsr.showing import Shown, counted
 ROUNDING = 1e-12  # of the scale of returns: sums of some hundred rewards in floats
 
 
-@dataclass(frozen=True)
-class Estimate:
+@dataclass(frozen=True, repr=False)
+class Estimate(Shown):
     """The return of a policy, as a model's rewards have it, over simulated episodes.
 
     std: of the returns, with N - 1 in its denominator; stderr: std / sqrt(N); both None for a
@@ -44,6 +44,24 @@ class Estimate:
     episodes: int
     steps: int
     cut_off: float | None = None
+
+    def title(self) -> str:
+        """What it is, in one line."""
+        return f"estimate of {self.policy!r} by {self.model!r}: mean return {self.mean:.6g}"
+
+    def facts(self) -> list[tuple[str, str]]:
+        """The mean and how sure it is, what it estimates, and of how much."""
+        error = "unknown, of one episode" if self.stderr is None else f"{self.stderr:.3g}"
+        exact = [] if self.exact is None else [("exact", f"{self.exact:.9g}")]
+        beyond = [] if self.cut_off is None else [("cut off", f"at most {self.cut_off:.2g}")]
+        effort = f"{counted(self.episodes, 'episode')} of {counted(self.steps, 'step')}"
+        return [
+            ("mean", f"{self.mean:.9g}"),
+            ("standard error", error),
+            *exact,
+            ("simulated", effort),
+            *beyond,
+        ]
 
     @property
     def deviation(self) -> float | None:

@@ -21,6 +21,8 @@ environments: scaling up, ICML 1995, for QMDP.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -220,6 +222,17 @@ def upper_at_start(process: CornerProcess, bound: Floats) -> float:
     scale = float(np.abs(bound).max())
     off = process.rounding(scale) + process.displaced * scale
     return float((bound @ process.start).max()) + off
+
+
+def first_upper(
+    process: CornerProcess, clock: Clock, informed: Callable[..., Floats] = fast_informed_values
+) -> tuple[Floats, float]:
+    """The upper bound that a planner begins with: at the corners, (A, k), and at the start.
+
+    informed: which bound it is.
+    """
+    bound = informed(process, clock=clock)
+    return bound, upper_at_start(process, bound)
 
 
 def transitions(process: CornerProcess) -> Sparse:
