@@ -199,3 +199,66 @@ def test_every_module_and_public_name_has_a_docstring(path):
 @pytest.mark.parametrize("path", MODULES, ids=label)
 def test_no_module_is_long(path):
     assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST
+
+
+# ---- arguments
+
+MOST_ARGUMENTS = 8
+# Kernels of learning take the arrays of one pass over a log one by one; the others are told what to
+# do by options, each given by name.
+EXPLAINED_HERE = {
+    "learning/em_kernels.py": {"forward", "expect"},
+    "learning/learn.py": {"learn"},
+    "learning/learned.py": {"learned_model"},
+    "learning/moments_kernels.py": {"_add_end", "add_windows"},
+}
+
+
+def crowded(text: str) -> list[str]:
+    """Functions of more than eight arguments that no comment on or above their first line explains.
+
+    All but `self` count, keyword-only ones too: what a caller must know is as much, whether or not
+    names are spelled out. Fields of dataclasses and named tuples are no function's arguments: they
+    are how a long list is grouped.
+    """
+    lines, found = text.splitlines(), list[str]()
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+        if len([one for one in given if one.arg not in ("self", "cls")]) <= MOST_ARGUMENTS:
+            continue
+        first = min([node.lineno, *(line.lineno for line in node.decorator_list)]) - 1
+        said = [lines[node.lineno - 1].partition("#")[2]]
+        while first > 0 and lines[first - 1].lstrip().startswith("#"):
+            first -= 1
+            said.append(lines[first])
+        if not any("arguments" in comment for comment in said):
+            found.append(node.name)
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=label)
+def test_many_arguments_are_grouped_or_explained(path):
+    found = crowded(path.read_text(encoding="utf-8"))
+    assert set(found) - EXPLAINED_HERE.get(label(path), set()) == set()
+
+
+EIGHT = "a, b, c, d, e, f, g, h"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (f"def fine({EIGHT}): ...", []),
+        (f"class C:\n    def fine(self, {EIGHT}): ...", []),
+        (f"def many({EIGHT}, i): ...", ["many"]),
+        (f"def many({EIGHT}, *, i): ...", ["many"]),
+        (f"def many({EIGHT}, i):  # its arguments are ...\n    ...", []),
+        (f"# Its arguments are\n# so many because ...\n@njit\ndef many({EIGHT}, i): ...", []),
+        (f"# Its arguments are ...\n\ndef many({EIGHT}, i): ...", ["many"]),
+        (f"# Some words.\ndef many({EIGHT}, i): ...", ["many"]),
+    ],
+)
+def test_the_count_finds_what_is_crowded(text, found):
+    assert crowded(text) == found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -99,3 +100,30 @@ def test_a_first_plan_for_a_small_problem_needs_no_compiler():
 def test_a_kernel_is_known_by_its_name():
     assert isinstance(halves, Kernel)
     assert halves.__name__ == "halves"
+
+
+SIGNATURES = """
+import sys, rpsr
+from rpsr import kernels
+
+kernels.PATIENCE = 0.0
+rpsr.solve(rpsr.load("4x3"), "sarsop", max_iterations=30)
+found = {
+    kernel.py_func.__module__ + "." + kernel.__name__: len(kernel.dispatcher.overloads)
+    for name, module in list(sys.modules.items()) if name.startswith("rpsr.")
+    for kernel in vars(module).values()
+    if isinstance(kernel, kernels.Kernel) and "dispatcher" in vars(kernel)
+}
+print(*(name for name, count in found.items() if count > 1))
+print(sum(found.values()))
+"""
+
+
+def test_a_run_compiles_each_kernel_once(tmp_path):
+    """A second signature, of a narrower index or a literal, is compiled as long as the first."""
+    settings = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_OPT": "0"}
+    command = [sys.executable, "-W", "ignore", "-c", SIGNATURES]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=settings)
+    more_than_once, compiled = done.stdout.splitlines()
+    assert more_than_once == ""
+    assert int(compiled) > 20

@@ -13,7 +13,9 @@ import pytest
 import rpsr
 from rpsr.domains import build
 from rpsr.evaluation import Estimate, Estimates
+from rpsr.evaluation.stochastic import StochasticController
 from rpsr.planning import PolicyTree, ProgressRow, StagedPolicy, StoredVectors, extract_controller
+from rpsr.reproduce import Experiment
 
 TIGER = build("tiger")
 PLAN = rpsr.solve(TIGER, "vi")
@@ -95,3 +97,40 @@ def test_a_notebook_draws_the_bounds_where_there_are_some():
 
 def test_a_table_without_rows_is_its_title():
     assert repr(rpsr.evaluate(rpsr.load("tiger"), [])) == "<returns of 0 policies by 0 models>"
+
+
+def test_an_estimate_says_how_sure_it_is():
+    assert repr(ROWS[0]).splitlines() == [
+        "<estimate of 'sarsop' by 'pomdp': mean return -1.25>",
+        "  mean            -1.25",
+        "  standard error  0.125",
+        "  simulated       10 episodes of 20 steps",
+    ]
+    assert "exact           9.5" in repr(ROWS[1])
+    assert "cut off         at most 0.01" in repr(ROWS[1])
+    assert "unknown, of one episode" in repr(ROWS[1])
+
+
+def test_an_experiment_says_what_each_policy_earns_by_each_model():
+    earned = {"uniform": (-2.0, -2.5), "vi": (3.0, 1.0)}
+    arms = [
+        (p, m, x) for p, two in earned.items() for m, x in zip(("pomdp", "psr"), two, strict=True)
+    ]
+    rows = [Estimate(p, m, x, 1.0, 0.1, None, 5, 7) for p, m, x in arms]
+    shown = Experiment("tiger", 0.95, 5, 7, 0, tuple(rows), (), None, 0.0, True)
+    assert repr(shown).splitlines() == [
+        "<experiment on 'tiger': 5 episodes of 7 steps, discount 0.95>",
+        "  mean return  pomdp   psr",
+        "  uniform         -2  -2.5",
+        "  vi               3     1",
+    ]
+    assert str(shown) == repr(shown).splitlines()[0]
+
+
+def test_a_stochastic_controller_says_what_it_does_first():
+    uniform = StochasticController.stationary(TIGER)
+    assert repr(uniform).splitlines()[:2] == [
+        "<stochastic controller: 1 node, 3 actions, 2 observations>",
+        "  first         node 0: listen 0.333, open-left 0.333, open-right 0.333",
+    ]
+    assert "for 4 steps" in str(replace(uniform, horizon=4))

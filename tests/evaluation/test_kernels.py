@@ -56,8 +56,6 @@ def test_episodes_uncompiled(pomdp, seed, nodes, holes):
         log = np.zeros((4, 9, 5), dtype=np.int64)
         found = run(
             np.random.default_rng(seed),
-            system.indptr,
-            system.keep,
             system.outcomes,
             final_observations(pomdp),
             table.cumulative,

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from rpsr import domains
+from rpsr import domains, rpsr
 from rpsr.errors import ImpossibleObservation
 from rpsr.models import DenseOperators, LinearModel, RobustBatch, RobustFilter, Unknown
 from rpsr.models import filter as filter_module
-from rpsr.models.filter import clipped
+from rpsr.models.filter import alike, clipped
 
 
 def garbage(numbers, n=2, scale=1.0):
@@ -184,3 +184,27 @@ def test_a_learned_model_with_corners_survives_the_impossible():
     strict.update("listen", 0)
     with pytest.raises(ImpossibleObservation):
         strict.update("listen", 1)
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 6)), max_size=30))
+def test_interactions_that_are_alike_come_together(pairs):
+    """Each action and observation once, in ascending order, and every place of it, ascending."""
+    actions, seen = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    found = [(a, o, rows.tolist()) for a, o, rows in alike(actions, seen)]
+    places = {pair: [i for i, other in enumerate(pairs) if other == pair] for pair in pairs}
+    assert found == [(a, o, places[a, o]) for a, o in sorted(places)]
+
+
+@pytest.mark.parametrize("name", ["tiger", "cheese"])
+def test_moving_a_state_and_a_batch_is_the_same_step(name):
+    """What `moved` says of a state is P(o | x, a) and the state that `update` then divides."""
+    for model in (domains.build(name).belief_model(), rpsr(domains.build(name))):
+        states = np.tile(model.start, (3, 1))
+        for a, o in np.ndindex(len(model.actions), len(model.observations)):
+            after, chance = model.moved(model.start, a, o)
+            afters, chances = model.moved(states, a, o)
+            np.testing.assert_allclose(afters, np.tile(after, (3, 1)), rtol=1e-14, atol=1e-300)
+            np.testing.assert_allclose(chances, chance, rtol=1e-14)
+            np.testing.assert_allclose(model.predict(model.start, a)[o], chance, atol=1e-14)
+            if chance > model.rounding:
+                assert (model.update(model.start, a, o) == after / chance).all()

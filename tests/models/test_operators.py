@@ -30,6 +30,9 @@ def test_all_forms_of_one_process_agree(pomdp, seed):
             assert_close(form.right(batch, a, o), batch @ D[a, o].T)
             assert_close(form.matrix(a, o), D[a, o])
             assert form.right(batch, a, o).flags.c_contiguous
+    weights = np.random.default_rng(seed).dirichlet(np.ones(len(D)))
+    for form in forms:
+        assert_close(form.mixed(weights), np.einsum("a,aoij->ij", weights, D))
 
 
 def assert_close(given, expected):

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpsr.models.rounding import products, row_sum
+from rpsr.models.rounding import expectations, products, row_sum
 
 NUMBERS = st.fractions(-(10**9), 10**9, max_denominator=10**12)
 ORDERS = {
@@ -52,3 +52,33 @@ def test_the_bounds_are_not_idle():
     thirds = np.full(3, 1 / 3)
     assert 0 < abs(Fraction(float(thirds[0])) - Fraction(1, 3)) * 3 < Fraction(products(3))
     assert products(10**6) < 1e-9
+
+
+@given(st.integers(0, 10**6), st.integers(1, 60), st.integers(1, 20))
+def test_expected_values_of_rows_that_were_not_divided_by_their_sums(seed, m, n):
+    """Against the exact value of the model that is meant, whose rows are divided by their sums."""
+    rng = np.random.default_rng(seed)
+    p, q = (_nearly_one(rng, size) for size in (m, n))
+    v = rng.normal(size=(m, n)) * 10.0 ** rng.integers(-6, 6, size=(m, n))
+    chances, size = (p[:, None] * q).ravel(), m * n
+    computed = float(np.bincount(np.zeros(size, dtype=int), chances * v.ravel())[0])
+    exact = absolute = Fraction(0)
+    for i, j in np.ndindex(m, n):
+        term = Fraction(p[i]) * Fraction(q[j]) * Fraction(v[i, j])
+        exact, absolute = exact + term, absolute + abs(term)
+    exact /= sum(map(Fraction, p.tolist())) * sum(map(Fraction, q.tolist()))
+    allowed = Fraction(float(expectations(np.array([size]), n)[0]))
+    assert abs(Fraction(computed) - exact) <= allowed * absolute
+
+
+def _nearly_one(rng, size):
+    """A row of floats whose computed sum is one up to `row_sum`, as close to that as it gets."""
+    row = rng.dirichlet(np.ones(size))
+    most = float(row_sum(np.array([size]))[0])
+    for _ in range(4 * size):
+        raised = row.copy()
+        raised[rng.integers(size)] *= 1 + 2.0**-52
+        if abs(raised.sum() - 1) > most:
+            break
+        row = raised
+    return row if abs(row.sum() - 1) <= most else row / row.sum()

@@ -70,7 +70,7 @@ def test_a_truncated_file_is_refused(path):
     raw = path.read_bytes()
     for length in range(0, len(raw), 97):
         path.write_bytes(raw[:length])
-        refused(path, "not a readable model file|no statement")
+        refused(path, "not a readable model file|is empty, expected a model file|no statement")
 
 
 @pytest.mark.parametrize("content", [b"", b"states: 2", b"PK\x03\x04", b"\x1f\x8bjunk", bytes(9)])

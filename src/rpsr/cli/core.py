@@ -18,6 +18,7 @@ _WIDEST = 24  # states whose outcomes fit beside a member on a line
 _ARITHMETIC = Group("Arithmetic", validator=validators.MutuallyExclusive())
 
 
+# One option of the verb is one of its arguments: there are as many as the command has.
 def core(
     source: Source,
     /,

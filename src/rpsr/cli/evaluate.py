@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _COLUMNS = ("policy", "model", "mean", "std", "stderr", "exact", "episodes", "steps", "cut_off")
 
 
+# One option of the verb is one of its arguments: there are as many as the command has.
 def evaluate(
     source: Source,
     /,

@@ -66,6 +66,7 @@ def _columns(_type: Any, tokens: Any) -> dict[str, str]:
     return columns
 
 
+# One option of the verb is one of its arguments: there are as many as the command has.
 def learn(
     logs: Annotated[
         list[str],

@@ -48,6 +48,7 @@ Workers = Annotated[
 ]
 
 
+# One option of the verb is one of its arguments: there are as many as the command has.
 def simulate(
     source: Source,
     /,

@@ -53,6 +53,7 @@ def _existing(_type: Any, name: str | None) -> None:
         raise ValueError(PLANNERS.unknown(name))
 
 
+# One option of the verb is one of its arguments: there are as many as the command has.
 def solve(
     source: Source,
     /,

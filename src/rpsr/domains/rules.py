@@ -25,6 +25,7 @@ S = TypeVar("S", bound=Hashable)
 Number = Fraction | int
 
 
+# The arguments are the parts of a POMDP, each given by name.
 def tabulate(
     *,
     name: str,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from rpsr.errors import InputError
 from rpsr.evaluation.exact import exact_returns
@@ -27,8 +27,8 @@ DIFFERENT = 1e-6  # of a return: policies that differ by less are taken to earn 
 ROUNDING = 1e-12  # of the scale of returns: sums of some hundred rewards in floats
 
 
-@dataclass(frozen=True)
-class Estimate:
+@dataclass(frozen=True, repr=False)
+class Estimate(Shown):
     """The return of a policy, as a model's rewards have it, over simulated episodes.
 
     std: of the returns, with N - 1 in its denominator; stderr: std / sqrt(N); both None for a
@@ -45,6 +45,24 @@ class Estimate:
     episodes: int
     steps: int
     cut_off: float | None = None
+
+    def title(self) -> str:
+        """What it is, in one line."""
+        return f"estimate of {self.policy!r} by {self.model!r}: mean return {self.mean:.6g}"
+
+    def facts(self) -> list[tuple[str, str]]:
+        """The mean and how sure it is, what it estimates, and of how much."""
+        error = "unknown, of one episode" if self.stderr is None else f"{self.stderr:.3g}"
+        exact = [] if self.exact is None else [("exact", f"{self.exact:.9g}")]
+        beyond = [] if self.cut_off is None else [("cut off", f"at most {self.cut_off:.2g}")]
+        effort = f"{counted(self.episodes, 'episode')} of {counted(self.steps, 'step')}"
+        return [
+            ("mean", f"{self.mean:.9g}"),
+            ("standard error", error),
+            *exact,
+            ("simulated", effort),
+            *beyond,
+        ]
 
     @property
     def deviation(self) -> float | None:
@@ -166,11 +184,22 @@ def evaluate(
     valuing = _forms(system) if models is None else named_models(models)
     if not valuing:
         raise InputError("models: expected at least one to value episodes by")
+    how = _How(episodes, steps, seed, workers, progress)
     return Estimates(
         row
         for name, each in followed.items()
-        for row in _estimates(system, name, each, valuing, episodes, steps, seed, workers, progress)
+        for row in _estimates(system, name, each, valuing, how)
     )
+
+
+class _How(NamedTuple):
+    """How each policy is simulated: see `evaluate`."""
+
+    episodes: int
+    steps: int | None
+    seed: int
+    workers: int
+    progress: Progress | None
 
 
 def _estimates(
@@ -178,24 +207,21 @@ def _estimates(
     name: str,
     policy: StochasticController | Policy,
     models: dict[str, LinearModel],
-    episodes: int,
-    steps: int | None,
-    seed: int,
-    workers: int,
-    progress: Progress | None,
+    how: _How,
 ) -> list[Estimate]:
-    """The estimates of one policy; its nine arguments are those of `evaluate`."""
+    """The estimates of one policy."""
+    steps = how.steps
     if steps is None:
-        steps = enough_steps(system, policy, models, episodes=episodes, seed=seed)
+        steps = enough_steps(system, policy, models, episodes=how.episodes, seed=how.seed)
     trajectories = simulate(
         system,
         policy,
-        episodes=episodes,
+        episodes=how.episodes,
         steps=steps,
-        seed=seed,
+        seed=how.seed,
         ends=False,
-        workers=workers,
-        progress=progress,
+        workers=how.workers,
+        progress=how.progress,
     )
     discount = 1.0 if system.discount is None else system.discount
     exact = exact_returns(system, policy, list(models.values()), steps=steps)

@@ -26,6 +26,7 @@ from rpsr.models.given import as_linear
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.comparing.sums import direct_sum, second_rewards
+from rpsr.planning.discounted import solve_dense
 from rpsr.planning.discounts import planning_discount
 from rpsr.planning.value.controllers import FiniteStateController
 from rpsr.planning.value.coordinates import from_beliefs
@@ -115,12 +116,8 @@ def _for_ever(model: LinearModel, table: StochasticController, discount: float) 
 
 def _stationary(model: LinearModel, probabilities: Floats, discount: float) -> float:
     """Of actions drawn with fixed probabilities, (A,), for ever."""
-    moves = np.zeros((model.dimension, model.dimension))
-    for a, o in np.ndindex(len(model.actions), len(model.observations)):
-        if probabilities[a] > 0:
-            moves += probabilities[a] * model.operators.matrix(a, o)
-    system = np.eye(model.dimension) - discount * moves
-    return float(model.start @ np.linalg.solve(system, model.rewards @ probabilities))
+    moves = discount * model.operators.mixed(probabilities)
+    return float(model.start @ solve_dense(moves, model.rewards @ probabilities))
 
 
 def _sum(model: LinearModel, table: StochasticController, discount: float, steps: int) -> float:

@@ -104,8 +104,7 @@ class _Nodes:
             rows = np.flatnonzero(actions == a)
             if not len(rows):
                 continue
-            after = model.operators.left(states[rows], a, o)
-            mass = after @ model.normalizer
+            after, mass = model.moved(states[rows], a, o)
             for row in np.flatnonzero(mass > model.rounding).tolist():
                 state = after[row] / mass[row]
                 following[rows[row], o] = self._node(state, found)

@@ -11,10 +11,24 @@ distribution", IEEE Transactions on Software Engineering, 1991.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.kernels import njit
+
+
+class Outcomes(NamedTuple):
+    """A POMDP to draw from: rows by action and state, then one for the start.
+
+    indptr (A * S + 2,): where each row begins. keep (N,). table (N, 3): next state, observation,
+    alias.
+    """
+
+    indptr: Ints
+    keep: Floats
+    table: Ints
 
 
 @njit(cache=True)
@@ -58,22 +72,20 @@ def alias_tables(indptr: Ints, probability: Floats) -> tuple[Floats, Ints]:
 
 
 @njit(cache=True, nogil=True)
-def _pick(rng: np.random.Generator, indptr: Ints, keep: Floats, outcomes: Ints, row: int) -> int:
+def _pick(rng: np.random.Generator, outcomes: Outcomes, row: int) -> int:
     """An outcome of a row."""
-    first, count = indptr[row], indptr[row + 1] - indptr[row]
+    first, count = outcomes.indptr[row], outcomes.indptr[row + 1] - outcomes.indptr[row]
     where = rng.random() * count
     column = min(int(where), count - 1)  # the product may round up to the count
-    if where - column < keep[first + column]:
+    if where - column < outcomes.keep[first + column]:
         return first + column
-    return outcomes[first + column, 2]
+    return outcomes.table[first + column, 2]
 
 
 @njit(cache=True, nogil=True)
 def episodes(
     rng: np.random.Generator,
-    indptr: Ints,
-    keep: Floats,
-    outcomes: Ints,
+    outcomes: Outcomes,
     final: Bools,
     cumulative: Floats,
     successors: Ints,
@@ -82,17 +94,16 @@ def episodes(
 ) -> Ints:
     """Episodes of a controller on a POMDP, written into a log; their lengths, (B,).
 
-    indptr (A * S + 2,): rows of outcomes by action and state, then one row for the start.
-    keep (N,), outcomes (N, 3): next state, observation, alias. final (O,): observations that end.
+    final (O,): observations that end.
     cumulative (K, A), successors (K, A, O): of a controller begun in `node`; a successor of -1 is
     an observation that the controller cannot take in: the length is then negative, and the episode
     ends there. log (B, T, 5): outcome, action, observation, state and node before the action.
     """
     n_actions = cumulative.shape[1]
-    n_states = (len(indptr) - 2) // n_actions
+    n_states = (len(outcomes.indptr) - 2) // n_actions
     lengths = np.zeros(log.shape[0], dtype=np.int64)
     for episode in range(log.shape[0]):
-        state = outcomes[_pick(rng, indptr, keep, outcomes, n_actions * n_states), 0]
+        state = outcomes.table[_pick(rng, outcomes, n_actions * n_states), 0]
         at = node
         for step in range(log.shape[1]):
             action = 0
@@ -100,8 +111,8 @@ def episodes(
                 chance = rng.random()
                 while action < n_actions - 1 and cumulative[at, action] <= chance:
                     action += 1
-            outcome = _pick(rng, indptr, keep, outcomes, action * n_states + state)
-            seen = outcomes[outcome, 1]
+            outcome = _pick(rng, outcomes, action * n_states + state)
+            seen = outcomes.table[outcome, 1]
             log[episode, step, 0] = outcome
             log[episode, step, 1] = action
             log[episode, step, 2] = seen
@@ -115,5 +126,5 @@ def episodes(
                 if step + 1 < log.shape[1]:
                     lengths[episode] = -step - 1
                 break
-            state = outcomes[outcome, 0]
+            state = outcomes.table[outcome, 0]
     return lengths

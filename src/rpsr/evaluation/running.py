@@ -89,8 +89,6 @@ class Job:
         log = np.zeros((batch, self.steps, 5), dtype=np.int64)
         lengths = compiled_episodes(
             rng,
-            at.indptr,
-            at.keep,
             at.outcomes,
             self.final,
             table.cumulative,

@@ -41,6 +41,7 @@ AnyPolicy = given.AnyPolicy | StochasticController  # `runnable` makes a table o
 Progress = Callable[[int, int], None]
 
 
+# The arguments beyond system and policy are options, each given by name.
 def simulate(
     system: POMDP | LinearModel,
     policy: AnyPolicy,
@@ -82,6 +83,7 @@ def simulate(
     return _joined(list(blocks))
 
 
+# The arguments are those of `simulate`.
 def simulate_blocks(
     system: POMDP | LinearModel,
     policy: AnyPolicy,

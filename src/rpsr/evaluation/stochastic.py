@@ -20,10 +20,11 @@ from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.value.controllers import FiniteStateController
 from rpsr.planning.value.trees import PolicyTree
+from rpsr.showing import Shown, counted, some
 
 
-@dataclass(frozen=True, eq=False)
-class StochasticController:
+@dataclass(frozen=True, eq=False, repr=False)
+class StochasticController(Shown):
     """K nodes: probabilities (K, A) of actions and successors (K, A, O), begun in node `first`.
 
     A successor of -1 stands for an observation that the policy cannot take in; simulating one is
@@ -57,6 +58,25 @@ class StochasticController:
 
     def __len__(self) -> int:
         return len(self.probabilities)
+
+    def title(self) -> str:
+        """What it is, in one line."""
+        ahead = "" if self.horizon is None else f", for {counted(self.horizon, 'step')}"
+        return (
+            f"stochastic controller: {counted(len(self), 'node')}, "
+            f"{counted(len(self.action_names), 'action')}, "
+            f"{counted(len(self.observation_names), 'observation')}{ahead}"
+        )
+
+    def facts(self) -> list[tuple[str, str]]:
+        """What it does first, and its names."""
+        row = self.probabilities[self.first]
+        chances = [f"{self.action_names[a]} {row[a]:.3g}" for a in np.flatnonzero(row).tolist()]
+        return [
+            ("first", f"node {self.first}: {some(chances)}"),
+            ("actions", some(self.action_names)),
+            ("observations", some(self.observation_names)),
+        ]
 
     @cached_property
     def cumulative(self) -> Floats:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rpsr.evaluation.kernels import alias_tables
+from rpsr.evaluation.kernels import Outcomes, alias_tables
 from rpsr.io.records import Floats, Ints
 from rpsr.models.filter import RobustBatch, clipped
 from rpsr.models.filter_batch import FilterBatch, filter_batch
@@ -23,7 +23,7 @@ from rpsr.models.pomdp import POMDP
 class HiddenStates:
     """A POMDP as tables of outcomes: rows by action and state, then one for the start.
 
-    indptr (A * S + 2,); outcomes (N, 3): next state, observation, alias; keep (N,), rewards (N,).
+    outcomes: as the kernels take them; rewards (N,).
     """
 
     def __init__(self, pomdp: POMDP) -> None:
@@ -33,30 +33,34 @@ class HiddenStates:
         row = np.append(
             found.action * self.n_states + found.state, np.full(len(start.indices), rows)
         )
-        self.indptr = np.searchsorted(row, np.arange(rows + 2)).astype(np.int64)
+        indptr = np.searchsorted(row, np.arange(rows + 2)).astype(np.int64)
         probability = np.append(found.probability, start.values)
-        self.keep, alias = alias_tables(self.indptr, probability)
+        keep, alias = alias_tables(indptr, probability)
         none = np.zeros(len(start.indices))
         next_state = np.append(found.next_state, start.indices)
         seen = np.append(found.observation, none.astype(np.int64))
-        self.outcomes = np.ascontiguousarray(np.stack([next_state, seen, alias], axis=1))
+        table = np.ascontiguousarray(np.stack([next_state, seen, alias], axis=1))
+        self.outcomes = Outcomes(indptr, keep, table)
         self.rewards = np.append(found.reward, none)
 
     def _pick(self, rng: np.random.Generator, rows: Ints) -> Ints:
-        first, count = self.indptr[rows], self.indptr[rows + 1] - self.indptr[rows]
+        indptr, keep, table = self.outcomes
+        first, count = indptr[rows], indptr[rows + 1] - indptr[rows]
         where = rng.random(len(rows)) * count
         column = np.minimum(where.astype(np.int64), count - 1)
-        kept = where - column < self.keep[first + column]
-        return np.where(kept, first + column, self.outcomes[first + column, 2])
+        kept = where - column < keep[first + column]
+        return np.where(kept, first + column, table[first + column, 2])
 
     def begin(self, rng: np.random.Generator, batch: int) -> Ints:
         """Hidden states drawn from the start, (B,)."""
-        return self.outcomes[self._pick(rng, np.full(batch, len(self.indptr) - 2)), 0]
+        indptr, _, table = self.outcomes
+        return table[self._pick(rng, np.full(batch, len(indptr) - 2)), 0]
 
     def step(self, rng: np.random.Generator, at: Ints, actions: Ints) -> tuple[Ints, Ints, Floats]:
         """Next states, observations and rewards of drawn outcomes."""
         drawn = self._pick(rng, actions * self.n_states + at)
-        return self.outcomes[drawn, 0], self.outcomes[drawn, 1], self.rewards[drawn]
+        table = self.outcomes.table
+        return table[drawn, 0], table[drawn, 1], self.rewards[drawn]
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from math import lcm
 import numpy as np
 
 from rpsr.io.records import Bools, Floats, Integers, Ints, Record
-from rpsr.models.rounding import UNIT
+from rpsr.models.rounding import expectations
 
 FITS = 2**62  # sums of integers below this fit into 64 bits
 
@@ -93,10 +93,7 @@ def _sums(
 def float_expectations(record: Record) -> tuple[Floats, float]:
     """R(s, a) of a record known in floats, (A * S,), and how far any of them may be off.
 
-    The model that is meant has rows divided by their sums. A row of m floats was left alone if it
-    summed to one within (m + 1) u, u = 2^-53, and that sum was itself off by m u at most; a sum of
-    m products of three floats is off by (m + 2) u. All of it is relative to the sum of absolute
-    values, which bounds nothing that cancels; twice as much is allowed for.
+    The model that is meant has rows divided by their sums (see `rounding.expectations`).
     """
     edge, entry = record.outcome_entries()
     cell = record.transition.row_of_entry()[edge]
@@ -107,6 +104,6 @@ def float_expectations(record: Record) -> tuple[Floats, float]:
     # A reward that is the same whatever follows is that reward, not a rounded average of it.
     begins = np.flatnonzero(np.diff(cell, prepend=-1))
     low, high = np.minimum.reduceat(reward, begins), np.maximum.reduceat(reward, begins)
-    terms = 3 * np.bincount(cell, minlength=size) + 2 * len(record.observations) + 8
-    error = terms * UNIT * np.bincount(cell, chance * np.abs(reward), minlength=size)
+    share = expectations(np.bincount(cell, minlength=size), len(record.observations))
+    error = share * np.bincount(cell, chance * np.abs(reward), minlength=size)
     return np.where(low == high, low, summed), float(np.where(low == high, 0.0, error).max())

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from copy import copy
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -124,8 +126,7 @@ class RobustFilter(Filter):
 
     def _move(self, x: Floats, a: int, o: int) -> Floats | None:
         with np.errstate(all="ignore"):
-            after = self.model.operators.left(x[None], a, o)[0]
-            mass = float(after @ self.model.normalizer)
+            after, mass = self.model.moved(x, a, o)
             if not mass > IMPOSSIBLE:
                 return None
             after = after / mass
@@ -172,12 +173,10 @@ class RobustBatch:
         """The states one interaction later, (B, n), the origin where there is none; which is so."""
         model = self.model
         after = np.empty_like(states)
-        kinds = actions * len(model.observations) + observations
         with np.errstate(all="ignore"):
-            for kind in np.unique(kinds).tolist():
-                rows = np.flatnonzero(kinds == kind)
-                a, o = divmod(kind, len(model.observations))
-                after[rows] = model.operators.left(states[rows], a, o)
+            for a, o, rows in alike(actions, observations):
+                after[rows], _ = model.moved(states[rows], a, o)
+            # Of the whole batch: the last bit of a product may depend on the rows beside it.
             mass = after @ model.normalizer
             after /= mass[:, None]
             fine = (mass > IMPOSSIBLE) & (
@@ -192,6 +191,18 @@ REPLAY = 5  # interactions
 IMPOSSIBLE = 1e-4  # an estimated probability below this says nothing
 MOST_MASS = 1e100  # counted for one prediction, so that their sum stays a number
 LARGEST = 100  # states beyond so many times the start's size are nonsense
+
+
+def alike(actions: Ints, observations: Ints) -> Iterator[tuple[int, int, Ints]]:
+    """Each action and observation that occurs in (B,) and (B,), ascending, and where, ascending."""
+    width = int(observations.max(initial=0)) + 1
+    pairs = actions * width + observations
+    order = np.argsort(pairs, kind="stable")
+    kinds, first = np.unique(pairs[order], return_index=True)
+    bounds = pairwise([*first.tolist(), len(order)])
+    for pair, (begin, end) in zip(kinds.tolist(), bounds, strict=True):
+        a, o = divmod(pair, width)
+        yield a, o, order[begin:end]
 
 
 def clipped(probabilities: Floats) -> Floats:

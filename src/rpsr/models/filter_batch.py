@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
 from rpsr.io.records import Bools, Floats, Ints
-from rpsr.models.filter import RobustBatch
+from rpsr.models.filter import RobustBatch, alike
 from rpsr.models.linear import LinearModel
 
 
@@ -52,15 +50,8 @@ def advance(
     """
     after = states.copy()
     possible = np.ones(len(states), dtype=np.bool_)
-    pairs = actions * len(model.observations) + observations
-    order = np.argsort(pairs, kind="stable")
-    kinds, first = np.unique(pairs[order], return_index=True)
-    bounds = pairwise([*first.tolist(), len(order)])
-    for pair, (begin, end) in zip(kinds.tolist(), bounds, strict=True):
-        rows = order[begin:end]
-        a, o = divmod(pair, len(model.observations))
-        moved = model.operators.left(states[rows], a, o)
-        mass = moved @ model.normalizer
+    for a, o, rows in alike(actions, observations):
+        moved, mass = model.moved(states[rows], a, o)
         sound = (states[rows] @ model.emissions[a, :, o] > model.rounding) & (mass > 0)
         possible[rows] = sound
         after[rows[sound]] = moved[sound] / mass[sound, None]

@@ -181,8 +181,7 @@ class LinearModel(Shown):
         a = index_of(self.actions, action, "action")
         o = index_of(self.observations, observation, "observation")
         probability = float(x @ self.emissions[a, :, o])
-        after = self.operators.left(x[None], a, o)[0]
-        mass = float(after @ self.normalizer)  # the same probability, unless products underflow
+        after, mass = self.moved(x, a, o)  # its mass is the same, unless products underflow
         if not (probability > self.rounding and mass > 0):
             raise ImpossibleObservation(
                 f"observation {self.observations[o]!r} cannot follow action {self.actions[a]!r} "
@@ -191,6 +190,18 @@ class LinearModel(Shown):
         after = after / mass
         after.setflags(write=False)
         return after
+
+    def moved(self, states: Floats, action: int, observation: int) -> tuple[Floats, Any]:
+        """The filter step before it divides: x M[a, o], and its mass x M[a, o] e = P(o | x, a).
+
+        Of one state, (n,) -> (n,) and a number, or of a batch, (B, n) -> (B, n) and (B,). When an
+        outcome counts as impossible is for the caller to say.
+        """
+        if states.ndim == 1:
+            after = self.operators.left(states[None], action, observation)[0]
+            return after, float(after @ self.normalizer)
+        after = self.operators.left(states, action, observation)
+        return after, after @ self.normalizer
 
     def filter(self) -> Filter:
         """A filter that keeps the state as interactions come in.

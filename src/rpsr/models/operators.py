@@ -162,6 +162,15 @@ class Operators(ABC):
         """M[a, o] as a dense (n, n) array: for reading, not for computing with large models."""
         return self.left(np.eye(self.shape[2]), action, observation)
 
+    def mixed(self, weights: Floats) -> Floats:
+        """How states move under actions drawn with weights (A,): sum_a,o w[a] M[a, o], (n, n)."""
+        n_actions, n_observations, n = self.shape
+        moves = np.zeros((n, n))
+        for a, o in np.ndindex(n_actions, n_observations):
+            if weights[a] > 0:
+                moves += weights[a] * self.matrix(a, o)
+        return moves
+
     def emissions(self, normalizer: Floats) -> Floats:
         """M[a, o] e for every action and observation, (n,) -> (A, n, O)."""
         n_actions, n_observations, n = self.shape

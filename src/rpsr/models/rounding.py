@@ -19,6 +19,15 @@ sum differs from 1 by at most `row_sum(m)`. *Proof.* A term carries one factor f
 m - 1 for additions; the terms add up to 1, so the sum is off by at most gamma(m), which is below
 (m + 1) u as long as m (m + 1) u <= 1.
 
+**Expectations.** The expected value sum_i p_i q_i v_i / (P Q) of m outcomes, p and q being floats
+of rows that were left as they were because their computed sums are one up to `row_sum`, the row of
+p having at most m entries and that of q at most n, v being floats: computed without dividing by the
+rows' sums P and Q, it is off by at most `expectations(m, n)` times sum_i |p_i q_i v_i|.
+*Proof.* A term carries two factors for its products and m - 1 for additions. A computed sum of m
+floats is off by m u at most, so that P is 1 up to (2 m + 1) u, and Q up to (2 n + 1) u. In all
+k = 3 m + 2 n + 3 factors; gamma(k) is below (k + 1) u as long as k (k + 1) u <= 1, and 4 u are left
+for the roundings of the margin itself.
+
 Bounds are relative to sums of absolute values: where terms cancel, nothing smaller can be said.
 Margins are computed in floats themselves, whose few roundings the slack in (*) covers: gamma(k) is
 at most (1 + 2 k u) k u, about half of 2 k u.
@@ -36,6 +45,14 @@ UNIT = 2.0**-53  # rounding a number to a float is off by at most this, relative
 def products(terms: int) -> float:
     """How far a sum of this many products may be off, of the sum of their absolute values."""
     return 2 * (terms + 2) * UNIT
+
+
+def expectations(terms: Ints, entries: int) -> Floats:
+    """How far expected values of so many outcomes may be off, of the sum of absolute values.
+
+    entries: of an emission's row, at most.
+    """
+    return np.asarray((3 * terms + 2 * entries + 8) * UNIT, dtype=np.float64)
 
 
 def row_sum(entries: Ints) -> Floats:

@@ -19,6 +19,7 @@ from rpsr.io.weights import UNREMARKED
 from rpsr.models.domain import Corners, Simplex
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import DenseOperators, SparseOperators
+from rpsr.models.rounding import row_sum
 
 LAW = 1e-9  # how far a linear model may be from its laws; as `rpsr.testing.check_model` has it
 _FRACTION = re.compile(r"-?[0-9]+(/[0-9]+)?")
@@ -131,9 +132,7 @@ def _check_rows(rows: Rows, height: int, what: str) -> None:
         read = rows.values[np.argmin(possible)]
         raise ValueError(f"{what}: read {read}, expected a probability above 0, at most 1")
     off = np.abs(np.add.reduceat(rows.values, rows.indptr[:-1]) - 1)
-    _require(
-        (off <= float(UNREMARKED) + counts * 2.0**-53).all(), f"{what}: a row does not sum to 1"
-    )
+    _require((off <= float(UNREMARKED) + row_sum(counts)).all(), f"{what}: a row does not sum to 1")
     if rows.weights is not None:
         _check_weights(rows, entries, what)
     if rows.digits is not None:

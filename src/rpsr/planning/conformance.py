@@ -21,7 +21,7 @@ from rpsr.models.operators import DenseOperators
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.comparing.histories import policy_value
 from rpsr.planning.given import AnyPolicy, as_policy
-from rpsr.planning.solution import Planner, ProgressRow, Solution, Status
+from rpsr.planning.solution import Planner, ProgressRow, Solution, Status, silent
 from rpsr.planning.value.policies import AlphaPolicy
 
 _DISCOUNT = 0.9
@@ -48,13 +48,13 @@ def check_planner(planner: Planner, *, tolerance: float = 1e-6) -> None:
             _check_answer(forever, model, answer, tolerance)
     undiscounted = _one_state().with_discount(1).belief_model()
     try:
-        forever.solve(undiscounted, _ignore)
+        forever.solve(undiscounted, silent)
     except ModelError:
         pass
     else:
         raise AssertionError("discount 1 was accepted without a horizon")
     if horizon:
-        found = replace(given, horizon=4).solve(undiscounted, _ignore)
+        found = replace(given, horizon=4).solve(undiscounted, silent)
         _check_solution(found, "one state, 4 steps")
         off = abs(found.value - 10.0)
         _require(off <= tolerance, f"4 steps of 2.5 are worth 10, not {found.value!r}")
@@ -78,7 +78,7 @@ def _check_answer(planner: Planner, model: LinearModel, answer: float, tolerance
     check_policy(policy, model)
     worth = policy_value(policy, model)[1]
     _require(worth >= found.lower - slack, f"{where}: the policy is worth {worth!r}, not the lower")
-    again = planner.solve(model, _ignore)
+    again = planner.solve(model, silent)
     same = again.value == found.value or not found.status.reached_goal
     _require(same, f"{where}: planning again gave {again.value!r} after {found.value!r}")
 
@@ -156,10 +156,6 @@ def _require(holds: bool, otherwise: str) -> None:
     """Not an `assert`: `python -O` must not turn a check into a pass."""
     if not holds:
         raise AssertionError(otherwise)
-
-
-def _ignore(row: ProgressRow) -> None:
-    """Progress that nobody watches."""
 
 
 def _one_state() -> POMDP:

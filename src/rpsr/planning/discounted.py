@@ -48,6 +48,12 @@ def solve_discounted(
     return factorised(moves, rewards) if unlimited and not done else values
 
 
+def solve_dense(moves: Floats, rewards: Floats) -> Floats:
+    """The same for dense moves (n, n), entries of any sign, in a model's own coordinates."""
+    values = np.linalg.solve(np.eye(len(rewards)) - moves, rewards)
+    return np.asarray(values, dtype=np.float64)
+
+
 def factorised(moves: Sparse, rewards: Floats) -> Floats:
     """The same by a sparse factorisation, with one step of refinement."""
     system = sp.csc_array(sp.eye_array(len(rewards)) - moves)

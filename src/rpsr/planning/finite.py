@@ -63,6 +63,14 @@ class FiniteProblem:
                 break
         return values
 
+    def from_above(self, most: Floats, clock: Clock) -> tuple[Floats, Floats]:
+        """Two values (N,) near the optimum: swept down from `most`, see `swept`; the `optimum`.
+
+        Half of the time is for the first, which the second goes on from.
+        """
+        lowered = self.swept(most, clock.share(0.5))
+        return lowered, self.optimum(clock, lowered)[0]
+
     def optimum(
         self, clock: Clock | None = None, guess: Floats | None = None
     ) -> tuple[Floats, Ints]:

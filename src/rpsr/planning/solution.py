@@ -157,6 +157,7 @@ class Solution(Shown):
         bounded = [row for row in self.trace if row.lower is not None and row.upper is not None]
         if len(bounded) < 2:
             return super()._repr_html_()
+        # Drawing stands above planning and brings matplotlib: only a notebook asks for it.
         from rpsr.report.planning_plots import plot_bounds
         from rpsr.report.svg import svg_image
 

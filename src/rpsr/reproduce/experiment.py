@@ -35,6 +35,7 @@ from rpsr.planning.planners import solve
 from rpsr.planning.solution import Planner, Solution
 from rpsr.planning.value.policies import AlphaPolicy, UniformPolicy
 from rpsr.predictive.constructors import psr, rpsr
+from rpsr.showing import Shown, counted
 
 PAPER_DOMAINS = ("heavenhell", "line4-2goals", "loadunload", "paint", "parr", "stand-tiger")
 # Where the authors changed the discount: 0.99 converged slowly, 1 need not converge at all.
@@ -89,8 +90,8 @@ class Range:
     exact: bool
 
 
-@dataclass(frozen=True)
-class Experiment:
+@dataclass(frozen=True, repr=False)
+class Experiment(Shown):
     """The experiment's numbers for one domain; every field is plain JSON.
 
     estimates: one for each of `POLICIES` by each of `MODELS`. plans: one for each of `MODELS`.
@@ -109,6 +110,23 @@ class Experiment:
     psr_range: Range | None
     disagreement: float
     same_episodes: bool
+
+    def title(self) -> str:
+        """What it is, in one line."""
+        effort = f"{counted(self.episodes, 'episode')} of {counted(self.steps, 'step')}"
+        return f"experiment on {self.domain!r}: {effort}, discount {self.discount:g}"
+
+    def columns(self) -> tuple[str, ...]:
+        """A policy, and each model."""
+        return ("mean return", *dict.fromkeys(row.model for row in self.estimates))
+
+    def facts(self) -> list[tuple[str, ...]]:
+        """What each policy earns, as each model has it."""
+        policies, models = dict.fromkeys(row.policy for row in self.estimates), self.columns()[1:]
+        means = {(row.policy, row.model): f"{row.mean:.5g}" for row in self.estimates}
+        return [
+            (policy, *(means.get((policy, model), "") for model in models)) for policy in policies
+        ]
 
     def estimate(self, policy: str, model: str) -> Estimate:
         """The estimate of a policy by a model."""

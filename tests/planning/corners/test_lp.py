@@ -84,10 +84,7 @@ def test_uncompiled_equals_compiled(seed, kind):
     for name in names:
         setattr(simplex, name, saved[name].py_func)
     try:
-        k = len(w)
-        square = np.empty((k + 1, k + 1))
-        point, chosen, mix = np.zeros(k), np.zeros(k + 1, dtype=np.int64), np.zeros(k + 1)
-        scratch = square, square.copy(), np.empty(len(vectors))
+        space = simplex.workspace.py_func(len(w), len(vectors))
         tolerance = 1e-12 * size_of(vectors, w)
         upper, lower, _ = plain(
             np.ascontiguousarray(vectors.T),
@@ -95,10 +92,7 @@ def test_uncompiled_equals_compiled(seed, kind):
             w,
             -np.inf,
             tolerance,
-            point,
-            chosen,
-            mix,
-            *scratch,
+            space,
         )
     finally:
         for name in names:
@@ -134,9 +128,9 @@ def test_one_corner_and_one_vector():
 
 
 def test_highs_is_asked_when_the_kernel_gives_up(monkeypatch):
-    def lazy(u, count, w, cutoff, tolerance, point, chosen, mix, *scratch):
-        point[:] = 1 / len(w)
-        mix[0] = 1.0
+    def lazy(u, count, w, cutoff, tolerance, space):
+        space.point[:] = 1 / len(w)
+        space.mix[0] = 1.0
         return float((w - u[:, 0]).max()), -np.inf, 1
 
     monkeypatch.setattr("rpsr.planning.corners.programs.best_gain", lazy)

@@ -84,15 +84,14 @@ def test_a_program_that_does_not_decide_adds_its_vector(monkeypatch):
     model = build("tiger").belief_model()
     plain = branch_and_bound.search
 
-    def stuck_once(*arguments):
+    def stuck_once(found, count, r, trees, stack, depth, wanted, budget):
         if not calls:
-            u, stack, depth, child = arguments[0], arguments[7], arguments[8], arguments[6]
             for o in range(stack.shape[1]):
-                while child[stack[depth - 1, o], 0] >= 0:
-                    stack[depth - 1, o] = child[stack[depth - 1, o], 0]
-            calls.append(len(u))
-            return branch_and_bound.STUCK, arguments[1], depth, 1, -np.inf
-        return plain(*arguments)
+                while trees.child[stack[depth - 1, o], 0] >= 0:
+                    stack[depth - 1, o] = trees.child[stack[depth - 1, o], 0]
+            calls.append(len(found.u))
+            return branch_and_bound.STUCK, count, depth, 1, -np.inf
+        return plain(found, count, r, trees, stack, depth, wanted, budget)
 
     calls = []
     monkeypatch.setattr(branch_and_bound, "search", stuck_once)

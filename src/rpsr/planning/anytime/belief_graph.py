@@ -208,10 +208,11 @@ def promote(graph: Graph, moves: Moves, i: int) -> int:
 @njit(cache=True)
 def plant(graph: Graph, moves: Moves, values: Floats) -> None:
     """Begin a graph with its corners as nodes and points, values (k, A) being their Q's."""
+    one = int(np.int64(1))  # for a literal, numba would compile what it calls once more
     for s in range(len(values)):
         begin = graph.counts["entries"]
         graph.corner[0, begin], graph.share[0, begin] = s, 1.0
-        i = locate(graph, 1, 0.0)
+        i = locate(graph, one, 0.0)
         p = promote(graph, moves, i)
         graph.value[0, p] = values[s]
         graph.bound[i]["upper"] = values[s].max()

@@ -63,7 +63,7 @@ def lower_choice(graph: Graph, vectors: Vectors, p: int) -> tuple[int, float]:
         total = value[1, p, a]
         while m < last and edge[m]["action"] == a:
             if not hopeless:
-                total += graph.chance[m] * scan(graph, vectors, edge[m]["child"])
+                total += graph.chance[m] * scan(graph, vectors, int(np.int64(edge[m]["child"])))
             m += 1
         if not hopeless and total > best:
             best, choice = total, a
@@ -87,7 +87,7 @@ def backup(graph: Graph, moves: Moves, vectors: Vectors, p: int, knobs: Knobs) -
     for q in (knobs.fallback, p):
         for m in range(point[q]["first"], point[q]["last"]):
             if edge[m]["action"] == action:
-                child = edge[m]["child"]
+                child = int(np.int64(edge[m]["child"]))
                 scan(graph, vectors, child)
                 choice[1 + edge[m]["observation"]] = vectors.origin[graph.node[child]["vector"]]
     for s in range(k):

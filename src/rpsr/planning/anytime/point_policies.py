@@ -21,7 +21,7 @@ import numpy as np
 
 from rpsr.io.records import Floats, Ints
 from rpsr.kernels import njit
-from rpsr.planning.anytime.belief_graph import Graph, Knobs
+from rpsr.planning.anytime.belief_graph import Array, Graph, Knobs
 from rpsr.planning.anytime.lower_bound import Vectors, lower_choice, scan
 from rpsr.planning.corners.moves import Moves, settle, shortfalls
 
@@ -46,8 +46,9 @@ def controller(graph: Graph, vectors: Vectors, knobs: Knobs, follow: Ints) -> No
         for q in (knobs.fallback, p):
             for m in range(point[q]["first"], point[q]["last"]):
                 if edge[m]["action"] == follow[c, 0]:
-                    scan(graph, vectors, edge[m]["child"])
-                    follow[c, 1 + edge[m]["observation"]] = node[edge[m]["child"]]["vector"]
+                    child = int(np.int64(edge[m]["child"]))
+                    scan(graph, vectors, child)
+                    follow[c, 1 + edge[m]["observation"]] = node[child]["vector"]
 
 
 @njit(cache=True)
@@ -81,7 +82,7 @@ def improve_policy(
     """
     counts, k = graph.counts, moves.rewards.shape[1]
     count = counts["columns"]
-    follow = np.empty((count, vectors.choice.shape[1]), np.int64)
+    follow: Array = np.empty((count, vectors.choice.shape[1]), np.int32)  # as the choices are
     controller(graph, vectors, knobs, follow)
     values, cost = np.empty((count, k)), 1
     for c in range(count):

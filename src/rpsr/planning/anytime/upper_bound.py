@@ -75,14 +75,17 @@ def decompose(graph: Graph, scratch: Scratch, i: int, pivots: int, least: float)
     level, cost = np.empty(size), np.empty(size)
     basic, leaving = np.empty(size, np.int64), np.empty(pivots, np.int64)
     for r in range(size):
-        s = corner[0, begin + r]
+        s = int(np.int64(corner[0, begin + r]))
         row[s] = r
         level[r] = share[0, begin + r]
         basic[r] = s
         cost[r] = worth(graph, s)
     # Points within the face of x, and the best of them as a single exchange.
     candidates = np.empty(counts["pool"], np.int64)
-    n_candidates, best, enter, ops = 0, least, -1, counts["pool"]
+    n_candidates, best, ops = 0, least, counts["pool"]
+    # For literals, numba would compile what they are passed to once more.
+    none, done = int(np.int64(-1)), int(np.int64(0))
+    enter = none
     outside = ~node[i]["sign"]
     for c in range(counts["pool"]):
         gain = graph.gain[c]
@@ -109,7 +112,6 @@ def decompose(graph: Graph, scratch: Scratch, i: int, pivots: int, least: float)
             n_candidates += 1
             if theta * gain > best:
                 best, enter = theta * gain, p
-    done = 0
     etas = np.empty((pivots, size))
     column, entering, price = np.empty(size), np.empty(size), np.empty(size)
     while enter >= 0:
@@ -133,7 +135,7 @@ def decompose(graph: Graph, scratch: Scratch, i: int, pivots: int, least: float)
             for q in range(size):
                 total += price[q] * etas[e, q]
             price[leaving[e]] = total
-        best, enter = least, -1
+        best, enter = least, none
         for c in range(n_candidates):
             p = candidates[c]
             j = graph.point[p]["node"]

@@ -7,6 +7,9 @@ Children are looked at when it matters: a decomposition is computed anew only fo
 action that looks best, and vectors only for actions that may still be the best one; each child
 remembers its best vector and how many it has seen, so that only new ones are scanned.
 
+Indices are read as 64 bits, wherever they are stored in fewer bits: for each type of an argument
+numba would compile a kernel, and what it calls, once more.
+
 Every kernel counts operations, and may stop between two points and be called again: how much work
 is done does not depend on a clock.
 """
@@ -58,12 +61,11 @@ def has_room(graph: Graph, moves: Moves, scratch: Scratch, vectors: Vectors) -> 
 
 
 @njit(cache=True)
-def look(graph: Graph, scratch: Scratch, p: int, knobs: Knobs, fresh: bool) -> int:
-    """Lower a point's Q's by its children's bounds; the action whose Q is highest.
-
-    fresh: whether to decompose children of that action again whose weights are out of date.
+def lowered(graph: Graph, p: int) -> tuple[int, Ints]:
+    """Lower a point's Q's by its children's bounds; the best action, and where each one's edges
+    begin, (A + 1,).
     """
-    counts, value, edge = graph.counts, graph.value, graph.edge
+    value, edge = graph.value, graph.edge
     n_actions = value.shape[2]
     m, last = graph.point[p]["first"], graph.point[p]["last"]
     begins = np.full(n_actions + 1, last)
@@ -71,27 +73,43 @@ def look(graph: Graph, scratch: Scratch, p: int, knobs: Knobs, fresh: bool) -> i
         begins[a] = m
         total = value[1, p, a]
         while m < last and edge[m]["action"] == a:
-            child = edge[m]["child"]
+            child = int(np.int64(edge[m]["child"]))
             if graph.node[child]["point"] < 0:
                 interpolate(graph, child)
             total += graph.chance[m] * graph.bound[child]["upper"]
             m += 1
         value[0, p, a] = min(value[0, p, a], total)
-    counts["ops"] += last - begins[0]
-    best = value[0, p].argmax()
-    while fresh:
+    graph.counts["ops"] += last - begins[0]
+    return value[0, p].argmax(), begins
+
+
+@njit(cache=True)
+def glance(graph: Graph, p: int) -> int:
+    """Lower a point's Q's by its children's bounds as they are; the action whose Q is highest."""
+    best, _ = lowered(graph, p)
+    i = graph.point[p]["node"]
+    graph.bound[i]["upper"] = min(graph.bound[i]["upper"], graph.value[0, p, best])
+    return best
+
+
+@njit(cache=True)
+def look(graph: Graph, scratch: Scratch, p: int, knobs: Knobs) -> int:
+    """The same; children of that action whose weights are out of date are decomposed first."""
+    value, edge = graph.value, graph.edge
+    best, begins = lowered(graph, p)
+    stale = True
+    while stale:
         stale, total = False, value[1, p, best]
         for m in range(begins[best], begins[best + 1]):
-            child = edge[m]["child"]
+            child = int(np.int64(edge[m]["child"]))
             if (
                 graph.node[child]["point"] < 0
-                and counts["pooled"] > knobs.stale * graph.node[child]["seen"]
+                and graph.counts["pooled"] > knobs.stale * graph.node[child]["seen"]
             ):
                 stale = True
                 decompose(graph, scratch, child, knobs.pivots, knobs.least)
             total += graph.chance[m] * graph.bound[child]["upper"]
         value[0, p, best] = min(value[0, p, best], total)
-        fresh = stale
         best = value[0, p].argmax()
     i = graph.point[p]["node"]
     graph.bound[i]["upper"] = min(graph.bound[i]["upper"], value[0, p, best])
@@ -104,7 +122,7 @@ def gain_of(graph: Graph, p: int) -> float:
     i = graph.point[p]["node"]
     total = -worth(graph, p)
     for t in range(graph.node[i]["begin"], graph.node[i]["begin"] + graph.node[i]["length"]):
-        total += graph.share[0, t] * worth(graph, graph.corner[0, t])
+        total += graph.share[0, t] * worth(graph, int(np.int64(graph.corner[0, t])))
     return total
 
 
@@ -118,7 +136,7 @@ def open_point(graph: Graph, moves: Moves, scratch: Scratch, i: int, knobs: Knob
         p = promote(graph, moves, i)
     if graph.point[p]["first"] < 0:
         expand(graph, moves, scratch, p, knobs.tau)
-        look(graph, scratch, p, knobs, True)
+        look(graph, scratch, p, knobs)
         if p >= moves.rewards.shape[1]:
             graph.pool[graph.counts["pool"]] = p
             graph.gain[graph.counts["pool"]] = gain_of(graph, p)
@@ -166,14 +184,14 @@ def trial(
             break
         p = open_point(graph, moves, scratch, i, knobs)
         graph.point[p]["live"] = 1
-        action = look(graph, scratch, p, knobs, True)
+        action = look(graph, scratch, p, knobs)
         child, chosen, largest = -1, -1, 0.0
         further = wanted / knobs.discount if knobs.discount > 0 else np.inf
         lower, upper = graph.value[1, p, action], graph.value[1, p, action]
         for m in range(graph.point[p]["first"], graph.point[p]["last"]):
             if edge[m]["action"] != action:
                 continue
-            j = edge[m]["child"]
+            j = int(np.int64(edge[m]["child"]))
             below, above = scan(graph, vectors, j), graph.bound[j]["upper"]
             lower += graph.chance[m] * below
             upper += graph.chance[m] * above
@@ -199,7 +217,7 @@ def trial(
         if counts["ops"] > stop:
             return PAUSED
         p = graph.node[path[counts["depth"] - 1]]["point"]
-        look(graph, scratch, p, knobs, False)
+        glance(graph, p)
         backup(graph, moves, vectors, p, knobs)
         counts["depth"] -= 1
     counts["upward"] = 0
@@ -276,7 +294,10 @@ def upper_sweep(
         p = counts["looked"] - 1
         if graph.point[p]["first"] < 0:
             open_point(graph, moves, scratch, graph.point[p]["node"], knobs)
-        look(graph, scratch, p, knobs, fresh)
+        if fresh:
+            look(graph, scratch, p, knobs)
+        else:
+            glance(graph, p)
         counts["looked"] -= 1
     kept = 0
     for p in range(k, counts["points"]):

@@ -70,8 +70,7 @@ def walk(
             continue
         action = node.actions[0]
         for o, seen in enumerate(model.observations):
-            after = model.operators.left(node.state[None], action, o)[0]
-            chance = float(after @ model.normalizer)
+            after, chance = model.moved(node.state, action, o)
             if chance <= model.rounding:
                 continue
             following = [_copied(policy) for policy in node.policies]

@@ -25,7 +25,6 @@ from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.comparing.sums import direct_sum, second_rewards
 from rpsr.planning.discounts import ROUNDING, infinite_discount
-from rpsr.planning.finite import FiniteProblem
 from rpsr.planning.reachable.planner import hidden, value_bounds
 from rpsr.planning.reachable.reachable_graph import LIMIT, TOLERANCE, ReachableGraph, explore
 from rpsr.planning.solution import Solution
@@ -149,8 +148,7 @@ class _Judge:
 def _best_on(graph: ReachableGraph, discount: float) -> Bools:
     """Which actions are best for the graph's own rewards, (N, A)."""
     rewards = graph.states @ graph.model.rewards
-    everything = np.ones(rewards.shape, dtype=np.bool_)
-    problem = FiniteProblem(graph.transitions(), rewards, everything, discount)
+    problem = graph.problem(rewards, discount)
     values, _ = problem.optimum()
     choices = problem.action_values(values)
     slack = 4 * ROUNDING / (1 - discount) * float(np.abs(values).max())
@@ -170,7 +168,7 @@ class _Ends:
         graph = self.graph
         rewards = sign * self.rewards + pay * self.discount * self.paid
         rewards[graph.open] = unexplored[:, None]  # which have no edges, so they stay worth that
-        problem = FiniteProblem(graph.transitions(), rewards, self.best, self.discount)
+        problem = graph.problem(rewards, self.discount, self.best)
         values, _ = problem.optimum()
         missed = (problem.action_values(values).max(axis=1) - values).max()
         slack = max(0.0, float(missed)) / (1 - self.discount)

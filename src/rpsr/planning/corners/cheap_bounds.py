@@ -21,6 +21,8 @@ environments: scaling up, ICML 1995, for QMDP.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -31,7 +33,7 @@ from rpsr.models.linear import LinearModel
 from rpsr.models.operators import Sparse
 from rpsr.models.rounding import products
 from rpsr.planning.corners.corner_model import CornerProcess, corner_process, summed
-from rpsr.planning.discounted import SMALL, solve_discounted
+from rpsr.planning.discounted import SMALL, solve_dense, solve_discounted
 from rpsr.planning.discounts import infinite_discount
 from rpsr.planning.finite import FiniteProblem
 from rpsr.planning.limits import Clock, no_limits
@@ -55,16 +57,12 @@ def blind_vectors(
     if model.domain.known:
         process = process or corner_process(model)
         return process.lift(blind_values(process, clock)), np.arange(len(model.actions))
-    n_actions, n_observations, n = model.operators.shape
     vectors: list[Floats] = []
     kept: list[int] = []
-    for a in range(n_actions):
-        moves = (model.discount or 0.0) * sum(
-            model.operators.matrix(a, o) for o in range(n_observations)
-        )
+    for a, only in enumerate(np.eye(len(model.actions))):
+        moves = (model.discount or 0.0) * model.operators.mixed(only)
         if np.abs(np.linalg.eigvals(moves)).max() < 1:
-            value = np.linalg.solve(np.eye(n) - moves, model.rewards[:, a])
-            vectors.append(np.asarray(value, dtype=np.float64))
+            vectors.append(solve_dense(moves, model.rewards[:, a]))
             kept.append(a)
     if not kept:
         raise ModelError(f"{model.name}: no action has a finite value when taken for ever")
@@ -127,8 +125,7 @@ def mdp_values(process: CornerProcess, clock: Clock | None = None) -> Floats:
         return values + _owed(process, missed, values)
 
     most = proven(np.full(process.k, float(process.rewards.max()) * process.ahead))
-    swept = problem.swept(most, clock.share(0.5))
-    values, _ = problem.optimum(clock, swept)
+    swept, values = problem.from_above(most, clock)
     # Sweeps round down as well as up, and there are many of them.
     return np.minimum(swept + _owed(process, 0.0, most), proven(values))
 
@@ -226,6 +223,17 @@ def upper_at_start(process: CornerProcess, bound: Floats) -> float:
     scale = float(np.abs(bound).max())
     off = process.rounding(scale) + process.displaced * scale
     return float((bound @ process.start).max()) + off
+
+
+def first_upper(
+    process: CornerProcess, clock: Clock, informed: Callable[..., Floats] = fast_informed_values
+) -> tuple[Floats, float]:
+    """The upper bound that a planner begins with: at the corners, (A, k), and at the start.
+
+    informed: which bound it is.
+    """
+    bound = informed(process, clock=clock)
+    return bound, upper_at_start(process, bound)
 
 
 def transitions(process: CornerProcess) -> Sparse:

@@ -12,7 +12,7 @@ import highspy
 import numpy as np
 
 from rpsr.io.records import Floats, Ints
-from rpsr.planning.corners.simplex import best_gain
+from rpsr.planning.corners.simplex import best_gain, workspace
 
 RELATIVE = 1e-12  # of the largest value: an answer whose bounds are closer than this is solved
 
@@ -39,22 +39,10 @@ def gain(vectors: Floats, w: Floats, *, cutoff: float = -np.inf) -> Gain:
     cutoff: an upper bound this low is good enough; no lower one is looked for then.
     """
     u, k = np.ascontiguousarray(vectors.T), len(w)
-    point, mix, chosen = np.zeros(k), np.zeros(k + 1), np.zeros(k + 1, dtype=np.int64)
+    space = workspace(k, len(vectors))
     tolerance = RELATIVE * float(max(np.abs(vectors).max(), np.abs(w).max()))
-    upper, lower, size = best_gain(
-        u,
-        len(vectors),
-        w,
-        cutoff,
-        tolerance,
-        point,
-        chosen,
-        mix,
-        np.empty((k + 1, k + 1)),
-        np.empty((k + 1, k + 1)),
-        np.empty(len(vectors)),
-    )
-    answer = Gain(upper, lower, point, chosen[:size], mix[:size], False)
+    upper, lower, size = best_gain(u, len(vectors), w, cutoff, tolerance, space)
+    answer = Gain(upper, lower, space.point, space.chosen[:size], space.mix[:size], False)
     if upper <= cutoff or upper - lower <= tolerance:
         return answer
     return tighter(answer, careful_gain(vectors, w))

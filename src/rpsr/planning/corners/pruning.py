@@ -15,12 +15,13 @@ filter; Cassandra, Littman, Zhang, Incremental pruning, UAI (1997).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.kernels import njit
-from rpsr.planning.corners.simplex import best_gain, evaluate
+from rpsr.planning.corners.simplex import best_gain, evaluate, workspace
 from rpsr.planning.limits import Clock
 
 SOLVED = 1e-12  # of the largest value: bounds closer than this are an answer
@@ -32,6 +33,23 @@ class Effort:
 
     programs: int = 0
     undecided: int = 0
+
+
+class Sieve(NamedTuple):
+    """Which of N vectors are kept so far: alive (N,), neither kept nor dropped; kept (N,), indices,
+    the first `size` of which count; columns (k, N) holds those, column by column.
+    """
+
+    alive: Bools
+    kept: Ints
+    columns: Floats
+
+
+@njit(cache=True)
+def whole(k: int, count: int) -> Sieve:
+    """All of so many vectors over k corners are alive, and none is kept yet."""
+    alive, kept = np.ones(count, dtype=np.bool_), np.zeros(count, dtype=np.int64)
+    return Sieve(alive, kept, np.empty((k, count)))
 
 
 @njit(cache=True)
@@ -53,9 +71,7 @@ def best_at(c: Floats, alive: Bools, x: Floats, totals: Floats, tie: float, scor
 @njit(cache=True)
 def lark(
     c: Floats,
-    alive: Bools,
-    kept: Ints,
-    u: Floats,
+    sieve: Sieve,
     size: int,
     cursor: int,
     tolerance: float,
@@ -64,15 +80,13 @@ def lark(
 ) -> tuple[int, int, int, int]:
     """Part of Lark's filter of c (k, N): (size, cursor, programs, undecided).
 
-    alive (N,): neither kept nor dropped. kept (N,): the first `size` are kept; u (k, N) holds them
-    as columns. cursor: the first vector that may be alive. Returns after `budget` programs or
-    when no vector is left alive (cursor = N).
+    size: how many are kept. cursor: the first vector that may be alive. Returns after `budget`
+    programs or when no vector is left alive (cursor = N).
     """
     k, count = c.shape
-    point, w, totals = np.zeros(k), np.zeros(k), np.zeros(count)
-    chosen, mix = np.zeros(k + 1, dtype=np.int64), np.zeros(k + 1)
-    inverse, work = np.empty((k + 1, k + 1)), np.empty((k + 1, k + 1))
-    scores = np.empty(count)
+    alive, kept, u = sieve.alive, sieve.kept, sieve.columns
+    space = workspace(k, count)
+    point, w, totals = space.point, np.zeros(k), np.zeros(count)
     for s in range(k):
         for i in range(count):
             totals[i] += c[s, i]
@@ -87,9 +101,7 @@ def lark(
             for s in range(k):
                 w[s] = c[s, cursor]
             programs += 1
-            upper, lower, _ = best_gain(
-                u, size, w, tolerance, solved, point, chosen, mix, inverse, work, scores
-            )
+            upper, lower, _ = best_gain(u, size, w, tolerance, solved, space)
         else:
             for s in range(k):
                 point[s] = 1.0 / k
@@ -98,7 +110,7 @@ def lark(
             continue
         new = cursor
         if lower > tolerance:
-            new = best_at(c, alive, point, totals, solved * 1e-2, scores)
+            new = best_at(c, alive, point, totals, solved * 1e-2, space.scores)
         else:
             undecided += 1
         alive[new] = False
@@ -114,17 +126,16 @@ def filtered(values: Floats, tolerance: float, clock: Clock, effort: Effort) -> 
     c = np.ascontiguousarray(values.T)
     k, count = c.shape
     solved = SOLVED * float(np.abs(c).max(initial=0.0))
-    alive, kept = np.ones(count, dtype=np.bool_), np.zeros(count, dtype=np.int64)
-    u, size, cursor = np.empty((k, count)), 0, 0
+    sieve, size, cursor = whole(k, count), 0, 0
     for part in clock.parts(count, program_operations(k, count)):  # a program a vector, at most
         size, cursor, programs, undecided = lark(
-            c, alive, kept, u, size, cursor, tolerance, solved, part.stop - part.start
+            c, sieve, size, cursor, tolerance, solved, part.stop - part.start
         )
         effort.programs += programs
         effort.undecided += undecided
         if cursor == count:
             break
-    return np.sort(kept[:size])
+    return np.sort(sieve.kept[:size])
 
 
 def program_operations(k: int, vectors: int) -> float:

@@ -28,6 +28,8 @@ Bland, New finite pivoting rules for the simplex method, Math. of OR 2 (1977).
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from rpsr.io.records import Floats, Ints
@@ -37,6 +39,46 @@ SIGN = 1e-13  # relative size below which a number counts as zero
 PATIENCE = 30  # degenerate pivots before Bland's rule
 RETRIES = 2  # times that the inverse is computed afresh when the answer does not certify itself
 Y = -1  # the free variable in a list of basic variables; slack s is -2 - s, vector i is i
+
+
+class Workspace(NamedTuple):
+    """Room for one program over k corners and N vectors, to be used for one after another.
+
+    The answer: point (k,); chosen (k + 1,) and mix (k + 1,), of which the first `size` count.
+    Scratch: basis, values, rhs, column and step, each (k + 1,); inverse and work (k + 1, k + 1);
+    scores (N,).
+    """
+
+    point: Floats
+    chosen: Ints
+    mix: Floats
+    basis: Ints
+    values: Floats
+    rhs: Floats
+    column: Floats
+    step: Floats
+    inverse: Floats
+    work: Floats
+    scores: Floats
+
+
+@njit(cache=True)
+def workspace(k: int, vectors: int) -> Workspace:
+    """Room for programs over k corners and so many vectors at most."""
+    size = k + 1
+    return Workspace(
+        np.zeros(k),  # a program that ends early leaves it so
+        np.empty(size, np.int64),
+        np.empty(size),
+        np.empty(size, np.int64),
+        np.empty(size),
+        np.empty(size),
+        np.empty(size),
+        np.empty(size),
+        np.empty((size, size)),
+        np.empty((size, size)),
+        np.empty(vectors),
+    )
 
 
 @njit(cache=True)
@@ -95,13 +137,13 @@ def column_of(u: Floats, variable: int, ref: int, spread: float, column: Floats)
 
 
 @njit(cache=True)
-def invert(u: Floats, basis: Ints, ref: int, spread: float, inverse: Floats, work: Floats) -> bool:
+def invert(u: Floats, ref: int, spread: float, space: Workspace) -> bool:
     """The inverse of the basis from scratch, by elimination with partial pivoting.
 
-    work is a scratch matrix (k + 1, k + 1). False where the basis is singular.
+    False where the basis is singular.
     """
+    basis, inverse, work, column = space.basis, space.inverse, space.work, space.column
     size = len(basis)
-    column = np.empty(size)
     for j in range(size):
         column_of(u, basis[j], ref, spread, column)
         for r in range(size):
@@ -138,20 +180,17 @@ def simplex(
     spread: float,
     least: float,
     cutoff: float,
-    basis: Ints,
-    inverse: Floats,
-    values: Floats,
-    scores: Floats,
+    space: Workspace,
 ) -> int:
     """Pivot from a feasible basis to an optimal one, or until y <= cutoff; the number of pivots.
 
     ref, spread: what columns are centred on and divided by. least: a smaller gain of a vector at a
-    point is rounding. basis (k + 1,), its inverse and the basic values are updated.
+    point is rounding. The basis, its inverse and the basic values are updated.
     """
+    basis, inverse, values, scores = space.basis, space.inverse, space.values, space.scores
+    column, step_column = space.column, space.step
     size = len(basis)
     k = size - 1
-    column = np.empty(size)
-    step_column = np.empty(size)
     slot = 0
     while basis[slot] != Y:
         slot += 1
@@ -239,32 +278,24 @@ def best_gain(
     w: Floats,
     cutoff: float,
     tolerance: float,
-    point: Floats,
-    chosen: Ints,
-    mix: Floats,
-    inverse: Floats,
-    work: Floats,
-    scores: Floats,
+    space: Workspace,
 ) -> tuple[float, float, int]:
     """Bounds of max_x (w.x - max_i u_i.x) over mixtures x of corners: (upper, lower, size).
 
     u (k, at least N): vectors as columns, the first `count` of them, one or more; w (k,).
     cutoff: stop once the upper bound is this low. tolerance: the largest gap of a good answer.
-    Filled: point (k,), where the lower bound is attained; chosen (k + 1,) and mix (k + 1,), of
-    which the first `size` are the vectors and weights that prove the upper bound.
-    Scratch: inverse and work (k + 1, k + 1), scores (N,).
+    Filled: space.point, where the lower bound is attained; space.chosen and space.mix, of which the
+    first `size` are the vectors and weights that prove the upper bound.
     Where upper > cutoff and upper - lower > tolerance, the program was not solved: its bounds
     hold, and are loose.
     """
     k = len(w)
+    point, chosen, mix, basis, values, rhs, _, _, inverse, _, scores = space
     ref = worst_excess(u, count, w, scores)
     chosen[0] = ref
     mix[0] = 1.0
     if scores[ref] <= cutoff:
         return scores[ref], -np.inf, 1
-    basis = np.empty(k + 1, dtype=np.int64)
-    values = np.empty(k + 1)
-    rhs = np.empty(k + 1)
     spread = 0.0  # the size of what is at stake
     magnitude = 0.0
     for s in range(k):
@@ -291,19 +322,8 @@ def best_gain(
     values[k] = 1.0
     upper, lower, size = scores[ref], -np.inf, 1
     for attempt in range(RETRIES + 1):
-        simplex(
-            u,
-            count,
-            ref,
-            spread,
-            4e-16 * magnitude,
-            cutoff / spread,
-            basis,
-            inverse,
-            values,
-            scores,
-        )
-        size = 0
+        simplex(u, count, ref, spread, 4e-16 * magnitude, cutoff / spread, space)
+        size = int(np.int64(0))  # for a literal, numba would compile what it calls once more
         total = 0.0
         for r in range(k + 1):
             if basis[r] >= 0 and values[r] > 0.0:
@@ -334,7 +354,7 @@ def best_gain(
         lower -= highest
         if upper - lower <= tolerance or attempt == RETRIES:
             break
-        if not invert(u, basis, ref, spread, inverse, work):
+        if not invert(u, ref, spread, space):
             break
         for r in range(k + 1):
             total = 0.0

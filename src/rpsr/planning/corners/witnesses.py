@@ -14,6 +14,24 @@ LEAST_MASS = 1e-9  # an observation less likely than this leads to no witness po
 
 
 @njit(cache=True)
+def move(moves: Moves, a: int, x: Floats, after: Floats, mass: Floats) -> None:
+    """The filter step of a point x (k,), before it divides: after (O, k) and mass (O,), in place.
+
+    `LinearModel.moved` of all observations at once, discount included. Kernels have their own: they
+    cannot call a model's operators. (`belief_graph.expand` keeps the same sums sparse.)
+    """
+    k = len(x)
+    after[:] = 0.0
+    mass[:] = 0.0
+    for s in range(k):
+        if x[s] > 0.0:
+            for entry in range(moves.indptr[a * k + s], moves.indptr[a * k + s + 1]):
+                weight = x[s] * moves.chance[entry]
+                after[moves.observation[entry], moves.target[entry]] += weight
+                mass[moves.observation[entry]] += weight
+
+
+@njit(cache=True)
 def backup_points(
     moves: Moves, values: Floats, points: Floats, given: Ints, width: int, tie: float
 ) -> Ints:
@@ -22,36 +40,30 @@ def backup_points(
     given (P,): the action to plan for, or -1 for the best. Where an observation cannot be made,
     a plan goes on with the vector of the largest sum of values.
     """
-    indptr, observation, target, chance, rewards = moves
-    n_actions, k = rewards.shape
+    n_actions, k = moves.rewards.shape
     v = np.ascontiguousarray(values.T)
     totals = sums(v)
     default = int(np.argmax(totals))
     scores = np.empty(len(values))
     choices = np.zeros((len(points), width), dtype=np.int64)  # valid though no value is a number
     plan = np.empty(width, dtype=np.int64)
-    after, mass = np.empty((width, k)), np.empty(width)
+    after, mass = np.empty((width - 1, k)), np.empty(width - 1)
     for p in range(len(points)):
         x = points[p]
         top = -np.inf
         for a in range(n_actions):
             if given[p] >= 0 and a != given[p]:
                 continue
-            after[:] = 0.0
-            mass[:] = 0.0
+            move(moves, a, x, after, mass)
             value = 0.0
             for s in range(k):
                 if x[s] > 0.0:
-                    value += x[s] * rewards[a, s]
-                    for entry in range(indptr[a * k + s], indptr[a * k + s + 1]):
-                        weight = x[s] * chance[entry]
-                        after[1 + observation[entry], target[entry]] += weight
-                        mass[1 + observation[entry]] += weight
+                    value += x[s] * moves.rewards[a, s]
             plan[0] = a
             for o in range(1, width):
                 plan[o] = default
-                if mass[o] > 0.0:
-                    evaluate(v, len(values), after[o], scores)
+                if mass[o - 1] > 0.0:
+                    evaluate(v, len(values), after[o - 1], scores)
                     plan[o] = pick(scores, totals, tie)
                     value += scores[plan[o]]
             if value > top + tie:
@@ -70,8 +82,7 @@ def expand(
     actions (P,): what to do at each point, or -1 for every action. Successors come breadth first,
     those of points that are new only under every action.
     """
-    indptr, observation, target, chance, rewards = moves
-    n_actions, k = rewards.shape
+    n_actions, k = moves.rewards.shape
     found = np.empty((max(limit, len(points)), k))
     for p in range(len(points)):
         for s in range(k):
@@ -84,13 +95,7 @@ def expand(
         for a in range(n_actions):
             if actions[0] >= 0 and a != actions[p]:
                 continue
-            after[:] = 0.0
-            mass[:] = 0.0
-            for s in range(k):
-                for entry in range(indptr[a * k + s], indptr[a * k + s + 1]):
-                    weight = found[p, s] * chance[entry]
-                    after[observation[entry], target[entry]] += weight
-                    mass[observation[entry]] += weight
+            move(moves, a, found[p], after, mass)
             for o in range(n_observations):
                 if mass[o] <= LEAST_MASS or size == limit:
                     continue

@@ -66,9 +66,7 @@ def _converge(planner: Enumeration, run: Run) -> Solution:
     wide = float((seen - blind).max(axis=1).min())
     scale = float(np.abs(process.rewards).max()) * ahead
     tolerance = process.rounding(scale + float(np.abs(blind).max()))
-    every = np.arange(len(blind))
-    successors = np.repeat(every[:, None], process.observations, axis=1)
-    stages = [ValueFunction(blind, every, successors)]
+    stages = [ValueFunction.repeating(blind, np.arange(len(blind)), process.observations)]
     rounded, lost = tolerance * ahead, _loss(process, tolerance) * ahead
     goal = goal_of(planner.epsilon, PROVEN, run.model, ahead)
 

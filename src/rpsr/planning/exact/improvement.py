@@ -20,6 +20,7 @@ from rpsr.planning.corners.covering import close, cover, distinct
 from rpsr.planning.corners.moves import Moves, backups, sweep
 from rpsr.planning.corners.witnesses import backup_points
 from rpsr.planning.limits import Clock
+from rpsr.planning.value.value_function import ValueFunction
 
 STAND_IN = 1e-2  # of a point's slack: what a vector may lose to the one that stands in for it
 
@@ -54,19 +55,19 @@ def plan_at(
 
 def improve(
     moves: Moves,
-    values: Floats,
-    choices: Ints,
+    controller: ValueFunction,
     points: Floats,
     sweeps: int,
     settled: float,
     slack: float,
     tie: float,
     clock: Clock,
-) -> tuple[Floats, Ints, float]:
-    """One step: (values, choices, the largest gain of V at a point).
+) -> tuple[ValueFunction, float]:
+    """One step: the controller, its vectors at the corners, and the largest gain of V at a point.
 
     sweeps and settled: see `sweep`. slack: what a point may lose for the sake of fewer vectors.
     """
+    values, choices = controller.vectors, controller.choices
     width = choices.shape[1]
     plans = plan_at(moves, values, points, np.full(len(points), -1), width, tie, clock)
     first = distinct(plans)
@@ -88,4 +89,4 @@ def improve(
     vectors, every = vectors[wanted], every[wanted]
     every[:, 1:] = place[deputy[every[:, 1:]]]
     evaluate_controller(moves, every, vectors, sweeps, settled, clock)
-    return vectors, every, gain
+    return ValueFunction.of(vectors, every), gain

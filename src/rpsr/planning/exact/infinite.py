@@ -23,7 +23,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rpsr.planning.corners.cheap_bounds import qmdp_values, upper_at_start
+from rpsr.planning.corners.cheap_bounds import first_upper, qmdp_values
 from rpsr.planning.exact.faces import maximal_faces, worth_it
 from rpsr.planning.exact.vector_search import THIN, begin, go_on
 from rpsr.planning.precision import PROVEN, Epsilon, goal_of
@@ -49,7 +49,7 @@ def plan_infinite(
     ahead = process.ahead
     goal = goal_of(epsilon, PROVEN, run.model, ahead)
     # The value of seeing every state, until something better is proven.
-    upper = upper_at_start(process, qmdp_values(process, clock=clock.share(SEEING)))
+    _, upper = first_upper(process, clock.share(SEEING), qmdp_values)
     search = begin(process, clock)
     proven, passes = np.inf, 0
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rpsr.io.records import Ints
-from rpsr.planning.corners.cheap_bounds import fast_informed_values, upper_at_start
+from rpsr.planning.corners.cheap_bounds import first_upper
 from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.corners.covering import close
 from rpsr.planning.corners.pruning import filtered
@@ -60,7 +60,7 @@ class PolicyIteration(ResumablePlanner):
         search = begin(process, clock)
         ahead = process.ahead
         goal = goal_of(self.epsilon, PROVEN, run.model, ahead)
-        upper = upper_at_start(process, fast_informed_values(process, clock=clock.share(0.4)))
+        _, upper = first_upper(process, clock.share(0.4))
         proven, rounds, best = np.inf, 0, search.controller
 
         def finished(status: Status) -> Solution:

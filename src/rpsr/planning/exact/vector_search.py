@@ -17,7 +17,7 @@ from rpsr.planning.corners.moves import Moves, backups, excess, sweep
 from rpsr.planning.corners.programs import careful_gain, gain
 from rpsr.planning.corners.pruning import Effort, program_operations
 from rpsr.planning.corners.witnesses import backup_points, expand
-from rpsr.planning.exact import branch_and_bound, improvement
+from rpsr.planning.exact import branch_and_bound, improvement, projections
 from rpsr.planning.exact.faces import on_faces
 from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.runner import Run
@@ -94,10 +94,9 @@ class Search:
             # A vector at each point, twice, beside those there are; copies in two orders.
             most, width = 2 * len(self.points) + len(self.values), self.choices.shape[1]
             self.clock.claim(NUMBER * (self._kept + most * (3 * self.process.k + 2 * width)))
-            values, choices, gain = improvement.improve(
+            self.controller, gain = improvement.improve(
                 self.moves,
-                self.values,
-                self.choices,
+                self.controller,
                 self.points,
                 SWEEPS,
                 0.1 * settled * (1 - self.process.discount),
@@ -105,7 +104,6 @@ class Search:
                 TIE * self.scale,
                 self.clock,
             )
-            self.controller = ValueFunction.of(values, choices)
             if gain <= settled:
                 break
         while self.excess > settled:
@@ -181,7 +179,7 @@ class Search:
         self.clock.claim(NUMBER * (self._kept + projected + sums + found))
         self.clock.foresee(FEWEST_PIVOTS * (len(face) + 1.0) ** 2)
         v = np.ascontiguousarray(self.values.T)
-        g, source, first = branch_and_bound.project(moves, action, face, v, count, n_observations)
+        g, source, first = projections.project(moves, action, face, v, count, n_observations)
         owners = 2 * n_observations * g.shape[1]  # numbers: for each column, what it goes on with
         if owners > MOST_OWNERS:
             raise LimitReached(Status.SIZE)
@@ -192,7 +190,7 @@ class Search:
         spread = float((high - low).max(axis=0).sum())
         solved = min(SOLVED * scale, 0.05 * cutoff)
         budget = int(THIN_OPERATIONS / (len(face) + 1) ** 2)
-        g, source, first, programs = branch_and_bound.thin(
+        g, source, first, programs = projections.thin(
             g, source, first, LARGEST_SUM, THIN * cutoff / (2 * n_observations), solved, budget
         )
         self.effort.programs += programs
@@ -202,7 +200,7 @@ class Search:
         hidden = 2 * products(len(face) + 2) * spread * (1 + n_observations - groups)
         self.hidden = max(self.hidden, hidden)
         self.clock.claim(NUMBER * (self._kept + g.size + source.size + trees + found))
-        maxima, child, roots, deepest = branch_and_bound.plant(g, first)
+        trees, roots, deepest = branch_and_bound.plant(g, first)
         stack, depth = np.empty((deepest + 2, groups), dtype=np.int64), 1
         stack[0] = roots
         u = np.empty((len(face), limit))
@@ -210,26 +208,26 @@ class Search:
         r = process.rewards[action, face]
         tuples = np.empty((limit, groups), dtype=np.int64)
         points = np.empty((limit, len(face)))
-        enough = cutoff - 2 * solved
+        collected = branch_and_bound.Found(u, tuples, points)
         tie = min(TIE * scale, 1e-3 * cutoff / groups)
+        wanted = branch_and_bound.Wanted(cutoff, cutoff - 2 * solved, solved, tie)
         size, bound = count, -np.inf
         for part in self.clock.parts(NO_END, program_operations(len(face), count)):
             why, size, depth, programs, proven = branch_and_bound.search(
-                u, size, r, g, first, maxima, child, stack, depth,
-                cutoff, enough, solved, tie, part.stop - part.start, tuples, points,
-            )  # fmt: skip
+                collected, size, r, trees, stack, depth, wanted, part.stop - part.start
+            )
             self.effort.programs += programs
             bound = max(bound, proven)
             if why == branch_and_bound.STUCK:
                 self.effort.undecided += 1
-                w = r + maxima[stack[depth - 1]].sum(axis=0)
+                w = r + trees.maxima[stack[depth - 1]].sum(axis=0)
                 careful = careful_gain(u[:, :size].T, w)
                 if careful.upper <= cutoff:
                     bound = max(bound, careful.upper)
                 elif size == limit:
                     break
                 else:  # its bounds do not decide: a vector too many does no harm
-                    tuples[size] = child[stack[depth - 1], 1]
+                    tuples[size] = trees.child[stack[depth - 1], 1]
                     u[:, size], points[size] = w, careful.point
                     size, bound = size + 1, max(bound, 0.0)
                 depth -= 1
@@ -329,14 +327,13 @@ def begin(process: CornerProcess, clock: Clock) -> Search:
     Those are the corners, of very many only the likeliest, and the first states reachable from the
     start.
     """
-    values, n_actions = blind_values(process, clock.share(BLIND_SHARE)), len(process.rewards)
-    choices = np.repeat(np.arange(n_actions)[:, None], 1 + process.observations, axis=1)
+    values = blind_values(process, clock.share(BLIND_SHARE))
     anything, observations = np.array([-1]), process.observations
     start = process.start[None]
     reached = expand(process.moves, start, anything, observations, APART, REACHABLE)
     corners = np.argsort(-reached.sum(axis=0), kind="stable")[: MOST_NUMBERS // process.k]
     points = np.vstack([np.eye(1, process.k, s) for s in np.sort(corners)] + [reached])
-    blind = ValueFunction.of(values, choices)
+    blind = ValueFunction.repeating(values, np.arange(len(values)), observations)
     return Search(process, clock, blind, points, [np.arange(process.k)], blind)
 
 

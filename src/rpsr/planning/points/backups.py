@@ -38,6 +38,7 @@ import numpy as np
 
 from rpsr.errors import ModelError
 from rpsr.io.records import Bools, Floats, Ints
+from rpsr.models.filter import alike
 from rpsr.models.linear import LinearModel
 from rpsr.models.rounding import products
 from rpsr.planning.corners.cheap_bounds import blind_vectors
@@ -252,8 +253,7 @@ def first_plans(
     if not len(vectors):
         vectors = promises.least * model.normalizer[None]
         actions = np.array([(model.start @ model.rewards).argmax()])
-    same = np.repeat(np.arange(len(vectors))[:, None], len(model.observations), axis=1)
-    return ValueFunction(vectors, actions, same)
+    return ValueFunction.repeating(vectors, actions, len(model.observations))
 
 
 def step(
@@ -275,10 +275,10 @@ def step(
     seen[levels[:, -1] <= 0] = -1
     ahead = np.tile(model.start, (len(states), 1))
     limit = FAR * float(np.abs(model.start).max())
-    for a, o in np.unique(np.column_stack([actions, seen])[seen >= 0], axis=0).tolist():
-        rows = np.flatnonzero((actions == a) & (seen == o))
-        moved = model.operators.left(states[rows], a, o)
-        mass = moved @ model.normalizer
+    going = np.flatnonzero(seen >= 0)
+    for a, o, which in alike(actions[going], seen[going]):
+        rows = going[which]
+        moved, mass = model.moved(states[rows], a, o)
         sound = mass > model.rounding
         found = moved[sound] / mass[sound, None]
         near = np.abs(found).max(axis=1, initial=0.0) <= limit

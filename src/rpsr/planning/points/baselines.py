@@ -30,8 +30,8 @@ from rpsr.io.records import Floats, Ints
 from rpsr.planning.corners.cheap_bounds import (
     above_corners,
     fast_informed_values,
+    first_upper,
     qmdp_values,
-    upper_at_start,
 )
 from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.discounts import ROUNDING, infinite_discount
@@ -78,9 +78,8 @@ class BoundPlanner(BasePlanner):
             raise InputError(f"max_states: read {self.max_states}, expected at least 1")
         process = run.corners()
         goal = goal_of(self.epsilon, CLOSED, model, process.ahead)
-        bound = self.bound(process, clock.share(BOUND_SHARE))
+        bound, upper = first_upper(process, clock.share(BOUND_SHARE), self.bound)
         above = above_corners(process, bound)
-        upper = upper_at_start(process, bound)
         plans = blind = first_plans(model, model.start[None], process, clock.share(BLIND_SHARE))
         lower, met = lower_at_start(model, process, blind, model.start[None]), 0
 

@@ -17,7 +17,7 @@ from scipy.spatial.distance import cdist
 
 from rpsr.errors import InputError
 from rpsr.io.records import Bools, Floats, Ints
-from rpsr.planning.corners.cheap_bounds import fast_informed_values, upper_at_start
+from rpsr.planning.corners.cheap_bounds import first_upper
 from rpsr.planning.discounts import infinite_discount
 from rpsr.planning.limits import LimitReached
 from rpsr.planning.points.backups import (
@@ -63,8 +63,7 @@ class PointSearch:
         self.process = run.corners() if model.domain.known else None
         self.upper = None
         if self.process is not None:
-            informed = fast_informed_values(self.process, clock=clock.share(INFORMED_SHARE))
-            self.upper = upper_at_start(self.process, informed)
+            _, self.upper = first_upper(self.process, clock.share(INFORMED_SHARE))
         self.met = met = visited(model, self.rng)
         self.best = self.plans = first_plans(model, met, self.process, clock.share(BLIND_SHARE))
         self.lower = lower_at_start(model, self.process, self.plans, met)

@@ -33,7 +33,7 @@ import numpy as np
 from rpsr.errors import InputError
 from rpsr.io.records import Floats, Ints
 from rpsr.models.linear import LinearModel
-from rpsr.planning.corners.cheap_bounds import fast_informed_values, upper_at_start
+from rpsr.planning.corners.cheap_bounds import first_upper
 from rpsr.planning.corners.corner_model import corner_process
 from rpsr.planning.discounts import infinite_discount
 from rpsr.planning.limits import Clock, LimitReached
@@ -85,8 +85,7 @@ class QLearning(BasePlanner):
         if model.domain.known:
             process = corner_process(model)
             clock.hold(process.nbytes, "the model and the tables of Q take")
-            informed = fast_informed_values(process, clock=clock.share(BOUND_SHARES[0]))
-            upper = upper_at_start(process, informed)
+            _, upper = first_upper(process, clock.share(BOUND_SHARES[0]))
         met = visited(model, rng)
         plans = first_plans(model, met, process, clock.share(BOUND_SHARES[1]))
         lower = lower_at_start(model, process, plans, met)

@@ -42,7 +42,7 @@ from rpsr.planning.corners.cheap_bounds import (
 from rpsr.planning.corners.corner_model import CornerProcess, corner_process
 from rpsr.planning.corners.proven_worth import tree_at_start, worth_at_start
 from rpsr.planning.discounts import ROUNDING, planning_discount
-from rpsr.planning.finite import FiniteProblem, lowest_within
+from rpsr.planning.finite import lowest_within
 from rpsr.planning.limits import Clock
 from rpsr.planning.precision import MERGED, goal_of
 from rpsr.planning.reachable.reachable_graph import (
@@ -178,10 +178,6 @@ class _Plan:
     stopped: Status | None = None  # of a horizon: why not all of its steps were planned
 
 
-def _problem(graph: ReachableGraph, discount: float, rewards: Floats) -> FiniteProblem:
-    return FiniteProblem(graph.transitions(), rewards, np.ones(rewards.shape, np.bool_), discount)
-
-
 def _infinite(graph: ReachableGraph, discount: float, clock: Clock) -> _Plan:
     model, ahead = graph.model, 1 / (1 - discount)
     rewards = graph.states @ model.rewards
@@ -191,7 +187,7 @@ def _infinite(graph: ReachableGraph, discount: float, clock: Clock) -> _Plan:
         blind, single = _blind(model, clock.share(0.2))
     # Unexplored states have no edges: what they pay is all that they are worth.
     rewards[graph.open] = (graph.states[graph.open] @ single)[:, None]
-    problem = _problem(graph, discount, rewards)
+    problem = graph.problem(rewards, discount)
     values, _ = problem.optimum(clock.share(0.3))
     scale = float(np.abs(values).max())
     actions = lowest_within(problem.action_values(values), 4 * ROUNDING * scale)
@@ -226,11 +222,10 @@ def _infinite(graph: ReachableGraph, discount: float, clock: Clock) -> _Plan:
     assert paid is not None, "the domain is known"
     rewards = rewards + discount * paid
     rewards[graph.open] = _seen_at(process, seen, graph.states[graph.open])[:, None]
-    above = _problem(graph, discount, rewards)
+    above = graph.problem(rewards, discount)
     most = float(rewards[~graph.open].max(initial=-np.inf)) * ahead
     most = max(most, float(rewards[graph.open].max(initial=-np.inf)))
-    swept = above.swept(np.full(len(rewards), most), clock.share(0.5))
-    best, _ = above.optimum(clock, swept)
+    swept, best = above.from_above(np.full(len(rewards), most), clock)
     missed = max(0.0, float((above.action_values(best).max(axis=1) - best).max())) * ahead
     rounded = terms * float(np.abs(swept).max() + np.abs(rewards).max())
     rounded = (rounded + model.reward_error) * ahead
@@ -281,7 +276,7 @@ def _always(model: LinearModel, action: int) -> FiniteStateController:
 
 def _blind(model: LinearModel, clock: Clock) -> tuple[int, Floats]:
     """The action that is best at the start if it is all one ever does, and its value (n,)."""
-    if not model.domain.known:
+    if not model.domain.known:  # where `blind_vectors` leaves out what diverges, and has no clock
         each = [
             _always(model, a).vectors(model, clock.share(1 / (len(model.actions) - a)))[0]
             for a in range(len(model.actions))
@@ -299,12 +294,12 @@ def _for_a_horizon(
     """Plan a horizon; None where a limit came first and the model's domain is unknown."""
     model = graph.model
     rewards = graph.states @ model.rewards
-    problem = _problem(graph, discount, rewards)
+    problem = graph.problem(rewards, discount)
     # States that were found but not explored are good for one step, their last.
     steps = min(horizon, int(graph.depth.max()) + 1) if graph.stopped else horizon
     total = sum(discount**k for k in range(steps))
     paid = hidden(graph, value_bounds(model, total))
-    above = None if paid is None else _problem(graph, discount, rewards + discount * paid)
+    above = None if paid is None else graph.problem(rewards + discount * paid, discount)
     values = best = np.zeros(len(rewards))
     tops: list[float] = []  # at the start, an upper bound on the optimal value of so many steps
     chosen: list[Ints] = []

@@ -31,6 +31,7 @@ from rpsr.models.domain import Corners, Simplex
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import Sparse
 from rpsr.models.rounding import products
+from rpsr.planning.finite import FiniteProblem
 from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.reachable.states import StateTable
 from rpsr.planning.solution import Status
@@ -79,6 +80,13 @@ class ReachableGraph:
         parts = (edges.probability, (edges.action * n_states + edges.source, edges.target))
         return sp.csr_array(sp.coo_array(parts, shape=(n_actions * n_states, n_states)))
 
+    def problem(
+        self, rewards: Floats, discount: float, allowed: Bools | None = None
+    ) -> FiniteProblem:
+        """The decision problem on the graph with rewards (N, A); allowed (N, A): all by default."""
+        allowed = np.ones(rewards.shape, dtype=np.bool_) if allowed is None else allowed
+        return FiniteProblem(self.transitions(), rewards, allowed, discount)
+
     def per_choice(self, amounts: Floats) -> Floats:
         """Amounts (E,) on edges, summed with the edges' probabilities: (N, A)."""
         n_states, n_actions = len(self.states), len(self.model.actions)
@@ -119,6 +127,7 @@ class ReachableGraph:
         return np.array(found)
 
 
+# The arguments beyond the model are options, each given by name.
 def explore(
     model: LinearModel,
     *,
@@ -242,8 +251,7 @@ class _Builder:
 
     def expand(self, states: Floats, sources: Ints, action: int, observation: int) -> None:
         """Add the edges of one action and observation from a batch of states."""
-        after = self.model.operators.left(states, action, observation)
-        mass = after @ self.model.normalizer
+        after, mass = self.model.moved(states, action, observation)
         possible = mass > self.model.rounding
         self._lose(sources, action, observation, np.where(possible, 0.0, np.maximum(mass, 0.0)))
         for row in np.flatnonzero(possible).tolist():

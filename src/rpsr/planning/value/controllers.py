@@ -219,13 +219,13 @@ def extract_controller(solution: Solution) -> FiniteStateController:
         action = policy.action_at(x)
         following: list[int] = []
         for o in range(len(model.observations)):
-            after = model.operators.left(x[None], action, o)[0]
-            if after @ model.normalizer <= model.rounding:
+            after, chance = model.moved(x, action, o)
+            if chance <= model.rounding:
                 following.append(-1)
                 continue
             best = int((solution.vectors @ after).argmax())
             if best not in witnesses:
-                witnesses[best] = after / (after @ model.normalizer)
+                witnesses[best] = after / chance
                 order.append(best)
             following.append(order.index(best))
         actions.append(action)

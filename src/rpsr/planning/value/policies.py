@@ -26,6 +26,7 @@ from rpsr.models.given import as_linear, as_model
 from rpsr.models.labels import Label, index_of
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
+from rpsr.planning.discounted import solve_dense
 from rpsr.planning.discounts import ROUNDING, infinite_discount
 from rpsr.planning.solution import Solution
 from rpsr.planning.value.value_function import action_values
@@ -259,12 +260,6 @@ class UniformPolicy(Shown, Policy):
     def vector(self) -> Floats:
         """The expected discounted return from every state, exactly, (n,)."""
         model = as_linear(self.model)
-        n = model.dimension
-        discount = infinite_discount(model)
-        moves = sum(
-            model.operators.matrix(a, o)
-            for a in range(len(model.actions))
-            for o in range(len(model.observations))
-        )
-        system = np.eye(n) - discount / len(model.actions) * np.asarray(moves)
-        return np.linalg.solve(system, model.rewards.mean(axis=1))
+        n_actions, discount = len(model.actions), infinite_discount(model)
+        moves = discount / n_actions * model.operators.mixed(np.ones(n_actions))
+        return solve_dense(moves, model.rewards.mean(axis=1))

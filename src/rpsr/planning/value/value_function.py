@@ -46,6 +46,12 @@ class ValueFunction:
         made.__dict__["choices"] = choices
         return made
 
+    @staticmethod
+    def repeating(vectors: Floats, actions: Ints, n_observations: int) -> ValueFunction:
+        """Policies that take one action at every step: each vector is followed by itself."""
+        itself = np.repeat(np.arange(len(vectors))[:, None], n_observations, axis=1)
+        return ValueFunction(vectors, actions, itself)
+
     @cached_property
     def choices(self) -> Ints:
         """Actions and successors in one row each, (K, 1 + O)."""
