@@ -76,7 +76,7 @@ def test_a_truncated_file_is_refused(path):
 @pytest.mark.parametrize("content", [b"", b"states: 2", b"PK\x03\x04", b"\x1f\x8bjunk", bytes(9)])
 def test_what_is_no_archive_is_refused(path, content):
     path.write_bytes(content)
-    refused(path, "not a readable model file|broken gzip")
+    refused(path, "not a readable model file|is empty, expected a model file|broken gzip")
 
 
 def test_an_archive_of_other_things_is_refused(path):
