@@ -47,7 +47,7 @@ from numba import njit
 from rpsr import POMDP
 from rpsr.learning import SpectralPSR, SpectralRPSR, filtered
 from rpsr.logs import Trajectories, write_logs
-from rpsr.report.style import COLOURS, COLUMN, DASHES, INK, MARKERS, new_figure, styled
+from rpsr.report.plots.style import COLOURS, COLUMN, DASHES, INK, MARKERS, new_figure, styled
 from rpsr.sources import load_pomdp
 
 DOMAINS = {  # rank of the PSR; errors of tom, plain and weighted, at 10^4, 10^5 and 10^6 steps

@@ -11,7 +11,7 @@ from latex2mathml.converter import convert
 from rpsr import __version__
 from rpsr.planning import ProgressRow
 from rpsr.report import plot_bounds
-from rpsr.report.svg import inline_svg
+from rpsr.report.plots.svg import inline_svg
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 from learning import plot_consistency

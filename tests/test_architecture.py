@@ -51,6 +51,7 @@ ROOMS = {
         "": {"value", "corners", "files", "comparing"},  # `conformance` compares policies
     },
     "predictive": {"rank": set[str](), "": {"rank"}},
+    "report": {"plots": {""}, "": {"plots"}},
 }
 IN_ROOMS = [path for path in MODULES if path.relative_to(SOURCE).parts[0] in ROOMS]
 

@@ -9,7 +9,7 @@ import pytest
 
 from rpsr import POMDP, save
 from rpsr.domains import build
-from rpsr.report.svg import svg_text
+from rpsr.report.plots.svg import svg_text
 
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e]")
 HOSTILE = POMDP(

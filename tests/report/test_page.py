@@ -29,7 +29,7 @@ from rpsr.report import (
 )
 from rpsr.report.histories import first_wrong_history
 from rpsr.report.model_page import model_page
-from rpsr.report.style import COLOURS
+from rpsr.report.plots.style import COLOURS
 
 
 def page_of(pomdp):

@@ -158,8 +158,8 @@ class Solution(Shown):
         if len(bounded) < 2:
             return super()._repr_html_()
         # Drawing stands above planning and brings matplotlib: only a notebook asks for it.
-        from rpsr.report.planning_plots import plot_bounds
-        from rpsr.report.svg import svg_image
+        from rpsr.report.plots.planning import plot_bounds
+        from rpsr.report.plots.svg import svg_image
 
         drawn = svg_image(plot_bounds(self), alt="bounds on the value at the start, over seconds")
         return f"{super()._repr_html_()}{drawn}"

@@ -1,16 +1,16 @@
 """Tables, figures and pages: what people look at."""
 
-from rpsr.report.corridor_plot import plot_corridor
 from rpsr.report.page import Figure, Page, Section, Text, write_page
-from rpsr.report.planning_plots import plot_bounds, plot_convergence
-from rpsr.report.policy_graphs import plot_policy_graph
-from rpsr.report.return_plots import plot_returns
-from rpsr.report.reward_plots import plot_reconstruction
+from rpsr.report.plots.corridor import plot_corridor
+from rpsr.report.plots.planning import plot_bounds, plot_convergence
+from rpsr.report.plots.policy_graphs import plot_policy_graph
+from rpsr.report.plots.returns import plot_returns
+from rpsr.report.plots.rewards import plot_reconstruction
+from rpsr.report.plots.svg import png_bytes, svg_text
+from rpsr.report.plots.trajectories import plot_trajectory
+from rpsr.report.plots.values import plot_value_function
 from rpsr.report.stepper import Stepper, Steps
-from rpsr.report.svg import png_bytes, svg_text
 from rpsr.report.tables import Table
-from rpsr.report.trajectory_plots import plot_trajectory
-from rpsr.report.value_plots import plot_value_function
 
 __all__ = [
     "Figure",

@@ -13,8 +13,8 @@ from rpsr.logs.census import Census
 from rpsr.models.renaming import END
 from rpsr.predictive.futures import NOTATION
 from rpsr.report.page import Block, Figure, Page, Section, Text
+from rpsr.report.plots.style import COLOURS, COLUMN, MARKERS, new_figure, styled
 from rpsr.report.prose import plain
-from rpsr.report.style import COLOURS, COLUMN, MARKERS, new_figure, styled
 from rpsr.report.tables import Table
 from rpsr.showing import counted
 

@@ -22,8 +22,8 @@ from rpsr.predictive.futures import NOTATION, Test
 from rpsr.report.histories import first_wrong_history
 from rpsr.report.page import Block, Figure, Page, Section, Text
 from rpsr.report.planning_section import planning_blocks, solutions_of
+from rpsr.report.plots.rewards import MOST_STATES, plot_reconstruction, worst_states
 from rpsr.report.prose import plain
-from rpsr.report.reward_plots import MOST_STATES, plot_reconstruction, worst_states
 from rpsr.report.stepper import Stepper, Steps
 from rpsr.report.tables import Table
 

@@ -17,9 +17,9 @@ from matplotlib.figure import Figure as Drawing
 
 from rpsr.io.files import write_bytes
 from rpsr.io.printable import printable
+from rpsr.report.plots.svg import inline_svg
 from rpsr.report.prose import prose
 from rpsr.report.stepper import Stepper
-from rpsr.report.svg import inline_svg
 from rpsr.report.tables import Table
 
 

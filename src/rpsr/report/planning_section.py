@@ -14,11 +14,11 @@ from rpsr.planning.planners import solve
 from rpsr.planning.solution import Solution, Status
 from rpsr.planning.value.controllers import FiniteStateController, extract_controller
 from rpsr.report.page import Block, Figure, Text
-from rpsr.report.planning_plots import plot_convergence
-from rpsr.report.policy_graphs import plot_policy_graph, reachable_edges
+from rpsr.report.plots.planning import plot_convergence
+from rpsr.report.plots.policy_graphs import plot_policy_graph, reachable_edges
+from rpsr.report.plots.values import plot_value_function
 from rpsr.report.prose import plain
 from rpsr.report.tables import Cell, Table
-from rpsr.report.value_plots import plot_value_function
 
 MOST_STATES = 400
 MOST_NODES = 12  # of a policy graph that is still read at a glance

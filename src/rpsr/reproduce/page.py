@@ -8,11 +8,11 @@ from rpsr._version import __version__
 from rpsr.domains import NAMES
 from rpsr.planning import ProgressRow
 from rpsr.predictive import accuracy
-from rpsr.report.corridor_plot import plot_corridor
 from rpsr.report.page import Block, Figure, Page, Section, Text
-from rpsr.report.planning_plots import plot_convergence
-from rpsr.report.return_plots import plot_returns
-from rpsr.report.reward_plots import plot_reconstruction
+from rpsr.report.plots.corridor import plot_corridor
+from rpsr.report.plots.planning import plot_convergence
+from rpsr.report.plots.returns import plot_returns
+from rpsr.report.plots.rewards import plot_reconstruction
 from rpsr.report.stepper import Stepper, Steps
 from rpsr.report.tables import Table
 from rpsr.reproduce import paper, story, tables

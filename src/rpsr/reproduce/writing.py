@@ -16,7 +16,7 @@ from rpsr._version import __version__
 from rpsr.errors import InputError
 from rpsr.io.files import write_bytes
 from rpsr.report.page import Figure, Page, Text, write_page
-from rpsr.report.svg import png_bytes, svg_text
+from rpsr.report.plots.svg import png_bytes, svg_text
 from rpsr.report.tables import Table
 from rpsr.reproduce import paper
 from rpsr.reproduce.page import Exhibits, corpus_paragraph, page

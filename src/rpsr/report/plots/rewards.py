@@ -12,7 +12,7 @@ from rpsr.io.records import Floats, Ints
 from rpsr.models.given import as_pomdp
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive.accuracy import Accuracy, accuracy
-from rpsr.report.style import DIVERGING, PAGE, new_figure, styled
+from rpsr.report.plots.style import DIVERGING, PAGE, new_figure, styled
 from rpsr.report.tables import show
 
 MOST_STATES = 60

@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from rpsr.errors import InputError
 from rpsr.models.given import wrong_type
-from rpsr.report.style import COLOURS, COLUMN, INK, MARKERS, new_figure, styled
+from rpsr.report.plots.style import COLOURS, COLUMN, INK, MARKERS, new_figure, styled
 
 _READ = ("policy", "model", "mean", "stderr", "exact")
 NORMAL_95 = 1.959963984540054

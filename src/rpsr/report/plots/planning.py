@@ -12,7 +12,7 @@ from matplotlib.ticker import LogFormatter, LogLocator, MaxNLocator, NullFormatt
 from rpsr.errors import InputError
 from rpsr.models.given import wrong_type
 from rpsr.planning.solution import ProgressRow, Solution
-from rpsr.report.style import COLOURS, COLUMN, DASHES, MARKERS, PAPER, new_figure, styled
+from rpsr.report.plots.style import COLOURS, COLUMN, DASHES, MARKERS, PAPER, new_figure, styled
 
 Trace = Solution | Sequence[ProgressRow]
 Traces = Solution | Mapping[str, Trace]

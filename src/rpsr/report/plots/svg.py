@@ -17,7 +17,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from rpsr.io.printable import printable
-from rpsr.report.style import COLOURS, INK, PAPER, house_style
+from rpsr.report.plots.style import COLOURS, INK, PAPER, house_style
 
 _PAGE_COLOURS = {INK: "currentColor", PAPER: "var(--paper)"} | {
     colour: f"var(--series-{number}, {colour})" for number, colour in enumerate(COLOURS, 1)

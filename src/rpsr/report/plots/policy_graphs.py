@@ -29,7 +29,7 @@ from rpsr.planning.value.controllers import (
     FiniteStateController,
     extract_controller,
 )
-from rpsr.report.style import COLOURS, INK, PAPER, new_figure, styled
+from rpsr.report.plots.style import COLOURS, INK, PAPER, new_figure, styled
 
 MOST_NODES = 30
 _RADIUS = 0.34

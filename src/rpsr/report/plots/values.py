@@ -19,7 +19,7 @@ from rpsr.models.given import wrong_type
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.solution import Solution
 from rpsr.planning.value.coordinates import to_beliefs
-from rpsr.report.style import COLOURS, COLUMN, INK, PAPER, new_figure, styled
+from rpsr.report.plots.style import COLOURS, COLUMN, INK, PAPER, new_figure, styled
 
 _TRIANGLE = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(3) / 2]])
 _HATCHES = ("", "///", "...", "\\\\\\", "xx", "++", "oo")

@@ -20,7 +20,7 @@ from rpsr.io.records import Floats
 from rpsr.models.given import as_pomdp
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive.accuracy import accuracy
-from rpsr.report.style import COLOURS, INK, PAPER, new_figure, styled
+from rpsr.report.plots.style import COLOURS, INK, PAPER, new_figure, styled
 
 _RADIUS = 0.17
 _ROWS = {"loaded": 1.15, "empty": 0.0}

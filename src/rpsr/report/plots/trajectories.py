@@ -15,7 +15,7 @@ from rpsr.models.given import named_models
 from rpsr.models.labels import Label, index_of
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
-from rpsr.report.style import COLOURS, DASHES, DIVERGING, MARKERS, PAGE, new_figure, styled
+from rpsr.report.plots.style import COLOURS, DASHES, DIVERGING, MARKERS, PAGE, new_figure, styled
 
 MOST_ROWS = 40
 

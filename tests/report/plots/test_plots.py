@@ -26,8 +26,8 @@ from rpsr.report import (
     plot_value_function,
     svg_text,
 )
-from rpsr.report.policy_graphs import reachable_edges
-from rpsr.report.value_plots import envelope, region
+from rpsr.report.plots.policy_graphs import reachable_edges
+from rpsr.report.plots.values import envelope, region
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,1 @@
+"""Plots, drawn in one style and saved as the same bytes every time."""
