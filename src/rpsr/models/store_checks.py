@@ -132,9 +132,7 @@ def _check_rows(rows: Rows, height: int, what: str) -> None:
         read = rows.values[np.argmin(possible)]
         raise ValueError(f"{what}: read {read}, expected a probability above 0, at most 1")
     off = np.abs(np.add.reduceat(rows.values, rows.indptr[:-1]) - 1)
-    _require(
-        (off <= float(UNREMARKED) + row_sum(counts)).all(), f"{what}: a row does not sum to 1"
-    )
+    _require((off <= float(UNREMARKED) + row_sum(counts)).all(), f"{what}: a row does not sum to 1")
     if rows.weights is not None:
         _check_weights(rows, entries, what)
     if rows.digits is not None:

@@ -69,7 +69,7 @@ def iterated(
 ) -> tuple[Floats, bool]:
     """The same by bouts of iteration, following(v) being P v; and whether that has converged.
 
-    It ends at the deadline, or after so many bouts that made slow progress.
+    It ends at the deadline, or after this many bouts that made slow progress.
     """
 
     def apply(v: Floats) -> Floats:

@@ -220,7 +220,7 @@ class _Equations:
 
     @cached_property
     def _groups(self) -> list[tuple[int, int, Ints, Ints]]:
-        """Nodes with the same action, and what they go on with after each observation."""
+        """Nodes with the same action, and what they continue with after each observation."""
         return [
             (a, o, nodes, self.successors[nodes, o])
             for a in range(len(self.model.actions))
@@ -265,7 +265,7 @@ class _Equations:
         return values.reshape(shape)
 
     def _worst(self) -> Floats:
-        """Where to begin: the least reward for ever, which is below every node's value."""
+        """Where to begin: the least reward at every step, which is below every node's value."""
         model = self.model
         domain = model.domain
         rewards = domain.at_corners(model.rewards) if domain.known else model.rewards
