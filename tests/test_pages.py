@@ -65,5 +65,5 @@ def test_tests_that_a_page_names_exist(page: str) -> None:
 @pytest.mark.parametrize("page", ["explanation/paper-map.md", "explanation/errata.md"])
 def test_files_that_a_page_names_exist(page: str) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
-    for name in re.findall(r"`(?:tests/)?([a-z]+/test_[a-z_]+\.py)`", text):
+    for name in re.findall(r"`(?:tests/)?([a-z_/]+/test_[a-z_]+\.py)`", text):
         assert (Path(__file__).parent / name).exists(), name

@@ -112,11 +112,9 @@ def test_an_estimate_says_how_sure_it_is():
 
 
 def test_an_experiment_says_what_each_policy_earns_by_each_model():
-    earned = {"uniform": (-2.0, -2.5), "vi": (3.0, 1.0)}
-    arms = [
-        (p, m, x) for p, two in earned.items() for m, x in zip(("pomdp", "psr"), two, strict=True)
-    ]
-    rows = [Estimate(p, m, x, 1.0, 0.1, None, 5, 7) for p, m, x in arms]
+    arms = ("uniform", "pomdp"), ("uniform", "psr"), ("vi", "pomdp"), ("vi", "psr")
+    means = (-2.0, -2.5, 3.0, 1.0)
+    rows = [Estimate(*arm, x, 1.0, 0.1, None, 5, 7) for arm, x in zip(arms, means, strict=True)]
     shown = Experiment("tiger", 0.95, 5, 7, 0, tuple(rows), (), None, 0.0, True)
     assert repr(shown).splitlines() == [
         "<experiment on 'tiger': 5 episodes of 7 steps, discount 0.95>",

@@ -12,7 +12,7 @@ import pytest
 
 import rpsr
 from rpsr.domains import build
-from rpsr.evaluation import exact_return, experiment, open_policy, returns
+from rpsr.evaluation import exact_return, open_policy, returns
 from rpsr.planning import (
     PolicyTree,
     compare,
@@ -37,6 +37,7 @@ from rpsr.report import (
     plot_trajectory,
     plot_value_function,
 )
+from rpsr.reproduce import experiment
 from rpsr.testing import check_model, check_policy
 
 TIGER = build("tiger")

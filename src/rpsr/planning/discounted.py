@@ -72,7 +72,7 @@ def iterated(
 ) -> tuple[Floats, bool]:
     """The same by bouts of iteration, following(v) being P v; and whether that has converged.
 
-    It ends at the deadline, after so many bouts that made slow progress, or when values are good
+    It ends at the deadline, after `patience` bouts that made slow progress, or when values are good
     enough for what is asked of them.
     """
 

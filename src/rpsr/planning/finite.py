@@ -32,7 +32,7 @@ class FiniteProblem:
     discount: float
 
     def action_values(self, values: Floats) -> Floats:
-        """One-step values (N, A) of going on with values (N,); -inf where not allowed."""
+        """One-step values (N, A) of continuing with values (N,); -inf where not allowed."""
         n_states, n_actions = self.rewards.shape
         after = (self.transitions @ values).reshape(n_actions, n_states).T
         return np.where(self.allowed, self.rewards + self.discount * after, -np.inf)

@@ -23,7 +23,7 @@ EVERY = 60.0  # seconds from one to the next
 
 @dataclass
 class Keeping:
-    """Progress that hands the solution so far to `keep` every so many seconds.
+    """Progress that hands the solution so far to `keep` at a fixed interval of seconds.
 
     progress: where rows of progress go. The period is counted from the end of the last keeping.
     """

@@ -122,7 +122,7 @@ class Clock:
             size, begin = max(1, int(size * PART_SECONDS / took)), end
 
     def hold_model(self, size: int) -> None:
-        """Count a model of so many bytes, or refuse it where it alone does not fit."""
+        """Count a model of this many bytes, or refuse it where it alone does not fit."""
         self.hold(size, "the model alone takes")
 
     def hold(self, size: int, what: str) -> None:
@@ -134,7 +134,7 @@ class Clock:
             )
 
     def claim(self, size: int) -> None:
-        """Raise `LimitReached` where so many bytes would not fit beside what is held."""
+        """Raise `LimitReached` where this many bytes would not fit beside what is held."""
         if self.memory_limit is not None and self.held + size > self.memory_limit:
             raise LimitReached(Status.MEMORY)
 

@@ -10,7 +10,7 @@ as the mixture of corners that the node is. The optimal Q(., a) is convex and ho
 
     V(x) = max_a Q(x, a) <= max_a sum_j w_j Q(j, a),
 
-whatever the weights are and however the Q's fall later: weights stay valid for ever.
+whatever the weights are and however the Q's fall later: weights always stay valid.
 
 Beliefs that differ by at most `tau` in the 1-norm are one node; what that may cost is in the margin
 that the search adds to its upper bound (lower bounds do not depend on it).

@@ -1,9 +1,9 @@
 """The lower bound of an anytime search: vectors of values at the corners, each a policy's value.
 
-A vector is an action and, for every observation, an older vector to go on with. Those *in use* are
-kept column by column for scanning and row by row for backups; pruning keeps the ones that are best
-at a live point. Their ancestors, the vectors that they go on with, are kept as well, row by row: a
-set that holds with each vector those it goes on with is a controller that is worth what it
+A vector is an action and, for every observation, an older vector to continue with. Those *in use*
+are kept column by column for scanning and row by row for backups; pruning keeps the ones that are
+best at a live point. Their ancestors, the vectors that they continue with, are kept as well, row by
+row: a set that holds with each vector those it continues with is a controller that is worth what it
 promises, and V <= HV. An ancestor below a vector in use is replaced by it, which can only raise
 values, and that is what keeps the family small.
 """
@@ -23,7 +23,7 @@ from rpsr.planning.corners.moves import Moves, backup_at
 class Vectors(NamedTuple):
     """V vectors, of which C are in use: table (V, k), column (k, C), origin (C,): their rows.
 
-    choice (V, 1 + O): the action and the rows to go on with.
+    choice (V, 1 + O): the action and the rows to continue with.
     """
 
     table: Floats

@@ -10,7 +10,7 @@ from the vectors themselves come close to its value. Value iteration needs about
 sweeps of backups to see what this sees at once. Where sweeps end before they have settled, a vector
 may exceed its own backup; it is lowered until none does (`shortfalls`), so that every vector goes
 on with vectors of the same controller and is at most what that is worth. Vectors that are still
-better at some live point are kept, with those they go on with (see `lower_bound`).
+better at some live point are kept, with those they continue with (see `lower_bound`).
 
 Reference: E. A. Hansen, Solving POMDPs by searching in policy space, UAI 1998.
 """
@@ -30,7 +30,7 @@ from rpsr.planning.corners.moves import Moves, settle, shortfalls
 def controller(graph: Graph, vectors: Vectors, knobs: Knobs, follow: Ints) -> None:
     """Fill follow (C, 1 + O): what the points do where each vector is best; -1 where none is.
 
-    After an observation that can never follow, a vector goes on with itself.
+    After an observation that can never follow, a vector follows itself.
     """
     point, edge, node = graph.point, graph.edge, graph.node
     follow[:] = -1
@@ -76,7 +76,7 @@ def winners(graph: Graph, values: Floats, least: float) -> Ints:
 def improve_policy(
     graph: Graph, moves: Moves, vectors: Vectors, knobs: Knobs, budget: int, enough: float
 ) -> None:
-    """Add the vectors of the points' policy that win somewhere, and those they go on with.
+    """Add the vectors of the points' policy that win somewhere, and those they continue with.
 
     There must be room for as many vectors as are in use. Sweeps take about `budget` operations.
     """
@@ -95,7 +95,7 @@ def improve_policy(
         values[c] -= less[c]
     counts["ops"] += (sweeps + 1) * cost
     wins = winners(graph, values, knobs.least)
-    # The family of a winner: what it goes on with, and so on.
+    # The family of a winner: what it continues with, and so on.
     row, queue, waiting = np.full(count, -1), np.empty(count, np.int64), 0
     for c in range(count):
         if wins[c] == 1:

@@ -109,7 +109,7 @@ class SearchState:
         return float(bound["lower"]), float(bound["upper"])
 
     def make_room(self, more: int = 1) -> None:
-        """Double the arrays that are full, one by one, with room for so many more vectors.
+        """Double the arrays that are full, one by one, with room for this many more vectors.
 
         `LimitReached` where an array and its larger copy take too much memory together; those that
         have grown by then stay as they are.

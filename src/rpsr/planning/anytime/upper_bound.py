@@ -57,7 +57,7 @@ def step_length(level: Floats, column: Floats) -> tuple[float, int]:
 
 @njit(cache=True)
 def decompose(graph: Graph, scratch: Scratch, i: int, pivots: int, least: float) -> float:
-    """Improve the weights of node i by at most so many pivots; its upper bound.
+    """Improve the weights of node i by at most this many pivots; its upper bound.
 
     least: an improvement that is not worth a pivot.
     """

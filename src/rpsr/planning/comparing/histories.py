@@ -109,7 +109,7 @@ def policy_value(
     """Bounds on a deterministic policy's value at a model's start, equal where the walk closes.
 
     They hold up to rounding, and states closer than the graph's `TOLERANCE` count as one.
-    steps: the return of so many steps; of all steps, discounted, by default. What lies beyond the
+    steps: the return of this many steps; of all steps, discounted, by default. What lies beyond the
     limit is worth between the least and the most that rewards allow.
     """
     model = as_linear(model)

@@ -1,6 +1,6 @@
 """Bounds on the optimal value that cost little: blind policies below; MDP, QMDP and FIB above.
 
-Below, one action for ever: alpha_a = R[:, a] + discount * sum_o M[a, o] alpha_a. Above, at the
+Below, one action at every step: alpha_a = R[:, a] + discount * sum_o M[a, o] alpha_a. Above, at the
 corners s of the domain, which move to corners with chances K, discount included:
 
     MDP   v(s)    = max_a Q(s, a)                          as if the corner were seen from now on
@@ -47,7 +47,7 @@ SWEEPS = 50  # of the fast-informed bound, before policy iteration
 def blind_vectors(
     model: LinearModel, process: CornerProcess | None = None, clock: Clock | None = None
 ) -> tuple[Floats, Ints]:
-    """Values (A', n) of the policies that take one action for ever, and those actions (A',).
+    """Values (A', n) of the policies that take one action at every step, and those actions (A',).
 
     On a known domain every action has one, and each vector is at most its policy's value there,
     rounding included. On an unknown domain an action whose sums of rewards would not converge in
@@ -65,7 +65,7 @@ def blind_vectors(
             vectors.append(solve_dense(moves, model.rewards[:, a]))
             kept.append(a)
     if not kept:
-        raise ModelError(f"{model.name}: no action has a finite value when taken for ever")
+        raise ModelError(f"{model.name}: no action has a finite value when taken at every step")
     return np.array(vectors), np.array(kept)
 
 
@@ -109,7 +109,7 @@ def _swept_up(rows: Sparse, rewards: Floats, values: Floats, clock: Clock) -> Fl
 def mdp_values(process: CornerProcess, clock: Clock | None = None) -> Floats:
     """At least the optimal values at the corners if they were seen, (k,).
 
-    Sweeps from above come first, from the largest reward for ever: each leaves a bound. Policy
+    Sweeps from above come first, from the largest reward at every step: each leaves a bound. Policy
     iteration goes on from there, if there is time.
     """
     clock = clock or no_limits()

@@ -85,7 +85,7 @@ class CornerProcess:
 
     @property
     def ahead(self) -> float:
-        """1 / (1 - discount): what a step's error adds up to for ever."""
+        """1 / (1 - discount): what a step's error adds up to over all steps."""
         if self.discount >= 1:  # rows may sum to a little more than one
             raise ModelError(
                 f"{self.model.name}: floats can hardly tell discount {self.model.discount!r} "

@@ -84,7 +84,7 @@ def cover(values: Floats, old: int, points: Floats, slack: float, wanted: Bools)
 
 @njit(cache=True)
 def close(values: Floats, choices: Ints, slack: float, wanted: Bools) -> Ints:
-    """Mark, in place, what the wanted vectors go on with; who stands in for each vector, (K,).
+    """Mark, in place, what the wanted vectors continue with; who stands in for each vector, (K,).
 
     A vector that a wanted one exceeds everywhere, up to `slack`, is stood in for by that one.
     """

@@ -36,7 +36,7 @@ class Moves(NamedTuple):
 
 @njit(cache=True)
 def backup_at(moves: Moves, choice: Ints, values: Floats, s: int) -> float:
-    """The value at a corner of a choice, going on with values (K, k)."""
+    """The value at a corner of a choice, continuing with values (K, k)."""
     row = choice[0] * values.shape[1] + s
     total = moves.rewards[choice[0], s]
     for entry in range(moves.indptr[row], moves.indptr[row + 1]):
@@ -47,14 +47,14 @@ def backup_at(moves: Moves, choice: Ints, values: Floats, s: int) -> float:
 
 @njit(cache=True)
 def backup_of(moves: Moves, choice: Ints, values: Floats, out: Floats) -> None:
-    """The value (k,) of a choice, going on with values (K, k)."""
+    """The value (k,) of a choice, continuing with values (K, k)."""
     for s in range(values.shape[1]):
         out[s] = backup_at(moves, choice, values, s)
 
 
 @njit(cache=True)
 def backups(moves: Moves, choices: Ints, values: Floats) -> Floats:
-    """The values (M, k) of choices (M, 1 + O), going on with values (K, k)."""
+    """The values (M, k) of choices (M, 1 + O), continuing with values (K, k)."""
     out = np.empty((len(choices), values.shape[1]))
     for m in range(len(choices)):
         backup_of(moves, choices[m], values, out[m])

@@ -1,7 +1,7 @@
 """What plans are proven to be worth, whatever arithmetic made them.
 
 Lemma. Let vectors u_i at the corners, each with an action a_i and, for every observation, a vector
-to go on with, exceed their own backups by at most delta at every corner:
+to continue with, exceed their own backups by at most delta at every corner:
 
     u_i(s) <= r(s, a_i) + sum_o sum_s' K[a_i, o](s, s') u_succ(i, o)(s') + delta.
 
@@ -30,7 +30,7 @@ ROWS = 256  # vectors backed up at a time
 def owed(process: CornerProcess, choices: Ints, values: Floats, after: Floats) -> float:
     """delta: by how much values (M, k) exceed the backups of choices (M, 1 + O), at least 0.
 
-    after (K, k): the values that choices go on with.
+    after (K, k): the values that choices continue with.
     """
     scale = float(max(np.abs(values).max(), np.abs(after).max()))
     worst = -np.inf
@@ -58,7 +58,7 @@ def tree_at_start(
     """What the first tree of the last layer is proven to be worth at the start.
 
     stages[j] (K_j, n): what trees of j + 1 steps are supposed to be worth; choices[j]
-    (K_j, 1 + O): what they do and go on with.
+    (K_j, 1 + O): what they do and continue with.
     """
     discount, delta = process.discount, 0.0
     after = np.zeros((1, process.k))

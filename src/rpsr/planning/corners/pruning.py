@@ -47,7 +47,7 @@ class Sieve(NamedTuple):
 
 @njit(cache=True)
 def whole(k: int, count: int) -> Sieve:
-    """All of so many vectors over k corners are alive, and none is kept yet."""
+    """All of this many vectors over k corners are alive, and none is kept yet."""
     alive, kept = np.ones(count, dtype=np.bool_), np.zeros(count, dtype=np.int64)
     return Sieve(alive, kept, np.empty((k, count)))
 

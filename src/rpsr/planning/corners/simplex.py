@@ -64,7 +64,7 @@ class Workspace(NamedTuple):
 
 @njit(cache=True)
 def workspace(k: int, vectors: int) -> Workspace:
-    """Room for programs over k corners and so many vectors at most."""
+    """Room for programs over k corners and this many vectors at most."""
     size = k + 1
     return Workspace(
         np.zeros(k),  # a program that ends early leaves it so

@@ -38,7 +38,7 @@ def backup_points(
     """The best one-step plan at each point, choices (P, 1 + O), width being 1 + O.
 
     given (P,): the action to plan for, or -1 for the best. Where an observation cannot be made,
-    a plan goes on with the vector of the largest sum of values.
+    a plan continues with the vector of the largest sum of values.
     """
     n_actions, k = moves.rewards.shape
     v = np.ascontiguousarray(values.T)

@@ -21,7 +21,7 @@ LARGEST_CROSS_SUM = 500_000  # vectors; beyond that filtering them takes minutes
 
 
 def project(process: CornerProcess, values: Floats, action: int) -> Floats:
-    """Discounted values of going on with each vector after each observation, (O, K, k)."""
+    """Discounted values of continuing with each vector after each observation, (O, K, k)."""
     k = process.k
     out = np.zeros((process.observations, k, len(values)))
     first, last = process.indptr[action * k], process.indptr[(action + 1) * k]

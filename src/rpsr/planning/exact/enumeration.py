@@ -4,10 +4,10 @@ Without a horizon it starts from V_0 = the values of blind policies, lower bound
 V_{j+1} = H V_j until discount^j times the largest possible error is at most epsilon:
 V_j <= V* <= V_j + discount^j max (V_MDP - V_0), with what pruning and rounding may hide added.
 
-A vector of V_j goes on with vectors of V_{j-1}, and so on down to V_0, which does one action for
-ever. What is returned is V_j with the earlier vectors that it goes on with, as a controller; one
-that a vector there already equals or exceeds at every corner is stood in for by that one, which is
-nearly all of them once values have converged.
+A vector of V_j continues with vectors of V_{j-1}, and so on down to V_0, which takes one
+action at every step. What is returned is V_j with the earlier vectors that it continues with, as a
+controller; one that a vector there already equals or exceeds at every corner is stood in for by
+that one, which is nearly all of them once values have converged.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _converge(planner: Enumeration, run: Run) -> Solution:
 
 
 def _controller(stages: list[ValueFunction], slack: float) -> ValueFunction:
-    """The last stage with what it goes on with of those before it, the first going on with itself.
+    """The last stage with what it continues with of those before it, the first following itself.
 
     slack: how much less a vector may be worth than the one it stands in for.
     """

@@ -1,7 +1,7 @@
 """Finite horizons: the optimal k-step policy trees, for k = 1 up to the horizon.
 
 V_0 = 0 and V_{j+1} = H V_j; the vectors of V_j are policy trees of depth j, each with its first
-action and, for every observation, the tree of V_{j-1} that it goes on with. Pruning drops a tree
+action and, for every observation, the tree of V_{j-1} that it continues with. Pruning drops a tree
 only when what is kept is proven as good, up to the rounding of values; the sum of those tolerances,
 discounted, is the width of the interval between the lower and the upper value that is reported.
 

@@ -1,12 +1,13 @@
 """Policy-iteration steps on witness points: most of the way to V*, before anything is proven.
 
 V is kept as a finite-state controller: each vector has an action and, for every observation, the
-vector it goes on with. A step backs V up at every witness point, keeps each new vector's action but
-lets it go on with whichever new vectors are best from its point, and evaluates the controller so
-made by a number of sweeps. Whatever the number, each vector stays the value of doing an action and
-going on with vectors that are values themselves, so it is never above V*. Such a controller may be
-worse than V, so the plain backups and the old vectors stand beside it: the best vector at every
-point is kept, with those it goes on with, and the controller they form is swept once more.
+vector it continues with. A step backs V up at every witness point, keeps each new vector's action
+but lets it continue with whichever new vectors are best from its point, and evaluates the
+controller so made by a number of sweeps. Whatever the number, each vector stays the value of doing
+an action and continuing with vectors that are values themselves, so it is never above V*. Such a
+controller may be worse than V, so the plain backups and the old vectors stand beside it: the best
+vector at every point is kept, with those it continues with, and the controller they form is swept
+once more.
 
 Reference: Hansen, Solving POMDPs by searching in policy space, UAI (1998), for the controllers.
 """
@@ -72,7 +73,7 @@ def improve(
     plans = plan_at(moves, values, points, np.full(len(points), -1), width, tie, clock)
     first = distinct(plans)
     fresh = backups(moves, plans[first], values)
-    # The same actions again, going on with the new vectors: a controller that is closed.
+    # The same actions again, continuing with the new vectors: a controller that is closed.
     links = plan_at(moves, fresh, points[first], plans[first, 0], width, tie, clock)
     closed = fresh.copy()
     evaluate_controller(moves, links, closed, sweeps, settled, clock)

@@ -3,9 +3,9 @@
 Evaluate: the values of a controller's nodes are a linear system (see `controllers`), on beliefs,
 PSRs and R-PSRs alike. Improve: a pass of `branch_and_bound` finds vectors of HV that
 exceed V by more than a cutoff somewhere in the domain; each is a node, an action and the nodes it
-goes on with. A node that another one exceeds or equals at every corner, but for a hundredth of the
-cutoff, is replaced by it, so that whatever led to the one now leads to the other; nodes that are
-nowhere best, and that no other node leads to, go. Evaluating again then raises values by whole
+continues with. A node that another one exceeds or equals at every corner, but for a hundredth of
+the cutoff, is replaced by it, so that whatever led to the one now leads to the other; nodes that
+are nowhere best, and that no other node leads to, go. Evaluating again then raises values by whole
 policies, not by one step.
 
 It stops when a complete pass finds nothing: HV <= V + rho over the domain proves

@@ -31,7 +31,7 @@ SOLVED = 1e-12  # of the largest value: bounds of a program closer than this are
 NUMBER = 8  # bytes
 FEWEST_PIVOTS = 8  # of a program, each of the whole basis, which is done before the clock is seen
 MOST_NUMBERS = 2**24  # of the first witness points
-MOST_OWNERS = 2**28  # numbers that say which vectors a search's columns go on with
+MOST_OWNERS = 2**28  # numbers that say which vectors a search's columns continue with
 FEW = 256  # observations, whose square is soon gone through
 NO_END = 2**62  # programs in a search: as many as it takes
 THIN = 0.02  # of the cutoff: what leaving out projected vectors may hide
@@ -70,7 +70,7 @@ class Search:
 
     @property
     def choices(self) -> Ints:
-        """What each vector does, and goes on with."""
+        """What each vector does, and continues with."""
         return self.controller.choices
 
     @property
@@ -180,7 +180,7 @@ class Search:
         self.clock.foresee(FEWEST_PIVOTS * (len(face) + 1.0) ** 2)
         v = np.ascontiguousarray(self.values.T)
         g, source, first = projections.project(moves, action, face, v, count, n_observations)
-        owners = 2 * n_observations * g.shape[1]  # numbers: for each column, what it goes on with
+        owners = 2 * n_observations * g.shape[1]  # numbers: for each column, what it continues with
         if owners > MOST_OWNERS:
             raise LimitReached(Status.SIZE)
         self.clock.claim(NUMBER * (self._kept + projected + sums + found + owners))
@@ -322,7 +322,7 @@ class Search:
 
 
 def begin(process: CornerProcess, clock: Clock) -> Search:
-    """Blind policies, each doing one action for ever, and the first witness points.
+    """Blind policies, each taking one action at every step, and the first witness points.
 
     Those are the corners, of very many only the likeliest, and the first states reachable from the
     start.

@@ -5,15 +5,15 @@ is best from where they lead, and of the plans so made the best one:
 
     max_a  x R[:, a] + discount * sum_o max_k (x M[a, o]) . alpha_k.
 
-Its vector, R[:, a] + discount * sum_o M[a, o] alpha_k(o), is the value of doing a and going on with
-policies whose values the alpha are, in every state of the model. So vectors that begin as values of
-blind policies stay values of policies, wherever they are backed up and whatever the domain: the
-domain matters to upper bounds, and is not asked for here.
+Its vector, R[:, a] + discount * sum_o M[a, o] alpha_k(o), is the value of doing a and continuing
+with policies whose values the alpha are, in every state of the model. So vectors that begin as
+values of blind policies stay values of policies, wherever they are backed up and whatever the
+domain: the domain matters to upper bounds, and is not asked for here.
 
 V is kept as a finite-state controller: every vector has an action and goes on, after every
 observation, with a vector of V. Then V <= HV, and looking one step ahead is worth V or more.
-`needed` leaves out the vectors that no state needs and lets others go on with vectors that are as
-good; `swept` evaluates the controller, and any number
+`needed` leaves out the vectors that no state needs and lets others continue with vectors that are
+as good; `swept` evaluates the controller, and any number
 of sweeps leaves values of policies. What rounding or an unfinished sweep may hide is bounded by
 `excess`, by how much a vector exceeds its own backup, over 1 - discount.
 
@@ -61,7 +61,7 @@ def backup(
     """The best one-step plan at each state: choices (B, 1 + O), and values there (B,).
 
     actions (B,): plan for these only; for the best ones by default. After an observation that is
-    impossible a plan goes on with the vector of the largest mean over the states.
+    impossible a plan continues with the vector of the largest mean over the states.
     """
     n_actions, n_observations, _ = model.operators.shape
     discount = 1.0 if model.discount is None else model.discount
@@ -85,7 +85,7 @@ def backup(
 
 
 class Followers:
-    """Choices (M, 1 + O) ready to be evaluated: who goes on with what, grouped once."""
+    """Choices (M, 1 + O) ready to be evaluated: who continues with what, grouped once."""
 
     def __init__(self, model: LinearModel, choices: Ints) -> None:
         self.model = model
@@ -94,12 +94,12 @@ class Followers:
         for a in np.unique(choices[:, 0]).tolist():
             rows = np.flatnonzero(choices[:, 0] == a)
             for o in np.flatnonzero(model.emissions[a].any(axis=0)).tolist():
-                # Many go on with the same vectors: each of those is projected once.
+                # Many continue with the same vectors: each of those is projected once.
                 used, which = np.unique(choices[rows, 1 + o], return_inverse=True)
                 self.groups.append((a, o, rows, used, which))
 
     def __call__(self, vectors: Floats, clock: Clock | None = None) -> Floats:
-        """The vectors (M, n) of the choices, going on with vectors (K, n)."""
+        """The vectors (M, n) of the choices, continuing with vectors (K, n)."""
         discount = 1.0 if self.model.discount is None else self.model.discount
         out = self.rewards.copy()
         for a, o, rows, used, which in self.groups:
@@ -117,7 +117,7 @@ def swept(
     settled: float,
     clock: Clock | None = None,
 ) -> ValueFunction:
-    """The controller evaluated by so many sweeps, or until no coordinate changes by `settled`."""
+    """The controller evaluated by this many sweeps, or until no coordinate changes by `settled`."""
     follow, vectors = Followers(model, plans.choices), plans.vectors
     for _ in range(sweeps):
         fresh = follow(vectors, clock)
@@ -167,9 +167,9 @@ def lower_at_start(
 
 
 def needed(plans: ValueFunction, wanted: Bools, worth: Floats, slack: float) -> ValueFunction:
-    """The controller of the wanted vectors (K,), and of those they go on with.
+    """The controller of the wanted vectors (K,), and of those they continue with.
 
-    A vector that is only gone on with is stood in for by one that is there already and as good at
+    A vector that is only continued with is stood in for by one that is there already and as good at
     all states where they are compared, up to `slack`, if there is one. worth (C, K): values there.
     """
     deputy = np.where(wanted, np.arange(len(wanted)), -1)
@@ -236,10 +236,10 @@ def first_plans(
     process: CornerProcess | None = None,
     clock: Clock | None = None,
 ) -> ValueFunction:
-    """Blind policies, each doing one action for ever.
+    """Blind policies, each taking one action at every step.
 
     Where a learned model gives no action a value that can be believed at the points, the least
-    reward for ever, which is below every policy's value.
+    reward at every step, which is below every policy's value.
     """
     promises = Promises.at(model, points)
     try:

@@ -5,8 +5,8 @@ the state were seen from the next step on, the fast-informed bound with one step
 a model has fewer dimensions than corners, a bound at the corners need not be linear in its states;
 then the nearest linear function is raised until it is above at every corner.
 
-The rule is to look one step ahead to the bound. It is followed from the start, through up to so
-many states, and goes on with the best blind policy beyond them (see `followed`). That is a
+The rule is to look one step ahead to the bound. It is followed from the start, through up to a
+number of states, and continues with the best blind policy beyond them (see `followed`). That is a
 finite-state controller with a value of its own, and so is the best blind policy alone. The better
 of the two is what is returned: its vectors, its value and, rounding paid for, the lower bound. On
 problems where information must be gathered acting by the bound may be poor, and the lower bound

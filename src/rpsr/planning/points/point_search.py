@@ -142,7 +142,8 @@ class PointSearch:
         K there were, worth before (P, K), those to keep, (M + K,); which (P,): each point's backup.
 
         The new vectors are there twice, as they are and as the controller they make among
-        themselves, in which each has its action and goes on with whichever is best from its point.
+        themselves, in which each has its action and continues with whichever is best from its
+        point.
         """
         model, points, old = self.model, self.points, self.plans
         self._claim()
@@ -167,7 +168,7 @@ class PointSearch:
         better = which + size * (after[rows, which] < after[rows, size + which])
         grown = self._needed(everything, wanted(before, after, better) & sane, slack)
         if len(grown.vectors) > CROWDED * len(points) and sane[:size].any():
-            # The past that new vectors go on with, and its past: make do with the controller.
+            # The past that new vectors continue with, and its past: make do with the controller.
             alone = wanted(worth[:, :0], worth[:, :size], which) & sane[:size]
             grown = self._needed(ValueFunction.of(closed, links[:size]), alone, slack)
         settled = swept(model, grown, SWEEPS, 0.1 * self.settled, self.clock)

@@ -2,7 +2,7 @@
 
 A rule says what to do at any state of a model. Followed from the start it meets states; the first
 of them, up to a number, become nodes, and states that are close are one. Where it is followed no
-further, and after an observation that it did not expect, the controller goes on with the blind
+further, and after an observation that it did not expect, the controller continues with the blind
 policy that is best there. What that is worth is a linear system (see `controllers`), whatever was
 merged: the vectors that come back are values of a policy that can be written down.
 """
@@ -34,8 +34,8 @@ def followed(
 ) -> tuple[ValueFunction, ReachableGraph]:
     """The controller of a rule and its values, and the graph of the states that it met.
 
-    blind: policies to go on with beyond `limit` states. tolerance: see `explore`. clock: its limits
-    end the exploring early, as the limit of states does.
+    blind: policies to continue with beyond `limit` states. tolerance: see `explore`. clock: its
+    limits end the exploring early, as the limit of states does.
     """
 
     def allowed(states: Floats) -> Bools:

@@ -15,11 +15,11 @@ where an optimal policy goes, and the gap stays at rounding. The status says whi
 For a horizon the graph is cut at that depth and backward induction solves it, discount 1 allowed.
 
 Stopped by a limit (states, time, memory) or Ctrl-C, the states found but not explored are worth
-at least the best single action for ever and at most what they would be if the corners were seen,
-which bounds the value; of a horizon, as many steps are planned as were explored, solved and valued
-in time, and the others do one action (see `unplanned`). Everything here is about states reachable
-from the start; of the rest of the domain nothing is claimed, and `Solution.epsilon` is the error at
-the start.
+at least the best single action at every step and at most what they would be if the corners were
+seen, which bounds the value; of a horizon, as many steps are planned as were explored, solved and
+valued in time, and the others do one action (see `unplanned`). Everything here is about states
+reachable from the start; of the rest of the domain nothing is claimed, and `Solution.epsilon` is
+the error at the start.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ SAME = 1e-13  # states that rounding keeps apart differ by less than this, other
 EXPLORING = 0.5  # of the time limit: looking for states; the rest is for solving what was found
 SOLVING, VALUING = 0.3, 0.4  # of what is left then: of a horizon, each one after the other
 MOST_NUMBERS = 2**24  # of a controller's vectors and successors, where states are left unexplored
-MOST_CHOICES = 2**25  # numbers that say what the states of one step do, and go on with
+MOST_CHOICES = 2**25  # numbers that say what the states of one step do, and continue with
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ def _infinite(graph: ReachableGraph, discount: float, clock: Clock) -> _Plan:
 
     vectors, value, lower = valued(controller)
     if clock.time_limit is not None:
-        # Time may have been too short for so many nodes; one action for ever is never that many.
+        # Time may have been too short for all these nodes; a policy of one action has only one.
         simple = _always(model, blind)
         plain = valued(simple)
         if plain[2] > lower:
@@ -245,7 +245,7 @@ def _seen_at(process: CornerProcess, values: Floats, states: Floats) -> Floats:
 
 
 def _controller(graph: ReachableGraph, actions: Ints, blind: int) -> FiniteStateController:
-    """A node for every state, and one that does the blind action for ever, for unexplored states.
+    """A node for every state, and one that repeats the blind action, for unexplored states.
 
     Of a graph that was not finished, only the states that the actions (N,) lead to have a node.
     """
@@ -269,7 +269,7 @@ def _controller(graph: ReachableGraph, actions: Ints, blind: int) -> FiniteState
 
 
 def _always(model: LinearModel, action: int) -> FiniteStateController:
-    """One action for ever."""
+    """One action at every step."""
     successors = np.zeros((1, len(model.observations)), dtype=np.int64)
     return FiniteStateController(model.actions, model.observations, np.array([action]), successors)
 
@@ -301,7 +301,7 @@ def _for_a_horizon(
     paid = hidden(graph, value_bounds(model, total))
     above = None if paid is None else graph.problem(rewards + discount * paid, discount)
     values = best = np.zeros(len(rewards))
-    tops: list[float] = []  # at the start, an upper bound on the optimal value of so many steps
+    tops: list[float] = []  # at the start, an upper bound on the optimal value of this many steps
     chosen: list[Ints] = []
     solving = clock.share(SOLVING)
     while len(chosen) < steps and not (chosen and solving.over):
@@ -349,7 +349,7 @@ def _for_a_horizon(
 def _layers(graph: ReachableGraph, chosen: list[Ints]) -> list[tuple[Ints, Ints]]:
     """The layers of a tree; chosen[k - 1] (N,): actions with k steps to go.
 
-    With k of so many steps to go, only states within steps - k of the start can be met; they come
+    With k of this many steps to go, only states within steps - k of the start can be met; they come
     first, since the graph was explored in order of depth. States that go on alike share a node.
     """
     first, node = np.unique(chosen[0][graph.depth < len(chosen)], return_inverse=True)

@@ -244,7 +244,7 @@ class _Builder:
         return 2 * self.table.nbytes + 2 * self._edges.itemsize * len(self._edges) + 8 * problem
 
     def undo(self, size: tuple[int, int]) -> None:
-        """Forget the nodes and edges added since there were so many."""
+        """Forget the nodes and edges added since there were this many."""
         self.table.cut(size[0])
         del self._edges[size[1] * EDGE :]
         del self._lost[size[0] * len(self.model.actions) :]

@@ -251,7 +251,7 @@ class _Equations:
         return [slice(i, min(i + size, n_nodes)) for i in range(0, n_nodes, size)]
 
     def _groups(self, part: slice) -> list[tuple[int, int, Ints, Ints]]:
-        """Nodes of a part with the same action, and what they go on with after an observation."""
+        """Nodes of a part with the same action, and their successors after an observation."""
         return [
             (a, o, nodes, self.successors[nodes, o])
             for a, nodes in self._by_action(part)
@@ -344,7 +344,7 @@ class _Equations:
         return values.reshape(nothing.shape)
 
     def _worst(self) -> Floats:
-        """Where to begin: the least reward for ever, which is below every node's value."""
+        """Where to begin: the least reward at every step, which is below every node's value."""
         model = self.model
         domain = model.domain
         rewards = domain.at_corners(model.rewards) if domain.known else model.rewards

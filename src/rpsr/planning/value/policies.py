@@ -194,7 +194,7 @@ class StagedPolicy(Shown, Policy):
         self._left = max(0, self._left - 1)
 
     def actions_at(self, states: Floats, left: int) -> Ints:
-        """The actions for a batch of states with so many steps left, (B, n) -> (B,)."""
+        """The actions for a batch of states with this many steps left, (B, n) -> (B,)."""
         return best_actions(action_values(self.model, states, self.stages[left - 1]), None)
 
     def title(self) -> str:
