@@ -153,7 +153,7 @@ def test_a_short_log_is_learned_from_and_blindness_said_once(log, tmp_path, caps
     short, page = tmp_path / "short.jsonl", tmp_path / "page.html"
     short.write_text("".join(log.read_text().splitlines(keepends=True)[:12]))
     words = ["learn", str(short), "-o", str(tmp_path / "m.rpsr"), "--discount", "0.9", "--json"]
-    words += ["--estimator", "discovered", "--policy", "blind", "--report", str(page)]
+    words += ["--estimator", "discovered", "--behaviour", "blind", "--report", str(page)]
     capsys.readouterr()
     assert main(words) == 0
     said = capsys.readouterr()

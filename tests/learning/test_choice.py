@@ -13,10 +13,10 @@ from rpsr.domains import build
 from rpsr.errors import InputError, ModelError
 from rpsr.evaluation import StochasticController, exact_return, open_policy, simulate
 from rpsr.learning import EMRPSR, LastKTable, bootstrap, choice, choose
-from rpsr.learning.base import Resampled
 from rpsr.learning.choice import RULE, doubt, play_out, trial
 from rpsr.learning.off_policy import off_policy_value
 from rpsr.logs import Trajectories, from_arrays
+from rpsr.logs.parts import Resampled
 from rpsr.logs.trajectories import join
 from rpsr.models.renaming import renamed
 from rpsr.planning import AlphaPolicy, planner_by_name, save_policy, solve

@@ -286,10 +286,16 @@ def test_it_is_counted_how_many_rewards_caution_changes():
     learned = learn("em", log, discount=0.9)
     chosen = learned.estimator.candidates_[0]
     changed = learned.estimator.pomdp_.R != chosen.cautious.R
-    assert chosen.unknown == changed.sum() > 0
-    assert chosen.pairs == changed.size
-    assert learned.document()["caution"] == {"unknown": chosen.unknown, "pairs": chosen.pairs}
-    assert f"{chosen.unknown} of {chosen.pairs} pairs" in learned.caution
+    unknown, cases = len(chosen.caution.unknown), len(chosen.caution.known)
+    assert unknown == changed.sum() > 0
+    assert cases == changed.size
+    assert learned.document()["caution"] == {"unknown": unknown, "pairs": cases}
+    assert f"{unknown} of {cases} pairs" in learned.findings.caution.warning
+    names = {
+        f"{learned.model.actions[a]} in {chosen.cautious.states[s]}"
+        for s, a in np.argwhere(changed)
+    }
+    assert set(chosen.caution.unknown) == names
     assert learn("last-k", log, discount=0.9).document()["caution"] is None
 
 

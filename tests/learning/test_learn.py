@@ -13,11 +13,17 @@ import rpsr
 from rpsr.errors import InputError
 from rpsr.evaluation import simulate as run
 from rpsr.learning import SpectralRPSR, diagnose, psr_enough
-from rpsr.learning.base import LONG, Part, beginning, pieces
 from rpsr.learning.learn import ESTIMATORS, learn, streams
-from rpsr.learning.moments_plan import POLICIES, Survey
-from rpsr.learning.propensities import Overlap, propensities, shrunk_policy, unseen_share
+from rpsr.learning.moments_plan import Survey
+from rpsr.learning.propensities import (
+    BEHAVIOURS,
+    Overlap,
+    propensities,
+    shrunk_policy,
+    unseen_share,
+)
 from rpsr.logs import Trajectories, from_arrays
+from rpsr.logs.parts import LONG, Part, beginning, pieces
 from rpsr.logs.readers import join
 from rpsr.planning import AlphaPolicy, planner_by_name, solve
 
@@ -138,11 +144,11 @@ def test_overlap_adds_up_what_every_step_weighs(lengths, seed, logged, longest):
     assert found.effective == pytest.approx(w.mean() ** 2 / (w**2).mean(), rel=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore:policy blind")
+@pytest.mark.filterwarnings("ignore:behaviour blind")
 def test_overlap_is_of_the_log_whatever_policy_is_declared():
     """To take a policy for uniform does not make it so."""
     log = simulate("loadunload", 50, 10, seed=3, chances=lambda _: (0.9, 0.1))
-    found = [SpectralRPSR(rank=2, policy=policy).fit(log).overlap_ for policy in POLICIES]
+    found = [SpectralRPSR(rank=2, behaviour=each).fit(log).overlap_ for each in BEHAVIOURS]
     assert found[0] == found[1] == found[2] == Survey.of([log]).overlap
     assert found[0].smallest == pytest.approx(0.1)
 
@@ -197,7 +203,7 @@ def test_what_cannot_be_judged_is_refused():
     with pytest.raises(InputError, match="no rewards"):
         learn("em", replace(LOG, rewards=None), discount=0.9)
     with pytest.raises(InputError, match="no propensities"):
-        learn("em", replace(LOG, propensities=None), discount=0.9, policy="logged")
+        learn("psr", replace(LOG, propensities=None), discount=0.9, behaviour="logged")
     with pytest.raises(InputError, match="no estimator is called 'magic'"):
         learn("magic", LOG, discount=0.9)
 

@@ -32,7 +32,7 @@ WRONG = {
     "holdout": [2, 0, 1, -0.2, "x"],
     "discount": [-0.1, 1.5, float("nan"), "x"],
     "weighting": ["none", None, 3, np.arange(2)],
-    "policy": ["known", None],
+    "behaviour": ["known", None],
     "algorithm": ["magic", None],
     "rewards": ["normal", None],
 }
@@ -60,10 +60,10 @@ def test_a_parameter_out_of_range_is_named(kind, name, value):
 
 
 @pytest.mark.parametrize("kind", ESTIMATORS)
-@pytest.mark.parametrize("wrong", ["log.jsonl", np.zeros((3, 2)), None, 3, [LOG, "log.jsonl"]])
+@pytest.mark.parametrize("wrong", [np.zeros((3, 2)), None, 3, [LOG, "log.jsonl"], b"log.jsonl"])
 def test_what_is_no_log_is_named(kind, wrong):
     read = "str" if isinstance(wrong, list) else type(wrong).__name__
-    expected = "expected Trajectories or a stream of them; read_logs reads files"
+    expected = "expected Trajectories, a stream of them, or names of files"
     with pytest.raises(InputError, match=f"^read a {read}, {expected}$"):
         kind().fit(wrong)
 

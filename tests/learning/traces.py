@@ -179,7 +179,7 @@ def ran_stream(log: str, kind: str) -> Result:
 def ran_enough(log: str, kind: str) -> Result:
     """The rank test on data, with a policy of a name."""
     try:
-        found = psr_enough(log_of(log), policy=kind, repeats=6, seed=1)
+        found = psr_enough(log_of(log), behaviour=kind, repeats=6, seed=1)
     except InputError as error:
         return [type(error).__name__], []
     facts = (found.verdict, found.psr_rank, found.rpsr_rank)
@@ -216,9 +216,9 @@ def plain(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def flat(value: Any) -> Iterator[float]:
-    """All numbers in a document, in order."""
+    """All numbers in a document, in the order of its keys."""
     if isinstance(value, dict):
-        for each in value.values():
+        for _, each in sorted(value.items()):
             yield from flat(each)
     elif isinstance(value, list | tuple):
         for each in value:

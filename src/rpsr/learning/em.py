@@ -27,12 +27,11 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from rpsr.errors import InputError
-from rpsr.learning.base import Estimator, as_episodes
-from rpsr.learning.diagnostics import Diagnosis, diagnose
+from rpsr.learning.base import Estimator
 from rpsr.learning.em_bins import binned, unbinned
 from rpsr.learning.em_candidates import Candidate, Found, chosen, difference, distinct
 from rpsr.learning.em_merge import descend
-from rpsr.learning.em_models import as_pomdp, as_rpsr, known
+from rpsr.learning.em_models import as_pomdp, as_rpsr, caution_of
 from rpsr.learning.em_split import best_split
 from rpsr.learning.em_starts import (
     random_start,
@@ -50,7 +49,7 @@ from rpsr.learning.em_steps import (
     likelihoods,
 )
 from rpsr.learning.ends import final_names
-from rpsr.learning.learned import Logs
+from rpsr.learning.findings import Findings
 from rpsr.learning.parameters import (
     AUTO,
     DISCOUNT,
@@ -62,6 +61,7 @@ from rpsr.learning.parameters import (
     one_of,
     several,
 )
+from rpsr.learning.prepared_log import PreparedLog
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
@@ -74,9 +74,10 @@ NO_PRIOR = 1e-6  # a count so small that it only decides what is never seen
 
 @dataclass(kw_only=True, eq=False)
 class EMRPSR(Estimator):
-    """An R-PSR learned by EM. `fit` gives `pomdp_`, as fitted, and `model_`, the R-PSR to plan on.
+    """An R-PSR learned by EM.
 
-    Those are of the first of `candidates_`; `rank_` is the model's dimension.
+    `fit` gives `pomdp_`, the POMDP as fitted, whose belief model is `fitted_`; `model_`, the R-PSR
+    to plan on; and `candidates_`, of which these are the first.
 
     discount: of the model that results. sizes: how many states starts have; starts: how many of
     them for each size, `descents` of which are followed down; memories: how many starts remember a
@@ -128,15 +129,12 @@ class EMRPSR(Estimator):
     progress: Callable[[str], None] | None = None
     candidates_: tuple[Candidate, ...] = field(init=False, repr=False)
     pomdp_: POMDP = field(init=False, repr=False)
-    model_: LinearModel = field(init=False, repr=False)
-    rank_: int = field(init=False, repr=False)
     _models: list[LinearModel] = field(init=False, repr=False)
 
-    def fit(self, trajectories: Logs) -> EMRPSR:
+    def learn(self, log: PreparedLog) -> None:
         """Learn from episodes with rewards; a stream is read into memory, a long recording cut."""
-        self.check()
-        trajectories = as_episodes(trajectories)
-        log = Encoded.of(trajectories, self.rewards)
+        trajectories = log.episodes
+        encoded = Encoded.of(trajectories, self.rewards)
         episodes = trajectories.episodes
         if episodes < 2 or trajectories.steps == 0:
             raise InputError(
@@ -145,7 +143,7 @@ class EMRPSR(Estimator):
         rng = np.random.default_rng(self.seed)
         order = rng.permutation(episodes)
         kept_out = min(episodes - 1, max(2, round(self.holdout * episodes)))
-        coarse, went = binned(log)
+        coarse, went = binned(encoded)
         held_out = coarse.select(np.sort(order[:kept_out]))
         training = coarse.select(np.sort(order[kept_out:]))
         probe = coarse.select(np.sort(order[kept_out : kept_out + self.probe]))
@@ -156,17 +154,29 @@ class EMRPSR(Estimator):
         best = max(found, key=lambda each: each.mean)
         refitted: dict[Found, Found] = {}
         for each in chosen(found, self.keep):
-            fitted = self._refitted(unbinned(each.fitted, went), log)
-            refitted[Found(likelihoods(fitted, log), fitted)] = each
+            fitted = self._refitted(unbinned(each.fitted, went), encoded)
+            refitted[Found(likelihoods(fitted, encoded), fitted)] = each
         self.candidates_ = tuple(
             self._candidate(each.fitted, refitted[each], best, trajectories)
             for each in distinct(list(refitted))
         )
         self._models = [self._model(each, trajectories) for each in self.candidates_]
-        self.pomdp_ = as_pomdp(self.candidates_[0].fitted, trajectories, self.discount)
+        first = self.candidates_[0]
+        self.pomdp_ = as_pomdp(first.fitted, trajectories, self.discount)
+        self.fitted_ = self.pomdp_.belief_model()
+        self.caution_ = first.caution
         self.model_ = self._models[0]
-        self.rank_ = self.model_.dimension
-        return self
+
+    def findings(self) -> Findings:
+        """What was found: the candidates, the chosen one first, and what was hardly tried."""
+        first = self.candidates_[0]
+        end = " and the end" if first.fitted.end >= 0 else ""
+        return Findings(
+            rank=self.rank_,
+            origin=counted(first.states, "state") + end,
+            candidates=tuple(each.summary for each in self.candidates_),
+            caution=self.caution_,
+        )
 
     def _refitted(self, fitted: FittedPOMDP, log: Encoded) -> FittedPOMDP:
         fitted = iterate(fitted, log, Prior(self.prior, self.sparsity), self.refitting)
@@ -175,10 +185,10 @@ class EMRPSR(Estimator):
     def _candidate(
         self, fitted: FittedPOMDP, before: Found, best: Found, trajectories: Trajectories
     ) -> Candidate:
-        cautious = as_pomdp(fitted, trajectories, self.discount, self.enough)
-        unknown = int((known(fitted, self.enough) < 1).sum())
+        caution = caution_of(fitted, trajectories, self.discount, self.enough)
         behind, stderr = difference(best.scores, before.scores)
-        return Candidate(fitted, cautious, unknown, fitted.size, before.mean, behind, stderr)
+        cautious = as_pomdp(fitted, trajectories, self.discount, self.enough)
+        return Candidate(fitted, cautious, caution, fitted.size, before.mean, behind, stderr)
 
     def _model(self, candidate: Candidate, trajectories: Trajectories) -> LinearModel:
         model = as_rpsr(candidate.cautious)
@@ -261,10 +271,6 @@ class EMRPSR(Estimator):
     def _allowed(self, found: list[Found]) -> list[Found]:
         """All that was found, or what has as many states as were asked for."""
         return [each for each in found if self.states in ("auto", each.fitted.size)]
-
-    def judge(self, logs: Logs) -> Diagnosis:
-        """How well the fitted POMDP foretells a log; caution is for planning and plays no part."""
-        return diagnose(self.pomdp_.belief_model(), logs)
 
     def models(self) -> list[LinearModel]:
         """The R-PSRs of all candidates, the chosen one first."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +15,6 @@ from rpsr.logs import Trajectories
 from rpsr.models import DenseOperators, LinearModel, Unknown
 from rpsr.models.filter import IMPOSSIBLE, LARGEST, REPLAY
 
-Logs = Trajectories | Iterable[Trajectories]  # in memory, or in chunks
 DOUBT = 1e-3  # the share of a uniform prediction mixed in before taking a logarithm
 
 
@@ -111,27 +109,3 @@ def log_chances(said: Filtered, log: Trajectories) -> Floats:
     """The log-probability of each observation, (L,), none minus infinity: see `DOUBT`."""
     seen = said.predictions[np.arange(log.steps), log.observations]
     return np.log((1 - DOUBT) * seen + DOUBT / len(log.observation_names))
-
-
-def check_repeatable(logs: Logs) -> None:
-    """Refuse an iterator, which is empty when it is gone through again."""
-    if isinstance(logs, Iterator):
-        read = type(logs).__name__
-        raise InputError(
-            f"logs: read a {read}, which can be gone through once; expected a log, a list of logs "
-            "or a stream"
-        )
-
-
-def chunks_of(logs: Logs) -> Iterable[Trajectories]:
-    """A log in memory as one chunk; a stream as it is. What is neither is refused."""
-    if isinstance(logs, Trajectories):
-        return [logs]
-    given: Any = logs  # whatever its annotation says
-    stream = isinstance(given, Iterable) and not isinstance(given, str | bytes | np.ndarray)
-    parts: Iterable[Any] = given if isinstance(given, list | tuple) else ()
-    for each in parts if stream else [given]:
-        if not isinstance(each, Trajectories):
-            expected = "expected Trajectories or a stream of them; read_logs reads files"
-            raise InputError(f"read a {type(each).__name__}, {expected}")
-    return logs

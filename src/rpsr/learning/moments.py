@@ -117,7 +117,7 @@ class Moments:
             "reward_tests": plan.reward_tests,
             "histories": plan.histories,
             "scale": plan.scale,
-            "policy": plan.policy,
+            "policy": plan.behaviour,
             "anchored": plan.anchored,
             "operators": plan.operators,
             "centre": plan.centre,
@@ -172,7 +172,7 @@ def same_plan(a: WindowPlan, b: WindowPlan) -> bool:
     if a is b:
         return True
     fields = ("action_names", "observation_names", "tests", "reward_tests", "histories")
-    fields += ("scale", "policy", "anchored", "operators", "centre", "censoring", "final")
+    fields += ("scale", "behaviour", "anchored", "operators", "centre", "censoring", "final")
     if any(getattr(a, field) != getattr(b, field) for field in fields):
         return False
     tables = (a.policies or (), b.policies or ())
