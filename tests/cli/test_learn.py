@@ -311,3 +311,16 @@ def test_nothing_is_proven_of_a_model_that_may_predict_less_than_nothing(succeed
     assert (known["simulated"], err) == (None, "")
     assert known["lower"] <= known["value"] + 1e-9
     assert "nothing is proven" in succeed("solve", "spectral.rpsr").out
+
+
+def test_an_option_that_an_estimator_does_not_have_is_refused(log, say):
+    """And nothing is written; `--policy` is a file elsewhere, and nothing here."""
+    words = ["learn", str(log), "-o", "m.rpsr", "--discount", "0.9"]
+    for estimator in ("em", "last-k"):
+        code, out, error = say(*words, "--estimator", estimator, "--behaviour", "blind")
+        assert (code, out) == (1, "")
+        assert error.startswith(f"rpsr: estimator {estimator} has no behaviour; it has discount, ")
+    for wrong in (["--policy", "blind"], ["--behaviour", "known"]):
+        assert say(*words, "--estimator", "spectral", *wrong)[0] == 2
+    assert not Path("m.rpsr").exists()
+    assert say(*words, "--estimator", "spectral", "--rank", "2", "--behaviour", "estimated")[0] == 0

@@ -280,3 +280,34 @@ def test_a_log_without_alternatives_cannot_say_that_a_psr_is_enough():
     shuttle = solve(pomdp.belief_model(), planner_by_name("reachable"))
     log = run(pomdp, AlphaPolicy.of(shuttle), episodes=80, steps=30, seed=0, rewards=True)
     assert psr_enough(log).verdict != "yes"
+
+
+def test_what_is_learned_is_a_value_with_a_model_a_policy_and_a_page(tmp_path):
+    learned = learn("last-k", LOG, discount=0.9, k=1, plan=True)
+    learned.save(tmp_path / "m.rpsr")
+    again = rpsr.load(tmp_path / "m.rpsr")
+    np.testing.assert_array_equal(again.rewards, learned.model.rewards)
+    assert (again.estimator, again.final) == ("LastKTable", ())
+    learned.report(tmp_path / "page.html", "my log")
+    text = (tmp_path / "page.html").read_text()
+    assert "A model learned from my log" in text
+    assert learned.policy().act() in range(len(learned.model.actions))
+    assert learned.findings.rank == learned.model.dimension == learned.estimator.rank_
+    with pytest.raises(InputError, match="no plan was made"):
+        learn("last-k", LOG, discount=0.9, k=1).policy()
+
+
+@pytest.mark.parametrize("name", ESTIMATORS.own)
+def test_parameters_of_an_estimator_are_taken_and_others_refused(name):
+    with pytest.raises(InputError, match=f"^estimator {name} has no colour; it has .*discount"):
+        learn(name, LOG, discount=0.9, colour="red")
+    if name in FEW:
+        with pytest.raises(InputError, match=f"^estimator {name} has no behaviour; it has"):
+            learn(name, LOG, discount=0.9, behaviour="logged")
+    with pytest.raises(InputError, match=r"^enough: read -1|^backoff: read -1"):
+        learn(name, LOG, discount=0.9, **({"backoff": -1} if name == "last-k" else {"enough": -1}))
+
+
+def test_one_size_is_not_given_by_two_names():
+    with pytest.raises(InputError, match="read rank and states, which mean the same"):
+        learn("em", LOG, discount=0.9, rank=3, states=4)

@@ -8,10 +8,10 @@ selection maximises. X is a log, y is ignored.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import fields
+from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from rpsr.errors import InputError
+from rpsr.errors import DataError
 from rpsr.learning.caution import Caution
 from rpsr.learning.diagnostics import Diagnosis, diagnose
 from rpsr.learning.findings import Findings
@@ -20,8 +20,12 @@ from rpsr.learning.prepared_log import Logs, PreparedLog
 from rpsr.models import LinearModel
 
 
-class NotFitted(InputError, AttributeError):
-    """A fitted attribute was asked for before `fit`; to `hasattr` it is not there."""
+class NotFitted(DataError, AttributeError):
+    """A fitted attribute was asked for before `fit`.
+
+    A `ValueError` and an `AttributeError`, as scikit-learn's `NotFittedError` is: to `hasattr`, the
+    attribute is not there.
+    """
 
 
 class Estimator(ABC):
@@ -91,15 +95,38 @@ class Estimator(ABC):
         return [self.model_]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name; none of them is an estimator, so `deep` changes nothing."""
-        return {field.name: getattr(self, field.name) for field in fields(self) if field.init}  # pyright: ignore
+        """The parameters by name. deep: also the fields of grouped ones, as `group__field`."""
+        own = {each.name: getattr(self, each.name) for each in fields(self) if each.init}  # pyright: ignore
+        groups = {name: value for name, value in own.items() if _is_group(value)}
+        if not deep:
+            return own
+        return own | {
+            f"{name}__{each.name}": getattr(group, each.name)
+            for name, group in groups.items()
+            for each in fields(group)
+        }
 
     def set_params(self, **params: Any) -> Self:
-        """Change parameters by name."""
+        """Change parameters by name, or a field of a grouped one by `group__field`."""
         known = self.get_params()
         for name, value in params.items():
             if name not in known:
                 expected = ", ".join(known)
-                raise InputError(f"no parameter is called {name!r}; expected {expected}")
-            setattr(self, name, value)
+                raise DataError(f"no parameter is called {name!r}; expected {expected}")
+            group, _, each = name.partition("__")
+            setattr(self, group, replace(getattr(self, group), **{each: value}) if each else value)
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn, which alone asks, wants to know: X is a log, and there is no y."""
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=False),
+            input_tags=InputTags(two_d_array=False),
+        )
+
+
+def _is_group(value: Any) -> bool:
+    return is_dataclass(value) and not isinstance(value, type)

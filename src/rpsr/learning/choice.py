@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rpsr.errors import InputError
+from rpsr.errors import DataError
 from rpsr.io.records import Floats
 from rpsr.learning.base import Estimator
 from rpsr.learning.off_policy import OffPolicyEstimate, off_policy_value
@@ -151,7 +151,7 @@ def choose(
     """
     if isinstance(models, LinearModel) or not models:
         read = type(models).__name__ if isinstance(models, LinearModel) else "none"
-        raise InputError(f"models: read {read}, expected a list of at least one to plan in")
+        raise DataError(f"models: read {read}, expected a list of at least one to plan in")
     FROM_1.check("episodes", episodes)
     FROM_1.check("steps", steps)
     whole = None if logs is None else PreparedLog.of(logs)

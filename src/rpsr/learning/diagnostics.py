@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rpsr.errors import InputError
+from rpsr.errors import DataError
 from rpsr.io.records import Floats
 from rpsr.learning.ends import as_seen_by
 from rpsr.learning.learned import Filtered, filtered, log_chances
@@ -82,7 +82,7 @@ def judged(said: Iterable[tuple[Filtered, Trajectories]]) -> Diagnosis:
             spread.add(log.rewards)
         episodes += log.episodes
     if steps == 0:
-        raise InputError("the log has no steps to judge a model by")
+        raise DataError("the log has no steps to judge a model by")
     some = bins[:, 2] > 0
     bins[some, :2] /= bins[some, 2:]
     return Diagnosis(

@@ -21,7 +21,7 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 
-from rpsr.errors import InputError
+from rpsr.errors import DataError
 from rpsr.io.records import Floats
 from rpsr.learning.caution import Caution
 from rpsr.learning.discovery_core import (
@@ -81,7 +81,7 @@ class DiscoveredRPSR(FromMoments):
         """Refuse a parameter out of range, by its name, and a rank that would be ignored."""
         super().check()
         if self.algorithm != "pivoted" and self.rank != "auto":
-            raise InputError(f"rank: read {self.rank}, expected 'auto': {self.algorithm} finds it")
+            raise DataError(f"rank: read {self.rank}, expected 'auto': {self.algorithm} finds it")
 
     def learn(self, log: PreparedLog) -> None:
         """Discover the core of a log and how stable that is."""
@@ -93,7 +93,7 @@ class DiscoveredRPSR(FromMoments):
         data = first.hankel_
         if self.algorithm == "reset":
             if data.starts == 0:
-                raise InputError("algorithm 'reset' needs episodes that start")
+                raise DataError("algorithm 'reset' needs episodes that start")
             data = hankel(Moments.of(log, replace(data.plan, anchored=True)))
         self.fit_hankel(data, first.directions_)
         self.caution_ = first.caution_

@@ -26,7 +26,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from rpsr.errors import InputError
+from rpsr.errors import DataError
 from rpsr.learning.base import Estimator
 from rpsr.learning.em_bins import binned, unbinned
 from rpsr.learning.em_candidates import Candidate, Found, chosen, difference, distinct
@@ -134,12 +134,10 @@ class EMRPSR(Estimator):
     def learn(self, log: PreparedLog) -> None:
         """Learn from episodes with rewards; a stream is read into memory, a long recording cut."""
         trajectories = log.episodes
-        encoded = Encoded.of(trajectories, self.rewards)
         episodes = trajectories.episodes
         if episodes < 2 or trajectories.steps == 0:
-            raise InputError(
-                f"read {counted(episodes, 'episode')}, expected at least 2, with steps"
-            )
+            raise DataError(f"read {counted(episodes, 'episode')}, expected at least 2, with steps")
+        encoded = Encoded.of(trajectories, self.rewards)
         rng = np.random.default_rng(self.seed)
         order = rng.permutation(episodes)
         kept_out = min(episodes - 1, max(2, round(self.holdout * episodes)))
@@ -253,9 +251,7 @@ class EMRPSR(Estimator):
         """What was found, and what splits of the chosen one add, as long as one is then chosen."""
         found = self._allowed(found)
         if not found:
-            raise InputError(
-                f"states: read {self.states}, expected as many as starts have, or less"
-            )
+            raise DataError(f"states: read {self.states}, expected as many as starts have, or less")
         best = chosen(found, 1)[0]
         for _ in range(self.largest):  # few rounds in practice; this bounds them
             if best.fitted.size >= self.largest:

@@ -21,7 +21,7 @@ from typing import Literal
 
 import numpy as np
 
-from rpsr.errors import InputError
+from rpsr.errors import DataError
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.learning.em_kernels import expect, score
 from rpsr.learning.ends import final_sights
@@ -61,9 +61,9 @@ class Encoded:
         """
         families = ("auto", *RewardFamily.__args__)
         if family not in families:
-            raise InputError(f"rewards: read {family!r}, expected one of {', '.join(families)}")
+            raise DataError(f"rewards: read {family!r}, expected one of {', '.join(families)}")
         if log.rewards is None:
-            raise InputError("these episodes have no rewards, expected them for learning")
+            raise DataError("these episodes have no rewards, expected them for learning")
         rewards = log.rewards
         values = np.unique(rewards)
         if family == "auto":

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rpsr.errors import InputError
+from rpsr.errors import DataError
 from rpsr.io.records import Bools, Ints
 from rpsr.logs.parts import Chunks
 from rpsr.logs.trajectories import Trajectories
@@ -64,7 +64,7 @@ def with_end(log: Trajectories) -> Trajectories:
     wrong = np.setdiff1d(np.flatnonzero(seen == names.index(END)), log.ends)
     if len(wrong):
         episode, step = log.place(int(wrong[0]))
-        raise InputError(
+        raise DataError(
             f"episode {episode}, step {step}: observations: read {END!r}, the name of the end of a "
             "task, where none ended; expected another name, or the episode to have terminated there"
         )

@@ -27,7 +27,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from rpsr.errors import InputError
+from rpsr.errors import DataError
 from rpsr.learning.enough_squares import Quarters, Squares, total
 from rpsr.learning.moments import Moments
 from rpsr.learning.moments_hankel import Hankel, hankel
@@ -45,7 +45,7 @@ NOTHING = 1e-3  # the share of the rewards' variance below which history says no
 NO_VARIANCE = 1e-12  # rewards that vary less count as constant
 
 
-class TooShort(InputError):
+class TooShort(DataError):
     """A log that cannot tell whether a PSR is enough."""
 
 

@@ -21,7 +21,7 @@ from typing import ClassVar, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from rpsr.errors import InputError
+from rpsr.errors import DataError
 from rpsr.io.records import Bools, Floats
 from rpsr.learning.base import Estimator
 from rpsr.learning.caution import Caution
@@ -74,9 +74,9 @@ class LastKTable(Estimator):
         """Count contexts; needs rewards. A stream is read into memory."""
         episodes = log.episodes
         if episodes.rewards is None:
-            raise InputError("these episodes have no rewards, expected them for learning")
+            raise DataError("these episodes have no rewards, expected them for learning")
         if episodes.steps == 0:
-            raise InputError("the log has no steps")
+            raise DataError("the log has no steps")
         self.k_ = self._best(episodes) if self.k == "auto" else self.k
         self.table_ = self._count(episodes, self.k_)
         self.fitted_ = self.model_ = self.table_.model(episodes, self.discount)

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from rpsr.errors import InputError
+from rpsr.errors import DataError
 from rpsr.learning.base import Estimator
 from rpsr.learning.choice import Choice, bootstrap, choose
 from rpsr.learning.diagnostics import Diagnosis
@@ -65,9 +65,9 @@ class Learned:
     seconds: float
 
     def policy(self) -> AlphaPolicy:
-        """The policy of the chosen plan; an `InputError` where no plan was asked for."""
+        """The policy of the chosen plan; a `DataError` where no plan was asked for."""
         if self.choice is None:
-            raise InputError("no plan was made; ask for one with plan=True")
+            raise DataError("no plan was made; ask for one with plan=True")
         return self.choice.policy
 
     def save(self, path: str | Path) -> None:
@@ -134,18 +134,18 @@ def estimator_by_name(name: str, **options: Any) -> Estimator:
     """An estimator by its name, with parameters; those that are None are left at their default.
 
     rank: the parameter of that name or, where an estimator has another for the size of its model
-    (`em`: states, `last-k`: k), that one. A parameter that the estimator does not have is an
-    `InputError`.
+    (`em`: states, `last-k`: k), that one. A parameter that the estimator does not have is a
+    `DataError`.
     """
     kind, known = ESTIMATORS.get(name), estimator_options(name)
     given = {key: value for key, value in options.items() if value is not None}
     if "rank" in given and "rank" not in known and kind.rank_parameter in known:
         if kind.rank_parameter in given:
-            raise InputError(f"read rank and {kind.rank_parameter}, which mean the same")
+            raise DataError(f"read rank and {kind.rank_parameter}, which mean the same")
         given[kind.rank_parameter] = given.pop("rank")
     for option in given:
         if option not in known:
-            raise InputError(f"estimator {name} has no {option}; it has {', '.join(known)}")
+            raise DataError(f"estimator {name} has no {option}; it has {', '.join(known)}")
     return kind(**given)
 
 
@@ -170,7 +170,7 @@ def learn(
     """
     began = time.perf_counter()
     if plan and (discount is None or discount > 1 - NEAR_ONE):
-        raise InputError(f"discount: read {discount}, expected one below 1 to plan with")
+        raise DataError(f"discount: read {discount}, expected one below 1 to plan with")
     common = {"discount": discount, "seed": seed}
     common = {key: common[key] for key in common if key in estimator_options(name)}
     estimator_by_name(name, **common, **options).check()  # before a large log is read
@@ -217,14 +217,14 @@ def _surveyed(
     """The survey of a log that can be learned from and judged by; others are refused."""
     survey = log.survey(progress=progress)
     if survey.episodes == 0:
-        raise InputError("the log has no episodes")
+        raise DataError("the log has no episodes")
     if not survey.has_rewards:
-        raise InputError("the log has no rewards, expected them for learning")
+        raise DataError("the log has no rewards, expected them for learning")
     if behaviour == "logged" and not survey.has_propensities:
-        raise InputError(NO_PROPENSITIES)
+        raise DataError(NO_PROPENSITIES)
     if not any(part.steps for part in log.held_out):
         read = f"read {counted(survey.episodes, 'episode')}"
-        raise InputError(f"{read}, expected at least {HELD_OUT}: one in {HELD_OUT} is held out")
+        raise DataError(f"{read}, expected at least {HELD_OUT}: one in {HELD_OUT} is held out")
     return survey
 
 

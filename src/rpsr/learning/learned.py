@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rpsr.errors import InputError
+from rpsr.errors import DataError
 from rpsr.io.records import Floats
 from rpsr.learning.learned_kernels import filter_log
 from rpsr.learning.spectral_fit import Parameters
@@ -92,7 +92,7 @@ def filtered(model: LinearModel, log: Trajectories, states: bool = False) -> Fil
     """A model's `RobustFilter` along every episode of a log over the same names."""
     names = (log.action_names, log.observation_names)
     if names != (model.actions, model.observations):
-        raise InputError(f"read a log over {names[0]}, {names[1]}: the model has other names")
+        raise DataError(f"read a log over {names[0]}, {names[1]}: the model has other names")
     n_actions, n_observations, n = model.operators.shape
     matrices = np.empty((n_actions, n_observations, n, n))
     for a in range(n_actions):

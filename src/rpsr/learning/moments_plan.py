@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from rpsr.errors import InputError
+from rpsr.errors import DataError
 from rpsr.io.records import Floats, Ints
 from rpsr.learning.censoring import Censoring
 from rpsr.learning.moments_kernels import count_contexts
@@ -67,7 +67,7 @@ class Survey:
             survey = survey or Survey(chunk.action_names, chunk.observation_names, longest)
             survey.add(chunk)
         if survey is None:
-            raise InputError("the log is empty")
+            raise DataError("the log is empty")
         return survey
 
     def add(self, log: Trajectories) -> None:
@@ -239,9 +239,9 @@ class WindowPlan:
         """
         one_of(*BEHAVIOURS).check("behaviour", behaviour)
         if behaviour == "logged" and not survey.has_propensities:
-            raise InputError(NO_PROPENSITIES)
+            raise DataError(NO_PROPENSITIES)
         if not survey.has_rewards:
-            raise InputError("the log has no rewards: there is nothing to predict them from")
+            raise DataError("the log has no rewards: there is nothing to predict them from")
         n_actions = len(survey.action_names)
         n_pairs = n_actions * len(survey.observation_names)
         # Half of the memory is for tests, of which each is counted after every pair, half for the

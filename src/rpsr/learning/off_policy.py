@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rpsr.errors import InputError
+from rpsr.errors import DataError
 from rpsr.io.records import Floats
 from rpsr.learning.ends import as_seen_by
 from rpsr.learning.learned import filtered
@@ -72,7 +72,7 @@ def off_policy_value(
     prepared = PreparedLog.of(logs, held=True)
     log = as_seen_by(join(prepared.recorded), model)
     if log.rewards is None:
-        raise InputError("these episodes have no rewards, expected them for an estimate")
+        raise DataError("these episodes have no rewards, expected them for an estimate")
     rewarded = log.rewards
     said = filtered(model, log, states=True)
     agrees = action_values(model, said.states, vectors).argmax(axis=1) == log.actions

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from rpsr.errors import InputError
+from rpsr.errors import DataError
 from rpsr.io.records import Floats
 from rpsr.learning.ends import hidden_ends, with_end
 from rpsr.learning.moments_plan import Survey
@@ -63,15 +63,15 @@ class PreparedLog:
         for each in parts if chunked else [given]:
             if not isinstance(each, Trajectories):
                 expected = "expected Trajectories, a stream of them, or names of files"
-                raise InputError(f"read a {type(each).__name__}, {expected}")
+                raise DataError(f"read a {type(each).__name__}, {expected}")
         if held:
             return PreparedLog((join(given),))
         if isinstance(given, Iterator):
-            raise InputError(
+            raise DataError(
                 f"logs: read a {type(given).__name__}, which can be gone through once; expected a "
                 "log, a list of logs or a stream"
             )
-        return PreparedLog(given)
+        return PreparedLog(tuple(given) if isinstance(given, list) else given)
 
     def __iter__(self) -> Iterator[Trajectories]:
         """The chunks, with an observation at ends of tasks that occurs at no other time."""

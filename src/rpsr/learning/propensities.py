@@ -17,7 +17,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from rpsr.errors import InputError
+from rpsr.errors import DataError
 from rpsr.io.records import Floats, Ints
 from rpsr.logs import Trajectories
 
@@ -149,10 +149,10 @@ def propensities(
         return np.full(log.steps, 1.0 / max(n_actions, 1))
     if behaviour == "logged":
         if log.propensities is None:
-            raise InputError(NO_PROPENSITIES)
+            raise DataError(NO_PROPENSITIES)
         return log.propensities
     if tables is None:
-        raise InputError("estimated propensities need the counts of a survey")
+        raise DataError("estimated propensities need the counts of a survey")
     n_pairs = n_actions * n_observations
     pairs = log.actions * n_observations + log.observations
     codes = code_words(pairs, log.offsets, len(tables) - 1, n_pairs)

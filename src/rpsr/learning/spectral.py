@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal, Self
 
-from rpsr.errors import InputError
+from rpsr.errors import DataError
 from rpsr.io.records import Floats
 from rpsr.learning.base import Estimator
 from rpsr.learning.caution import ENOUGH, Caution
@@ -128,7 +128,7 @@ class SpectralRPSR(FromMoments):
         """Learn from a log, which is gone through a few times."""
         survey = log.survey(max(self.tests, self.histories), self.progress)
         if survey.steps == 0:
-            raise InputError("the log has no steps")
+            raise DataError("the log has no steps")
         self.plan_ = self._plan(survey)
         trials: tuple[Trial, ...] = ()
         rank = self.rank
