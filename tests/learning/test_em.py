@@ -11,7 +11,7 @@ from tests.learning.worlds import small_log, uniform_log
 
 import rpsr
 from rpsr.errors import InputError
-from rpsr.learning import diagnose, em_kernels
+from rpsr.learning import Search, diagnose, em_kernels
 from rpsr.learning.em import EMRPSR
 from rpsr.learning.em_merge import descend, merge_costs, merged
 from rpsr.learning.em_models import as_pomdp, cautious
@@ -229,8 +229,8 @@ def test_a_remembered_sight_is_found_and_remembered():
 
 def test_load_unload_is_learned_from_a_hundred_episodes():
     pomdp, log = uniform_log("loadunload", 100, 20, 1)
-    learned = EMRPSR(discount=0.95, sizes=(14,), seed=1).fit(log)
-    again = EMRPSR(discount=0.95, sizes=(14,), seed=1).fit(log)
+    learned = EMRPSR(discount=0.95, seed=1, search=Search(sizes=(14,))).fit(log)
+    again = EMRPSR(discount=0.95, seed=1, search=Search(sizes=(14,))).fit(log)
     np.testing.assert_array_equal(learned.model_.rewards, again.model_.rewards)
     assert learned.models()[0] is learned.model_
     known = diagnose(pomdp.belief_model(), log).reward_rmse  # nobody can expect rewards better
@@ -317,6 +317,6 @@ def test_a_log_without_rewards_or_episodes_is_refused():
 
 def test_one_long_recording_is_learned_from_in_stretches():
     pomdp, log = uniform_log("tiger", 1, 3000, 0)
-    learned = EMRPSR(discount=0.95, sizes=(4,), starts=2, memories=0).fit(log)
+    learned = EMRPSR(discount=0.95, search=Search(sizes=(4,), starts=2, memories=0)).fit(log)
     known = diagnose(pomdp.belief_model(), log)
     assert learned.judge(log).loglik > known.loglik - 0.01

@@ -17,6 +17,7 @@ from rpsr.learning import (
     DiscoveredRPSR,
     LastKTable,
     PreparedLog,
+    Search,
     Survey,
     bootstrap,
     choose,
@@ -218,13 +219,18 @@ def test_a_table_has_no_context_beyond_the_end_and_its_end_shows_itself():
 def test_episodes_without_a_step_end_nothing():
     log = from_arrays([[0]] * 6 + [[]], [[0]] * 6 + [[]], [[1.0]] * 6 + [[]])
     log = replace(log, terminated=np.arange(7) == 6)
-    found = EMRPSR(discount=DISCOUNT, sizes=(2,), starts=2).fit(log)
+    found = EMRPSR(discount=DISCOUNT, search=Search(sizes=(2,), starts=2)).fit(log)
     assert found.candidates_[0].fitted.end == -1
     assert Survey.of([log]).rewards == (1, 1)
 
 
 def test_only_the_end_shows_that_it_is_the_end():
-    found = EMRPSR(discount=DISCOUNT, sizes=(3,), starts=2).fit(LOG).candidates_[0].fitted
+    found = (
+        EMRPSR(discount=DISCOUNT, search=Search(sizes=(3,), starts=2))
+        .fit(LOG)
+        .candidates_[0]
+        .fitted
+    )
     alive = np.arange(found.states) != found.end
     assert (found.sights[:, -1, found.end] == 1).all()
     assert (found.sights[:, -1, alive] == 0).all()
@@ -234,7 +240,7 @@ def test_episodes_of_one_step_that_all_end_are_learned():
     """Every observation is then one of an end."""
     log = from_arrays([[0]] * 60, [[0], [1]] * 30, [[1.0]] * 60, terminated=[True] * 60)
     assert PreparedLog.of(log).in_memory is log
-    model = EMRPSR(discount=DISCOUNT, sizes=(2,), starts=2).fit(log).model_
+    model = EMRPSR(discount=DISCOUNT, search=Search(sizes=(2,), starts=2)).fit(log).model_
     assert solve(model, planner_by_name("pbvi")).value == pytest.approx(1, abs=1e-3)
 
 

@@ -12,14 +12,21 @@ from sklearn.utils.validation import check_is_fitted
 from tests.learning.worlds import simulate
 
 from rpsr.errors import RpsrError
-from rpsr.learning import EMRPSR, DiscoveredRPSR, LastKTable, SpectralPSR, SpectralRPSR
+from rpsr.learning import (
+    EMRPSR,
+    DiscoveredRPSR,
+    Fitting,
+    LastKTable,
+    Search,
+    SpectralPSR,
+    SpectralRPSR,
+)
 from rpsr.logs import Trajectories
 
 LOG = simulate("loadunload", 60, 12, seed=0)
-SMALL_EM = {"sizes": (3,), "starts": 1, "descents": 1, "memories": 0, "probe": 20}
-SMALL_EM |= {"probing": 2, "fitting": 3, "refitting": 2, "polishing": 2, "largest": 3}
+SEARCH = Search(sizes=(3,), starts=1, descents=1, memories=0, largest=3, probe=20, probing=2)
 SMALL = {
-    "em": EMRPSR(**SMALL_EM),
+    "em": EMRPSR(search=SEARCH, fitting=Fitting(iterations=3, refitting=2, polishing=2)),
     "spectral": SpectralRPSR(rank=3),
     "psr": SpectralPSR(rank=3),
     "discovered": DiscoveredRPSR(rank=3, repeats=1),
@@ -82,6 +89,21 @@ def test_a_grid_search_finds_the_rank_of_the_domain():
     assert search.score(LOG) == search.best_estimator_.score(LOG)
     search = GridSearchCV(LastKTable(), {"k": [1, 2]}, cv=3).fit(log)
     assert search.best_params_ == {"k": 2}
+
+
+def test_fields_of_grouped_parameters_are_set_and_searched_by_name():
+    em = clone(SMALL["em"]).set_params(search__sizes=(2,), search__largest=0, choosing__keep=1)
+    assert (em.search.sizes, em.search.probe, em.choosing.keep) == ((2,), 20, 1)
+    assert SMALL["em"].search.sizes == (3,)
+    assert em.get_params(deep=False).keys() < em.get_params().keys()
+    assert em.get_params()["fitting__iterations"] == 3
+    grid = {"search__sizes": [(1,), (3,)], "fitting__prior": [0.02]}
+    search = GridSearchCV(em, grid, cv=2).fit(LOG)
+    assert search.best_params_ == {"search__sizes": (3,), "fitting__prior": 0.02}
+    with pytest.raises(ValueError, match=r"^search__sizes: read \(0,\), expected one or more"):
+        em.set_params(search__sizes=(0,)).fit(LOG)
+    with pytest.raises(ValueError, match=r"^search: read 3, expected a Search$"):
+        em.set_params(search=3).fit(LOG)
 
 
 # ---- check_estimator, on tables of numbers that are turned into logs

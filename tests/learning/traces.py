@@ -26,8 +26,11 @@ from rpsr.cli.app import main as command
 from rpsr.errors import InputError
 from rpsr.learning import (
     EMRPSR,
+    Choosing,
     DiscoveredRPSR,
+    Fitting,
     LastKTable,
+    Search,
     SpectralPSR,
     SpectralRPSR,
     bootstrap,
@@ -73,17 +76,9 @@ def small_em(**options: Any) -> EMRPSR:
     """EM with few states and few iterations."""
     return EMRPSR(
         discount=DISCOUNT,
-        sizes=(5,),
-        starts=2,
-        descents=1,
-        memories=1,
-        probe=40,
-        probing=5,
-        fitting=8,
-        refitting=6,
-        polishing=6,
-        largest=9,
-        keep=3,
+        search=Search(sizes=(5,), starts=2, descents=1, memories=1, probe=40, probing=5, largest=9),
+        fitting=Fitting(iterations=8, refitting=6, polishing=6),
+        choosing=Choosing(keep=3),
         **options,
     )
 

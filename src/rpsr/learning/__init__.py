@@ -6,6 +6,7 @@ from rpsr.learning.choice import Choice, Option, PlayedOut, bootstrap, choose, p
 from rpsr.learning.diagnostics import Diagnosis, diagnose
 from rpsr.learning.discovery import DiscoveredRPSR
 from rpsr.learning.em import EMRPSR
+from rpsr.learning.em_settings import Choosing, Fitting, Search
 from rpsr.learning.enough import Enough, psr_enough
 from rpsr.learning.findings import Findings
 from rpsr.learning.last_k import LastKTable
@@ -22,11 +23,13 @@ __all__ = [
     "EMRPSR",
     "Caution",
     "Choice",
+    "Choosing",
     "Diagnosis",
     "DiscoveredRPSR",
     "Enough",
     "Estimator",
     "Findings",
+    "Fitting",
     "Hankel",
     "LastKTable",
     "Moments",
@@ -35,6 +38,7 @@ __all__ = [
     "Overlap",
     "PlayedOut",
     "PreparedLog",
+    "Search",
     "SpectralPSR",
     "SpectralRPSR",
     "Survey",

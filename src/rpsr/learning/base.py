@@ -79,8 +79,10 @@ class Estimator(ABC):
 
     def check(self) -> None:
         """Refuse a parameter that is out of range, by its name."""
-        for name, allowed in self._ranges.items():
-            allowed.check(name, getattr(self, name))
+        for name, allowed in self._ranges.items():  # a group comes before its fields
+            group, _, field = name.partition("__")
+            value = getattr(self, group)
+            allowed.check(name, getattr(value, field) if field else value)
 
     def judge(self, logs: Logs) -> Diagnosis:
         """How well the fitted model predicts a log that it has not seen."""

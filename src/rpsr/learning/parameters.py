@@ -55,6 +55,11 @@ def one_of(*words: str | None) -> Allowed:
     return Allowed(expected, lambda value: isinstance(value, str | None) and value in words)
 
 
+def instance(kind: type) -> Allowed:
+    """Objects of a class."""
+    return Allowed(f"a {kind.__name__}", lambda value: isinstance(value, kind))
+
+
 def several(each: Allowed) -> Allowed:
     """One or more of them."""
 
