@@ -252,7 +252,7 @@ def test_caution_is_told_everywhere(log, say):
     code, out, error = say("learn", *words)
     assert code == 0
     caution = json.loads(out)["caution"]
-    said = f"{caution['unknown']} of {caution['pairs']} pairs of a state and an action"
+    said = f"{caution['unknown']} of {caution['pairs']} combinations of a state and an action"
     assert caution["unknown"] > 0
     assert said in error
     assert said in Path("p.html").read_text()

@@ -136,7 +136,7 @@ def test_a_log_in_bins_is_the_same_log_and_gives_its_likelihoods_back():
     coarse, went = binned(log)
     assert coarse.family == "categorical"
     np.testing.assert_array_equal(coarse.steps[:, :2], log.steps[:, :2])
-    np.testing.assert_array_equal(coarse.pair_actions[went], log.pair_actions)
+    np.testing.assert_array_equal(coarse.payoff_actions[went], log.payoff_actions)
     np.testing.assert_array_equal(coarse.steps[:, 2], went[log.steps[:, 2]])
     fitted = random_start(coarse, 3, np.random.default_rng(0))
     np.testing.assert_array_equal(
@@ -152,7 +152,7 @@ def test_what_two_actions_earn_alike_is_one_reward_in_bins():
     assert log.rewards is not None
     noise = np.random.default_rng(0).normal(0, 0.01, size=log.steps)
     coarse, _ = binned(Encoded.of(replace(log, rewards=log.rewards + noise)))
-    rewards = coarse.pair_rewards[coarse.steps[:, 2]]
+    rewards = coarse.payoff_rewards[coarse.steps[:, 2]]
     assert len(np.unique(rewards)) == len(np.unique(log.rewards))
     np.testing.assert_allclose(rewards, log.rewards, atol=0.01)
 
@@ -210,7 +210,7 @@ def test_states_are_looked_for_with_rewards_in_bins():
     assert [each.loglik for each in large.candidates_] == [
         each.loglik for each in small.candidates_
     ]
-    assert small.candidates_[0].fitted.pairs.shape[0] == log.steps  # and densities are of each
+    assert small.candidates_[0].fitted.payoffs.shape[0] == log.steps  # and densities are of each
 
 
 @pytest.mark.parametrize("seed", [1, 2])

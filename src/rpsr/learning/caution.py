@@ -93,7 +93,7 @@ class Caution:
         unknown, total = len(self.unknown), len(self.known)
         what = f"{unknown} of {total} actions ({some_of(self.unknown)})"
         if self.by_state:
-            what = f"{unknown} of {total} pairs of a state and an action"
+            what = f"{unknown} of {total} combinations of a state and an action"
         return (
             f"{what} {'was' if unknown == 1 else 'were'} hardly tried: there the model to plan on "
             "expects a penalty, which may lie far below all rewards of the log"

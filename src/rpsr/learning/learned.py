@@ -13,7 +13,7 @@ from rpsr.learning.learned_kernels import filter_log
 from rpsr.learning.spectral_fit import Parameters
 from rpsr.logs import Trajectories
 from rpsr.models import DenseOperators, LinearModel, Unknown
-from rpsr.models.filter import IMPOSSIBLE, LARGEST, REPLAY
+from rpsr.models.filter import RobustRule
 
 DOUBT = 1e-3  # the share of a uniform prediction mixed in before taking a logarithm
 
@@ -100,7 +100,7 @@ def filtered(model: LinearModel, log: Trajectories, states: bool = False) -> Fil
             matrices[a, o] = model.operators.matrix(a, o)
     parameters = (matrices, model.emissions, model.normalizer, model.start, model.rewards)
     kept = np.empty((log.steps if states else 0, n))
-    limits = (IMPOSSIBLE, LARGEST * (1 + float(np.abs(model.start).max(initial=0.0))), REPLAY)
+    limits = RobustRule(model).limits
     said = filter_log(parameters, log.actions, log.observations, log.offsets, limits, kept)
     return Filtered(said[0], said[1], kept, said[2], said[3])
 
