@@ -78,6 +78,9 @@ def test_discovery_on_exact_moments(name, algorithm):
     rank = rpsr(pomdp).dimension if algorithm == "pivoted" else None
     data = replace(data, variances=data.variances * 1e-18)  # no noise
     found = DiscoveredRPSR(algorithm=algorithm).fit_hankel(data, rank)
+    said = found.findings()
+    assert [member.intent for member in said.core] == list(map(str, found.core_))
+    assert (said.rank, said.core[0].stability) == (found.rank_, None)  # no log was resampled
     assert len(found.core_) == found.rank_ == len(found.core_histories_)
     if algorithm == "reset" and name == "loadunload":
         return  # three steps from the start do not reach every state

@@ -39,8 +39,9 @@ from rpsr.learning.moments_hankel import Hankel, hankel
 from rpsr.learning.moments_plan import Word
 from rpsr.learning.parameters import FROM_0, one_of
 from rpsr.learning.prepared_log import FEW, PreparedLog
+from rpsr.learning.rank import noise_level
 from rpsr.learning.spectral import FromMoments, SpectralRPSR
-from rpsr.learning.spectral_fit import assemble, scales
+from rpsr.learning.spectral_fit import assemble, scales, singular_values
 from rpsr.models import LinearModel
 from rpsr.predictive.futures import Intent, Test
 
@@ -87,8 +88,6 @@ class DiscoveredRPSR(FromMoments):
         """Discover the core of a log and how stable that is."""
         first = SpectralRPSR(**self.shared())
         first.learn(log)
-        self.singular_values_, self.noise_level_ = first.singular_values_, first.noise_level_
-        self.overlap_ = first.overlap_
         trials = first.trials_ if self.algorithm == "pivoted" else ()  # others find their own rank
         data = first.hankel_
         if self.algorithm == "reset":
@@ -96,7 +95,8 @@ class DiscoveredRPSR(FromMoments):
                 raise DataError("algorithm 'reset' needs episodes that start")
             data = hankel(Moments.of(log, replace(data.plan, anchored=True)))
         self.fit_hankel(data, first.directions_)
-        self.caution_ = first.caution_
+        self.singular_values_, self.noise_level_ = first.singular_values_, first.noise_level_
+        self.overlap_, self.caution_ = first.overlap_, first.caution_
         self.model_ = self.caution_.applied(self.fitted_)
         self.trials_ = trials
         chosen = self._choose(data).intents
@@ -111,8 +111,8 @@ class DiscoveredRPSR(FromMoments):
 
     def findings(self) -> Findings:
         """What was found: the spectrum and the core intents with their stability."""
-        pairs = zip(self.core_, self.stability_, strict=True)
-        core = tuple(CoreIntent(str(intent), share) for intent, share in pairs)
+        shares = self.stability_ or (None,) * len(self.core_)
+        core = tuple(map(CoreIntent, map(str, self.core_), shares))
         return replace(super().findings(), core=core)
 
     def fit_hankel(self, data: Hankel, rank: int | None = None) -> Self:
@@ -121,6 +121,9 @@ class DiscoveredRPSR(FromMoments):
         self._given = self.rank if rank is None else rank
         self.caution_ = Caution.none(data.plan.action_names)
         self.hankel_ = data
+        scale = scales(data, "scaled")
+        self.singular_values_ = singular_values(data, scale)
+        self.noise_level_ = noise_level(data, scale)
         choice = self._choose(data)
         self.core_ = tuple(intent_of(data.plan, row) for row in choice.intents)
         self.core_histories_ = tuple(history_of(data.plan, column) for column in choice.histories)

@@ -43,11 +43,11 @@ class Spectrum:
 class CoreIntent:
     """An intent whose prediction is a coordinate of the state.
 
-    stability: the share of bootstrap samples that chose the same intent.
+    stability: the share of bootstrap samples that chose the same intent; None where none was drawn.
     """
 
     intent: str
-    stability: float
+    stability: float | None
 
 
 @dataclass(frozen=True)
