@@ -43,13 +43,15 @@ class Memoryless(Estimator):
 
     rank: int | str = "auto"
     discount: float | None = None
-    model_: object = field(init=False, repr=False)
-    rank_: int = field(init=False, repr=False)
+    table_: LastKTable = field(init=False, repr=False)
 
-    def fit(self, trajectories):
-        table = LastKTable(k=1, discount=self.discount).fit(trajectories)
-        self.model_, self.rank_ = table.model_, table.rank_
-        return self
+    def learn(self, log):
+        self.table_ = LastKTable(k=1, discount=self.discount).fit(log)
+        self.fitted_ = self.model_ = self.table_.model_
+        self.caution_ = self.table_.caution_
+
+    def findings(self):
+        return self.table_.findings()
 
 
 def coin(heads: Fraction = Fraction(1, 2)):
@@ -167,9 +169,11 @@ def test_estimators_must_survive_a_log_and_keep_their_parameters():
     class Forgetful(Estimator):
         discount: float = 0.9
 
-        def fit(self, trajectories):
+        def learn(self, log):
             self.discount = 0.5
-            return self
+
+        def findings(self):
+            raise NotImplementedError
 
     with pytest.raises(AssertionError, match="changed a parameter"):
         check_estimator(Forgetful())

@@ -36,6 +36,13 @@ class InputError(RpsrError):
         return ":".join(where) + ": " + self.message if where else self.message
 
 
+class DataError(InputError, ValueError):
+    """A log, or a parameter of an estimator, is at fault.
+
+    It is a `ValueError`, too, because that is what scikit-learn expects of estimators.
+    """
+
+
 class ModelError(RpsrError):
     """A question a model cannot answer, such as an exact one put to a model known in floats."""
 

@@ -155,7 +155,7 @@ def test_a_short_log_is_learned_from_and_blindness_said_once(log, tmp_path, caps
     short, page = tmp_path / "short.jsonl", tmp_path / "page.html"
     short.write_text("".join(log.read_text().splitlines(keepends=True)[:12]))
     words = ["learn", str(short), "-o", str(tmp_path / "m.rpsr"), "--discount", "0.9", "--json"]
-    words += ["--estimator", "discovered", "--policy", "blind", "--report", str(page)]
+    words += ["--estimator", "discovered", "--behaviour", "blind", "--report", str(page)]
     capsys.readouterr()
     assert main(words) == 0
     said = capsys.readouterr()
@@ -254,7 +254,7 @@ def test_caution_is_told_everywhere(log, say):
     code, out, error = say("learn", *words)
     assert code == 0
     caution = json.loads(out)["caution"]
-    said = f"{caution['unknown']} of {caution['pairs']} pairs of a state and an action"
+    said = f"{caution['unknown']} of {caution['pairs']} combinations of a state and an action"
     assert caution["unknown"] > 0
     assert said in error
     assert said in Path("p.html").read_text()
@@ -313,3 +313,16 @@ def test_nothing_is_proven_of_a_model_that_may_predict_less_than_nothing(succeed
     assert (known["simulated"], err) == (None, "")
     assert known["lower"] <= known["value"] + 1e-9
     assert "nothing is proven" in succeed("solve", "spectral.rpsr").out
+
+
+def test_an_option_that_an_estimator_does_not_have_is_refused(log, say):
+    """And nothing is written; `--policy` is a file elsewhere, and nothing here."""
+    words = ["learn", str(log), "-o", "m.rpsr", "--discount", "0.9"]
+    for estimator in ("em", "last-k"):
+        code, out, error = say(*words, "--estimator", estimator, "--behaviour", "blind")
+        assert (code, out) == (1, "")
+        assert error.startswith(f"rpsr: estimator {estimator} has no behaviour; it has discount, ")
+    for wrong in (["--policy", "blind"], ["--behaviour", "known"]):
+        assert say(*words, "--estimator", "spectral", *wrong)[0] == 2
+    assert not Path("m.rpsr").exists()
+    assert say(*words, "--estimator", "spectral", "--rank", "2", "--behaviour", "estimated")[0] == 0

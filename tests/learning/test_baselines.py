@@ -9,9 +9,9 @@ import pytest
 import rpsr
 from rpsr.errors import InputError
 from rpsr.evaluation import exact_return, simulate
+from rpsr.learning import PreparedLog
 from rpsr.learning.diagnostics import diagnose
 from rpsr.learning.last_k import LastKTable
-from rpsr.learning.moments_plan import behaviour
 from rpsr.learning.off_policy import off_policy_value
 from rpsr.logs import Trajectories, from_arrays
 from rpsr.planning import AlphaPolicy, UniformPolicy, planner_by_name, solve
@@ -159,7 +159,9 @@ def test_off_policy_weights_are_those_of_the_definition(tiger):
     assert found.low <= found.value <= found.high
     assert found.steps == 2
     uncounted = replace(log, propensities=None)
-    assert behaviour(uncounted) == pytest.approx(np.full(len(rows), 1 / 3), abs=0.01)
+    assert PreparedLog.of(uncounted).propensities == pytest.approx(
+        np.full(len(rows), 1 / 3), abs=0.01
+    )
 
 
 def test_one_long_episode_beside_short_ones_takes_no_more_memory(tiger):
@@ -188,4 +190,6 @@ def test_one_long_episode_beside_short_ones_takes_no_more_memory(tiger):
 def test_behaviour_is_counted_after_the_last_pairs():
     turns = np.arange(100) % 2
     log = Trajectories(("a", "b"), ("o",), turns, 0 * turns, [0, 100], [False])
-    assert (behaviour(log)[1:] > 0.9).all()  # each action is surely followed by the other
+    assert (
+        PreparedLog.of(log).propensities[1:] > 0.9
+    ).all()  # each action is surely followed by the other

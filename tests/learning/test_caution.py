@@ -134,10 +134,12 @@ def test_caution_is_of_the_whole_log_whatever_its_chunks():
 def test_caution_is_told():
     told = learn("spectral", lucky(1), discount=0.95, rank=3)
     assert told.document()["caution"] == {"unknown": 1, "actions": 3}
-    assert told.caution.startswith("1 of 3 actions (jump) was hardly tried: there the model to")
+    assert told.findings.caution.warning.startswith(
+        "1 of 3 actions (jump) was hardly tried: there the model to"
+    )
     silent = learn("spectral", lucky(200), discount=0.95, rank=3)
     assert silent.document()["caution"] == {"unknown": 0, "actions": 3}
-    assert silent.caution == ""
+    assert silent.findings.caution.warning == ""
 
 
 def test_how_much_is_enough_is_a_number():

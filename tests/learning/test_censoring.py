@@ -10,13 +10,14 @@ from tests.learning.worlds import EARNED, ENDING, coin_log
 from rpsr.errors import InputError
 from rpsr.learning import (
     Moments,
+    PreparedLog,
     SpectralRPSR,
     Survey,
     WindowPlan,
     hankel,
 )
 from rpsr.learning.censoring import Censoring
-from rpsr.learning.ends import seen_ends, with_end
+from rpsr.learning.ends import with_end
 from rpsr.learning.learn import ESTIMATORS, estimator_by_name
 from rpsr.logs import from_arrays
 from rpsr.logs.readers import join
@@ -55,7 +56,7 @@ def test_moments_are_those_of_the_task_whenever_recordings_are_cut(cut):
     """Every test after every history of a task that goes on, by its own standard error."""
     rng = np.random.default_rng(3)
     log = with_end(join([coin_log(1, seed, cut(rng)) for seed in range(6000)]))
-    moments = Moments.of([log], WindowPlan.of(Survey.of([log]), policy="blind"))
+    moments = Moments.of([log], WindowPlan.of(Survey.of([log]), behaviour="blind"))
     data = hankel(moments)
     features = [1] + [
         1 + k
@@ -115,8 +116,8 @@ def test_an_action_never_taken_is_expected_to_earn_nothing_that_rounding_made(ac
     rows = [[k % (actions - 1) for k in range(first, first + 6)] for first in range(60)]
     rewards = [[1.0 + a for a in row] for row in rows]
     log = from_arrays(rows, rows, rewards, terminated=[True] * 60, action_names=names)
-    log = seen_ends(log)
-    data = hankel(Moments.of([log], WindowPlan.of(Survey.of([log]), policy="blind")))
+    log = PreparedLog.of(log).in_memory
+    data = hankel(Moments.of([log], WindowPlan.of(Survey.of([log]), behaviour="blind")))
     assert data.centres[:-1] == pytest.approx(1.0 + np.arange(actions - 1))
     assert data.centres[-1] == data.plan.centre  # of which nothing is known
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 import rpsr
 from rpsr.errors import InputError, ModelError
 from rpsr.evaluation import StochasticController, open_policy, simulate
-from rpsr.learning import EMRPSR, LastKTable, bootstrap, choose
-from rpsr.learning.base import Resampled
+from rpsr.learning import EMRPSR, LastKTable, Search, bootstrap, choose
 from rpsr.learning.choice import RULE
 from rpsr.learning.off_policy import off_policy_value
 from rpsr.learning.plausibility import simulated_value
 from rpsr.logs import Trajectories, from_arrays
+from rpsr.logs.parts import Resampled
 from rpsr.logs.trajectories import join
 from rpsr.models.renaming import renamed
 from rpsr.planning import AlphaPolicy, planner_by_name, save_policy, solve
@@ -134,7 +134,7 @@ def test_a_sample_of_few_episodes_is_not_empty_however_they_are_cut(lengths, see
 
 def test_an_ensemble_of_few_episodes_has_all_its_models(log):
     """Of twenty Poisson counts of one episode about seven are zero; EM needs two episodes."""
-    table, em = LastKTable(k=1), EMRPSR(sizes=(2,), starts=1, memories=0)
+    table, em = LastKTable(k=1), EMRPSR(search=Search(sizes=(2,), starts=1, memories=0))
     for estimator, episodes, repeats in ((table, 1, 20), (em, 2, 6)):
         models = bootstrap(estimator, log.select(np.arange(episodes)), repeats=repeats)
         assert all(np.isfinite(model.rewards).all() for model in models)
@@ -142,7 +142,9 @@ def test_an_ensemble_of_few_episodes_has_all_its_models(log):
 
 
 def test_a_learned_policy_carries_its_filter_to_systems_with_the_same_names(tiger, log, tmp_path):
-    learned = EMRPSR(discount=0.95, sizes=(5,), starts=2, memories=0, seed=0).fit(log)
+    learned = EMRPSR(discount=0.95, seed=0, search=Search(sizes=(5,), starts=2, memories=0)).fit(
+        log
+    )
     plan = solve(learned.model_, planner_by_name("pbvi"))
     path = tmp_path / "policy.json"
     save_policy(plan, path)

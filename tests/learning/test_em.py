@@ -11,7 +11,7 @@ from tests.learning.worlds import small_log, uniform_log
 
 import rpsr
 from rpsr.errors import InputError
-from rpsr.learning import diagnose, em_kernels
+from rpsr.learning import Search, diagnose, em_kernels
 from rpsr.learning.em import EMRPSR
 from rpsr.learning.em_merge import descend, merge_costs, merged
 from rpsr.learning.em_models import as_pomdp, cautious
@@ -35,7 +35,7 @@ PLAIN = Prior(0.02)
 def by_enumeration(parameters, log):
     """Likelihoods of episodes and expected counts, summed over every path of states."""
     p = parameters
-    counts = [np.zeros_like(array) for array in (p.start, p.moves, p.sights, p.pairs)]
+    counts = [np.zeros_like(array) for array in (p.start, p.moves, p.sights, p.payoffs)]
     chances = []
     for i, (first, last) in enumerate(zip(log.offsets[:-1], log.offsets[1:], strict=True)):
         steps = log.steps[first:last]
@@ -44,7 +44,7 @@ def by_enumeration(parameters, log):
             chance = p.start[path[0]]
             for t, (a, o, j) in enumerate(steps):
                 s, s2 = path[t], path[t + 1]
-                chance *= p.pairs[j, s] * p.moves[a, s, s2] * p.sights[a, o, s2]
+                chance *= p.payoffs[j, s] * p.moves[a, s, s2] * p.sights[a, o, s2]
                 ends = log.terminated[i] and t == len(steps) - 1
                 if p.end >= 0 and (s2 == p.end) != ends:
                     chance = 0.0
@@ -80,7 +80,7 @@ def test_kernels_do_uncompiled_what_they_do_compiled():
     log = Encoded.of(small_log(5))
     p = random_start(log, 3, np.random.default_rng(1))
     data = (log.steps, log.offsets, log.terminated, p.end)
-    model = (p.start, p.moves, p.sights, p.pairs)
+    model = (p.start, p.moves, p.sights, p.payoffs)
     compiled = [np.zeros_like(array) for array in model]
     plain = [np.zeros_like(array) for array in model]
     first = em_kernels.expect(*model, *data, *compiled)
@@ -101,7 +101,7 @@ def penalised(parameters, log, likelihood, prior):
         free[p.end] = False
     total += prior * np.log(p.start[free]).sum()
     total += prior * np.log(p.moves[:, free]).sum() + prior * np.log(p.sights).sum()
-    return total + (prior * np.log(p.pairs).sum() if log.family == "categorical" else 0.0)
+    return total + (prior * np.log(p.payoffs).sum() if log.family == "categorical" else 0.0)
 
 
 @settings(max_examples=40)
@@ -121,9 +121,9 @@ def test_an_iteration_never_lowers_the_penalised_likelihood(seed, ends, states):
 @given(st.integers(0, 10**6), st.booleans(), st.integers(2, 4), st.sampled_from([1e-9, 0.02, 3.0]))
 def test_nor_with_gaussian_rewards(seed, ends, states, count):
     log = Encoded.of(small_log(seed, ends=ends, gaussian=True), "gaussian")
-    times = np.bincount(log.steps[:, 2], minlength=len(log.pair_actions))
+    times = np.bincount(log.steps[:, 2], minlength=len(log.payoff_actions))
     total = log.by_action @ times
-    centre = (log.by_action * log.pair_rewards) @ times / np.maximum(total, 1)
+    centre = (log.by_action * log.payoff_rewards) @ times / np.maximum(total, 1)
     parameters = random_start(log, states, np.random.default_rng(seed))
     before, variance = -np.inf, None
     for _ in range(12):
@@ -160,9 +160,9 @@ def test_parameters_are_probabilities(seed, sparsity):
         assert array.min() >= 0
         np.testing.assert_allclose(array.sum(axis=axis), 1.0, rtol=1e-12)
     for action in range(2):
-        mine = log.pair_actions == action
+        mine = log.payoff_actions == action
         if mine.any():
-            np.testing.assert_allclose(p.pairs[mine].sum(axis=0), 1.0, rtol=1e-12)
+            np.testing.assert_allclose(p.payoffs[mine].sum(axis=0), 1.0, rtol=1e-12)
 
 
 def twin(parameters, log):
@@ -171,9 +171,9 @@ def twin(parameters, log):
     again = np.append(np.arange(p.states), 0)
     share = np.ones(p.states + 1)
     share[[0, -1]] = 0.5
-    pairs = p.pairs[:, again]
+    payoffs = p.payoffs[:, again]
     counts = [p.start[again] * share, p.moves[:, again][:, :, again] * share, p.sights[..., again]]
-    return maximise(log, [*(1e9 * c for c in counts), 1e9 * pairs], Prior(1e-6), -1)
+    return maximise(log, [*(1e9 * c for c in counts), 1e9 * payoffs], Prior(1e-6), -1)
 
 
 def test_states_that_do_the_same_merge_at_no_cost():
@@ -193,9 +193,9 @@ def test_rewards_of_the_family_none_cost_nothing_to_share():
     log = Encoded.of(small_log(9, ends=False), "none")
     rng = np.random.default_rng(0)
     counts = [rng.random(shape) for shape in ((3,), (2, 3, 3), (2, 2, 3))]
-    pairs = rng.random((len(log.pair_actions), 3))
+    payoffs = rng.random((len(log.payoff_actions), 3))
     np.testing.assert_array_equal(
-        merge_costs([*counts, pairs], log, -1), merge_costs([*counts, 0 * pairs], log, -1)
+        merge_costs([*counts, payoffs], log, -1), merge_costs([*counts, 0 * payoffs], log, -1)
     )
 
 
@@ -215,7 +215,7 @@ def test_a_remembered_sight_is_found_and_remembered():
     pomdp, log = uniform_log("t-maze:length=2", 300, 20, 0)
     encoded = Encoded.of(log)
     memory = worth_remembering(encoded, 1)[0]
-    names = [pomdp.observations[sight] for sight in memory.pair]
+    names = [pomdp.observations[sight] for sight in memory.alternatives]
     assert any(name.startswith("sign") for name in names)
     blind = Encoded.of(log, "none")
     shuffled = replace(log, rewards=np.random.default_rng(0).permutation(log.rewards))
@@ -229,8 +229,8 @@ def test_a_remembered_sight_is_found_and_remembered():
 
 def test_load_unload_is_learned_from_a_hundred_episodes():
     pomdp, log = uniform_log("loadunload", 100, 20, 1)
-    learned = EMRPSR(discount=0.95, sizes=(14,), seed=1).fit(log)
-    again = EMRPSR(discount=0.95, sizes=(14,), seed=1).fit(log)
+    learned = EMRPSR(discount=0.95, seed=1, search=Search(sizes=(14,))).fit(log)
+    again = EMRPSR(discount=0.95, seed=1, search=Search(sizes=(14,))).fit(log)
     np.testing.assert_array_equal(learned.model_.rewards, again.model_.rewards)
     assert learned.models()[0] is learned.model_
     known = diagnose(pomdp.belief_model(), log).reward_rmse  # nobody can expect rewards better
@@ -286,10 +286,16 @@ def test_it_is_counted_how_many_rewards_caution_changes():
     learned = learn("em", log, discount=0.9)
     chosen = learned.estimator.candidates_[0]
     changed = learned.estimator.pomdp_.R != chosen.cautious.R
-    assert chosen.unknown == changed.sum() > 0
-    assert chosen.pairs == changed.size
-    assert learned.document()["caution"] == {"unknown": chosen.unknown, "pairs": chosen.pairs}
-    assert f"{chosen.unknown} of {chosen.pairs} pairs" in learned.caution
+    unknown, cases = len(chosen.caution.unknown), len(chosen.caution.known)
+    assert unknown == changed.sum() > 0
+    assert cases == changed.size
+    assert learned.document()["caution"] == {"unknown": unknown, "pairs": cases}
+    assert f"{unknown} of {cases} combinations of a state" in learned.findings.caution.warning
+    names = {
+        f"{learned.model.actions[a]} in {chosen.cautious.states[s]}"
+        for s, a in np.argwhere(changed)
+    }
+    assert set(chosen.caution.unknown) == names
     assert learn("last-k", log, discount=0.9).document()["caution"] is None
 
 
@@ -311,6 +317,6 @@ def test_a_log_without_rewards_or_episodes_is_refused():
 
 def test_one_long_recording_is_learned_from_in_stretches():
     pomdp, log = uniform_log("tiger", 1, 3000, 0)
-    learned = EMRPSR(discount=0.95, sizes=(4,), starts=2, memories=0).fit(log)
+    learned = EMRPSR(discount=0.95, search=Search(sizes=(4,), starts=2, memories=0)).fit(log)
     known = diagnose(pomdp.belief_model(), log)
     assert learned.judge(log).loglik > known.loglik - 0.01

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.learning.worlds import small_log, uniform_log
 
-from rpsr.learning import diagnose
+from rpsr.learning import Search, diagnose
 from rpsr.learning.em import EMRPSR
 from rpsr.learning.em_bins import binned, least_squares_cuts, parts, unbinned
 from rpsr.learning.em_candidates import Found, chosen, difference
@@ -61,7 +61,7 @@ def test_a_task_without_a_state_has_one(sights):
     rng = np.random.default_rng(1)
     actions = rng.integers(2, size=(100, 10))
     log = from_arrays(actions, rng.integers(sights, size=actions.shape), actions * 1.0)
-    found = EMRPSR(discount=0.9, sizes=(4,), starts=2).fit(log)
+    found = EMRPSR(discount=0.9, search=Search(sizes=(4,), starts=2)).fit(log)
     assert found.candidates_[0].states == found.rank_ == 1
 
 
@@ -136,7 +136,7 @@ def test_a_log_in_bins_is_the_same_log_and_gives_its_likelihoods_back():
     coarse, went = binned(log)
     assert coarse.family == "categorical"
     np.testing.assert_array_equal(coarse.steps[:, :2], log.steps[:, :2])
-    np.testing.assert_array_equal(coarse.pair_actions[went], log.pair_actions)
+    np.testing.assert_array_equal(coarse.payoff_actions[went], log.payoff_actions)
     np.testing.assert_array_equal(coarse.steps[:, 2], went[log.steps[:, 2]])
     fitted = random_start(coarse, 3, np.random.default_rng(0))
     np.testing.assert_array_equal(
@@ -152,7 +152,7 @@ def test_what_two_actions_earn_alike_is_one_reward_in_bins():
     assert log.rewards is not None
     noise = np.random.default_rng(0).normal(0, 0.01, size=log.steps)
     coarse, _ = binned(Encoded.of(replace(log, rewards=log.rewards + noise)))
-    rewards = coarse.pair_rewards[coarse.steps[:, 2]]
+    rewards = coarse.payoff_rewards[coarse.steps[:, 2]]
     assert len(np.unique(rewards)) == len(np.unique(log.rewards))
     np.testing.assert_allclose(rewards, log.rewards, atol=0.01)
 
@@ -170,9 +170,9 @@ def test_the_end_is_never_split():
 def test_splits_find_as_many_states_as_there_are_from_too_few():
     """Two starts of four states: without splits there would never be more."""
     pomdp, log = uniform_log("loadunload", 150, 20, 3)
-    recipe = {"sizes": (4,), "starts": 2, "memories": 0, "seed": 0}
-    grown = EMRPSR(discount=0.95, **recipe).fit(log)
-    kept = EMRPSR(discount=0.95, largest=4, **recipe).fit(log)
+    search = Search(sizes=(4,), starts=2, memories=0)
+    grown = EMRPSR(discount=0.95, search=search).fit(log)
+    kept = EMRPSR(discount=0.95, search=replace(search, largest=4)).fit(log)
     assert kept.candidates_[0].states <= 4 < grown.candidates_[0].states
     known, few, many = (
         diagnose(model, log).reward_rmse
@@ -185,7 +185,7 @@ def test_a_split_leads_out_of_the_optimum_where_one_state_does_the_work_of_two()
     """Both ends of load/unload pay; a state for both forgets at which end it is, and EM stays."""
     _, log = uniform_log("loadunload", 100, 20, 1)
     encoded = Encoded.of(log)
-    apart = EMRPSR(discount=0.95, sizes=(14,), seed=1).fit(log).candidates_[0].fitted
+    apart = EMRPSR(discount=0.95, seed=1, search=Search(sizes=(14,))).fit(log).candidates_[0].fitted
     low, high = np.sort(np.argsort(apart.means.min(axis=0))[-2:]).tolist()
     assert apart.means[:, [low, high]].min() > 0.5
     counts, _ = counts_of(apart, encoded)
@@ -202,14 +202,15 @@ def test_states_are_looked_for_with_rewards_in_bins():
     _, log = uniform_log("tiger", 30, 10, 0)
     assert log.rewards is not None
     noisy = log.rewards + np.random.default_rng(0).normal(size=log.steps)
-    recipe = {"discount": 0.95, "sizes": (3,), "starts": 2, "memories": 0, "largest": 3}
+    search = Search(sizes=(3,), starts=2, memories=0, largest=3)
     small, large = (
-        EMRPSR(**recipe).fit(replace(log, rewards=noisy * unit)) for unit in (1.0, 2.0**20)
+        EMRPSR(discount=0.95, search=search).fit(replace(log, rewards=noisy * unit))
+        for unit in (1.0, 2.0**20)
     )
     assert [each.loglik for each in large.candidates_] == [
         each.loglik for each in small.candidates_
     ]
-    assert small.candidates_[0].fitted.pairs.shape[0] == log.steps  # and densities are of each
+    assert small.candidates_[0].fitted.payoffs.shape[0] == log.steps  # and densities are of each
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -219,7 +220,7 @@ def test_noise_on_rewards_hides_no_state(seed):
     assert log.rewards is not None
     noise = np.random.default_rng(seed).normal(0, 0.5 * log.rewards.std(), size=log.steps)
     noisy = replace(log, rewards=log.rewards + noise)
-    learned = EMRPSR(discount=0.95, sizes=(14,), seed=seed).fit(noisy)
+    learned = EMRPSR(discount=0.95, seed=seed, search=Search(sizes=(14,))).fit(noisy)
     known = diagnose(pomdp.belief_model(), noisy).reward_rmse  # nobody can expect rewards better
     assert learned.judge(noisy).reward_rmse < 1.02 * known
     assert np.sort(learned.pomdp_.belief_model().rewards.max(axis=1))[-2:] == pytest.approx(

@@ -16,15 +16,16 @@ from rpsr.learning import (
     EMRPSR,
     DiscoveredRPSR,
     LastKTable,
+    PreparedLog,
+    Search,
     Survey,
     bootstrap,
     choose,
     diagnose,
     psr_enough,
 )
-from rpsr.learning.base import Part, Resampled
 from rpsr.learning.em_steps import Encoded
-from rpsr.learning.ends import SeenEnds, as_seen_by, final_sights, seen_ends, with_end
+from rpsr.learning.ends import as_seen_by, final_sights, with_end
 from rpsr.learning.learn import ESTIMATORS, estimator_by_name, learn
 from rpsr.learning.off_policy import off_policy_value
 from rpsr.logs import Trajectories, from_arrays, read_logs, write_logs
@@ -48,7 +49,7 @@ LOG = coin_log(400, 3)
 
 @pytest.fixture(scope="module", params=ESTIMATORS.own)
 def fitted(request):
-    return estimator_by_name(request.param, discount=DISCOUNT, seed=0).fit(LOG)
+    return estimator_by_name(request.param, discount=DISCOUNT).fit(LOG)
 
 
 def test_values_reckon_with_ends_nothing_shows(fitted):
@@ -115,7 +116,7 @@ def test_a_filter_does_not_tire_of_a_task_that_goes_on(fitted):
     assert model.expected_rewards(state.state) == pytest.approx([0, 0], abs=0.05)
 
 
-def test_a_log_without_seen_ends_can_be_judged_and_speak_for_a_plan(fitted):
+def test_a_log_whose_ends_are_hidden_can_be_judged_and_speak_for_a_plan(fitted):
     other = coin_log(200, 4)
     judged = fitted.judge(other)
     often = [np.mean(np.isin(np.flatnonzero(other.actions == a), other.ends)) for a in (0, 1)]
@@ -218,13 +219,18 @@ def test_a_table_has_no_context_beyond_the_end_and_its_end_shows_itself():
 def test_episodes_without_a_step_end_nothing():
     log = from_arrays([[0]] * 6 + [[]], [[0]] * 6 + [[]], [[1.0]] * 6 + [[]])
     log = replace(log, terminated=np.arange(7) == 6)
-    found = EMRPSR(discount=DISCOUNT, sizes=(2,), starts=2).fit(log)
+    found = EMRPSR(discount=DISCOUNT, search=Search(sizes=(2,), starts=2)).fit(log)
     assert found.candidates_[0].fitted.end == -1
     assert Survey.of([log]).rewards == (1, 1)
 
 
 def test_only_the_end_shows_that_it_is_the_end():
-    found = EMRPSR(discount=DISCOUNT, sizes=(3,), starts=2).fit(LOG).candidates_[0].fitted
+    found = (
+        EMRPSR(discount=DISCOUNT, search=Search(sizes=(3,), starts=2))
+        .fit(LOG)
+        .candidates_[0]
+        .fitted
+    )
     alive = np.arange(found.states) != found.end
     assert (found.sights[:, -1, found.end] == 1).all()
     assert (found.sights[:, -1, alive] == 0).all()
@@ -233,8 +239,8 @@ def test_only_the_end_shows_that_it_is_the_end():
 def test_episodes_of_one_step_that_all_end_are_learned():
     """Every observation is then one of an end."""
     log = from_arrays([[0]] * 60, [[0], [1]] * 30, [[1.0]] * 60, terminated=[True] * 60)
-    assert seen_ends(log) is log
-    model = EMRPSR(discount=DISCOUNT, sizes=(2,), starts=2).fit(log).model_
+    assert PreparedLog.of(log).in_memory is log
+    model = EMRPSR(discount=DISCOUNT, search=Search(sizes=(2,), starts=2)).fit(log).model_
     assert solve(model, planner_by_name("pbvi")).value == pytest.approx(1, abs=1e-3)
 
 
@@ -243,14 +249,14 @@ def test_logs_that_a_model_and_the_system_wrote_are_one_log():
     real = from_arrays([[0, 0]] * 4, [[0, 0]] * 4, [[1, 1]] * 4, terminated=[True] * 4)
     real = replace(real, observation_names=("0", END))
     shown = with_end(from_arrays([[0]], [[0]], [[1]], terminated=[True]))
-    told = seen_ends(join([real, shown]))
+    told = PreparedLog.of(join([real, shown])).in_memory
     assert told.observation_names == ("0", END)
     np.testing.assert_array_equal(told.observations, [0, 1] * 4 + [1])
     model = LastKTable(k=1).fit(told).model_
     np.testing.assert_array_equal(as_seen_by(real, model).observations, [0, 1] * 4)
     cut = from_arrays([[0, 0]], [[0, 1]], [[1, 1]], observation_names=["0", END])
     with pytest.raises(InputError, match=r"episode 4, step 1: observations: read '\(end\)'"):
-        seen_ends(join([real, cut]))
+        PreparedLog.of(join([real, cut])).in_memory  # noqa: B018
     other = from_arrays([[0]], [[0]], [[1]], terminated=[True], observation_names=["goal"])
     assert as_seen_by(other, model).observation_names == ("goal", END)  # a name it does not know
 
@@ -273,7 +279,7 @@ def test_an_end_that_looks_like_no_end_is_seen(log, parts):
     for (first, last), over in zip(pairwise(log.offsets), log.terminated, strict=True):
         for t in range(first, last):
             (ends if over and t == last - 1 else others).add(int(log.observations[t]))
-    told = seen_ends(log)
+    told = PreparedLog.of(log).in_memory
     if ends & others:
         assert told.observation_names == ("x", "y", "z", END)
         expected = log.observations.copy()
@@ -283,14 +289,14 @@ def test_an_end_that_looks_like_no_end_is_seen(log, parts):
     else:
         assert told is log
         assert set(np.flatnonzero(final_sights(log))) == ends
-    assert seen_ends(told) is told
+    assert PreparedLog.of(told).in_memory is told
     np.testing.assert_array_equal(told.rewards, log.rewards)
     chunks = [log.select(each) for each in np.array_split(np.arange(log.episodes), parts)]
-    stream = seen_ends(chunks)
+    stream = PreparedLog.of(chunks)
     again = join(stream)
     np.testing.assert_array_equal(again.observations, told.observations)
     assert again.observation_names == told.observation_names
-    for part in (stream, Part(stream, held_out=False), Resampled(stream, 0)):
-        assert seen_ends(part) is part  # no pass to look for what is seen already
-    assert isinstance(seen_ends(Part(chunks, held_out=False)), SeenEnds)
+    assert PreparedLog.of(stream) is stream
+    for part in (stream.training, stream.held_out, stream.resampled(0)):
+        assert part.hidden_ends == stream.hidden_ends  # whatever ends the part has itself
     assert (Encoded.of(told).final == final_sights(told)).all() if log.steps else True

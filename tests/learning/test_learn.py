@@ -13,11 +13,17 @@ import rpsr
 from rpsr.errors import InputError
 from rpsr.evaluation import simulate as run
 from rpsr.learning import SpectralRPSR, diagnose, psr_enough
-from rpsr.learning.base import LONG, Part, beginning, pieces
 from rpsr.learning.learn import ESTIMATORS, learn, streams
-from rpsr.learning.moments_plan import POLICIES, Survey
-from rpsr.learning.propensities import Overlap, propensities, shrunk_policy, unseen_share
+from rpsr.learning.moments_plan import Survey
+from rpsr.learning.propensities import (
+    BEHAVIOURS,
+    Overlap,
+    propensities,
+    shrunk_policy,
+    unseen_share,
+)
 from rpsr.logs import Trajectories, from_arrays
+from rpsr.logs.parts import LONG, Part, beginning, pieces
 from rpsr.logs.readers import join
 from rpsr.planning import AlphaPolicy, planner_by_name, solve
 
@@ -138,11 +144,11 @@ def test_overlap_adds_up_what_every_step_weighs(lengths, seed, logged, longest):
     assert found.effective == pytest.approx(w.mean() ** 2 / (w**2).mean(), rel=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore:policy blind")
+@pytest.mark.filterwarnings("ignore:behaviour blind")
 def test_overlap_is_of_the_log_whatever_policy_is_declared():
     """To take a policy for uniform does not make it so."""
     log = simulate("loadunload", 50, 10, seed=3, chances=lambda _: (0.9, 0.1))
-    found = [SpectralRPSR(rank=2, policy=policy).fit(log).overlap_ for policy in POLICIES]
+    found = [SpectralRPSR(rank=2, behaviour=each).fit(log).overlap_ for each in BEHAVIOURS]
     assert found[0] == found[1] == found[2] == Survey.of([log]).overlap
     assert found[0].smallest == pytest.approx(0.1)
 
@@ -197,7 +203,7 @@ def test_what_cannot_be_judged_is_refused():
     with pytest.raises(InputError, match="no rewards"):
         learn("em", replace(LOG, rewards=None), discount=0.9)
     with pytest.raises(InputError, match="no propensities"):
-        learn("em", replace(LOG, propensities=None), discount=0.9, policy="logged")
+        learn("psr", replace(LOG, propensities=None), discount=0.9, behaviour="logged")
     with pytest.raises(InputError, match="no estimator is called 'magic'"):
         learn("magic", LOG, discount=0.9)
 
@@ -274,3 +280,34 @@ def test_a_log_without_alternatives_cannot_say_that_a_psr_is_enough():
     shuttle = solve(pomdp.belief_model(), planner_by_name("reachable"))
     log = run(pomdp, AlphaPolicy.of(shuttle), episodes=80, steps=30, seed=0, rewards=True)
     assert psr_enough(log).verdict != "yes"
+
+
+def test_what_is_learned_is_a_value_with_a_model_a_policy_and_a_page(tmp_path):
+    learned = learn("last-k", LOG, discount=0.9, k=1, plan=True)
+    learned.save(tmp_path / "m.rpsr")
+    again = rpsr.load(tmp_path / "m.rpsr")
+    np.testing.assert_array_equal(again.rewards, learned.model.rewards)
+    assert (again.estimator, again.final) == ("LastKTable", ())
+    learned.report(tmp_path / "page.html", "my log")
+    text = (tmp_path / "page.html").read_text()
+    assert "A model learned from my log" in text
+    assert learned.policy().act() in range(len(learned.model.actions))
+    assert learned.findings.rank == learned.model.dimension == learned.estimator.rank_
+    with pytest.raises(InputError, match="no plan was made"):
+        learn("last-k", LOG, discount=0.9, k=1).policy()
+
+
+@pytest.mark.parametrize("name", ESTIMATORS.own)
+def test_parameters_of_an_estimator_are_taken_and_others_refused(name):
+    with pytest.raises(InputError, match=f"^estimator {name} has no colour; it has .*discount"):
+        learn(name, LOG, discount=0.9, colour="red")
+    if name in FEW:
+        with pytest.raises(InputError, match=f"^estimator {name} has no behaviour; it has"):
+            learn(name, LOG, discount=0.9, behaviour="logged")
+    with pytest.raises(InputError, match=r"^enough: read -1|^backoff: read -1"):
+        learn(name, LOG, discount=0.9, **({"backoff": -1} if name == "last-k" else {"enough": -1}))
+
+
+def test_one_size_is_not_given_by_two_names():
+    with pytest.raises(InputError, match="read rank and states, which mean the same"):
+        learn("em", LOG, discount=0.9, rank=3, states=4)

@@ -37,7 +37,7 @@ def random_log(seed, episodes=6):
 @given(st.integers(0, 10_000), st.lists(st.integers(0, 5), max_size=4), st.randoms())
 def test_any_split_in_any_order_gives_the_same_bits(seed, cuts, random):
     log = random_log(seed)
-    plan = WindowPlan.of(Survey.of([log]), policy="logged")
+    plan = WindowPlan.of(Survey.of([log]), behaviour="logged")
     whole = Moments.of([log], plan)
     parts = [log.select(part) for part in np.split(np.arange(6), sorted(cuts))]
     random.shuffle(parts)
@@ -54,7 +54,7 @@ def test_the_plan_does_not_depend_on_chunks_either(seed):
     log = random_log(seed)
     if log.steps == 0:
         return
-    whole = WindowPlan.of(Survey.of([log]), policy="estimated")
+    whole = WindowPlan.of(Survey.of([log]), behaviour="estimated")
     cut = WindowPlan.of(Survey.of([log.select(np.arange(3)), log.select(np.arange(3, 6))]))
     assert (whole.tests, whole.histories, whole.scale) == (cut.tests, cut.histories, cut.scale)
     for a, b in zip(whole.policies or (), cut.policies or (), strict=True):
@@ -69,7 +69,7 @@ def test_saved_moments_go_on_where_they_were(tmp_path):
     again.add(LOG.select(np.arange(20, 40)))
     assert np.array_equal(again.stats, Moments.of([LOG], plan).stats)
     assert again.plan.policies is not None
-    other = Moments(WindowPlan.of(Survey.of([LOG]), policy="blind"))
+    other = Moments(WindowPlan.of(Survey.of([LOG]), behaviour="blind"))
     with pytest.raises(InputError, match="different plans"):
         again + other
     (tmp_path / "half.npz").write_bytes(b"nonsense")
@@ -100,7 +100,7 @@ def test_windows_by_enumeration():
 
 def test_compiled_and_plain_kernels_agree():
     log = random_log(3)
-    plan = WindowPlan.of(Survey.of([log]), policy="logged")
+    plan = WindowPlan.of(Survey.of([log]), behaviour="logged")
     pairs = log.actions * 3 + log.observations
     shares = np.random.default_rng(1).choice([0.0, 0.3, 1.0], size=log.steps)
     columns = (log.actions, pairs, plan.counted(log.rewards), plan.weights(log), shares)
@@ -146,7 +146,7 @@ def test_what_comes_after_an_end_does_not_depend_on_what_was_done_before_it():
         [[0.0] * len(row) for row in actions + ended],
         terminated=[False] * len(actions) + [True] * len(ended),
     )
-    data = hankel(Moments.of([log], WindowPlan.of(Survey.of([log]), policy="blind")))
+    data = hankel(Moments.of([log], WindowPlan.of(Survey.of([log]), behaviour="blind")))
     for first, then in product(range(2), repeat=2):
         row = data.plan.tests.index((2 * first, 2 * then + 1))
         assert data.values[0, row, 1] / data.features[1] == pytest.approx(0.5, abs=1e-9)
@@ -172,7 +172,7 @@ def test_weights_undo_a_policy_that_looks_at_the_history():
 
     log = simulate("loadunload", 3000, 20, seed=2, chances=lazy)
     assert log.propensities is not None
-    estimated = WindowPlan.of(Survey.of([log]), policy="estimated")
+    estimated = WindowPlan.of(Survey.of([log]), behaviour="estimated")
     said = propensities(log, "estimated", estimated.policies)
     assert np.abs(said - log.propensities).max() < 0.2
     assert np.abs(said - log.propensities).mean() < 0.02
@@ -200,9 +200,9 @@ def test_bad_questions():
         WindowPlan.of(Survey.of([blank]))
     silent = from_arrays([[0]], [[0]], [[1.0]])
     with pytest.raises(InputError, match="no propensities"):
-        WindowPlan.of(Survey.of([silent]), policy="logged")
-    with pytest.raises(InputError, match="policy: read 'known', expected one of logged"):
-        WindowPlan.of(Survey.of([silent]), policy="known")
+        WindowPlan.of(Survey.of([silent]), behaviour="logged")
+    with pytest.raises(InputError, match="behaviour: read 'known', expected 'logged' or"):
+        WindowPlan.of(Survey.of([silent]), behaviour="known")
     with pytest.raises(InputError, match="log is empty"):
         Survey.of([])
     with pytest.raises(InputError, match="other names"):

@@ -1,7 +1,5 @@
 """Parameters out of range: refused at `fit`, by name, with what was read and what was expected."""
 
-from dataclasses import fields
-
 import numpy as np
 import pytest
 from tests.learning.worlds import simulate
@@ -9,8 +7,11 @@ from tests.learning.worlds import simulate
 from rpsr.errors import InputError
 from rpsr.learning import (
     EMRPSR,
+    Choosing,
     DiscoveredRPSR,
+    Fitting,
     LastKTable,
+    Search,
     SpectralPSR,
     SpectralRPSR,
     psr_enough,
@@ -19,20 +20,23 @@ from rpsr.learning import (
 LOG = simulate("tiger", 30, 6, seed=0)
 ESTIMATORS = (EMRPSR, SpectralRPSR, SpectralPSR, DiscoveredRPSR, LastKTable)
 WHOLE = {
-    0: "memories largest probing fitting refitting polishing repeats seed",
-    1: "starts descents keep probe states rank tests histories max_histories cells k longest",
+    0: "search__memories search__largest search__probing fitting__iterations fitting__refitting "
+    "fitting__polishing repeats seed",
+    1: "search__starts search__descents search__probe choosing__keep states rank tests histories "
+    "max_histories cells k longest",
 }
 WRONG = {
     **{name: [least - 1, 2.5, "x", None, True] for least in WHOLE for name in WHOLE[least].split()},
-    "sizes": [(), (3, 0), 3, "3", (2.5,)],
-    "prior": [0, -0.1, float("nan"), "x"],
+    "search__sizes": [(), (3, 0), 3, "3", (2.5,)],
+    **{name: [3, None, "x", {}] for name in ("search", "fitting", "choosing")},
+    "fitting__prior": [0, -0.1, float("nan"), "x"],
     "backoff": [0.0, -1, float("inf"), None],
-    "sparsity": [-0.5, "x"],
+    "fitting__sparsity": [-0.5, "x"],
     "enough": [-1, float("inf")],
-    "holdout": [2, 0, 1, -0.2, "x"],
+    **{name: [2, 0, 1, -0.2, "x"] for name in ("holdout", "choosing__holdout")},
     "discount": [-0.1, 1.5, float("nan"), "x"],
     "weighting": ["none", None, 3, np.arange(2)],
-    "policy": ["known", None],
+    "behaviour": ["known", None],
     "algorithm": ["magic", None],
     "rewards": ["normal", None],
 }
@@ -42,15 +46,15 @@ STARTS = {"starts": ["never", 3]}  # of spectral estimators, for whom it is a wo
 def cases():
     for kind in ESTIMATORS:
         wrong = WRONG | (STARTS if issubclass(kind, SpectralRPSR) else {})
-        for field in fields(kind):
-            if field.init and field.name not in ("name", "progress"):
-                for value in wrong[field.name]:
-                    yield pytest.param(kind, field.name, value, id=f"{kind.__name__}-{field.name}")
+        for name in kind().get_params():
+            if name not in ("name", "progress"):
+                for value in wrong[name]:
+                    yield pytest.param(kind, name, value, id=f"{kind.__name__}-{name}")
 
 
 @pytest.mark.parametrize(("kind", "name", "value"), list(cases()))
 def test_a_parameter_out_of_range_is_named(kind, name, value):
-    estimator = kind(**{name: value})  # `__init__` only stores
+    estimator = kind().set_params(**{name: value})  # which only stores
     with pytest.raises(InputError) as caught:
         estimator.fit(LOG)
     message = str(caught.value)
@@ -60,10 +64,10 @@ def test_a_parameter_out_of_range_is_named(kind, name, value):
 
 
 @pytest.mark.parametrize("kind", ESTIMATORS)
-@pytest.mark.parametrize("wrong", ["log.jsonl", np.zeros((3, 2)), None, 3, [LOG, "log.jsonl"]])
+@pytest.mark.parametrize("wrong", [np.zeros((3, 2)), None, 3, [LOG, "log.jsonl"], b"log.jsonl"])
 def test_what_is_no_log_is_named(kind, wrong):
     read = "str" if isinstance(wrong, list) else type(wrong).__name__
-    expected = "expected Trajectories or a stream of them; read_logs reads files"
+    expected = "expected Trajectories, a stream of them, or names of files"
     with pytest.raises(InputError, match=f"^read a {read}, {expected}$"):
         kind().fit(wrong)
 
@@ -83,23 +87,14 @@ def test_what_is_not_fitted_says_so(kind):
     "estimator",
     [
         EMRPSR(
-            sizes=[np.int64(1)],  # pyright: ignore
-            starts=1,
-            descents=1,
-            memories=0,
-            prior=1e-9,
-            sparsity=0,
-            holdout=1e-9,
-            keep=1,
-            probe=1,
-            probing=0,
-            fitting=0,
-            refitting=0,
-            polishing=0,
-            largest=0,
             states=1,
             enough=0,
             discount=0,
+            search=Search(
+                sizes=[np.int64(1)], starts=1, descents=1, memories=0, probe=1, probing=0, largest=0
+            ),
+            fitting=Fitting(prior=1e-9, sparsity=0, iterations=0, refitting=0, polishing=0),
+            choosing=Choosing(holdout=1e-9, keep=1),
         ),
         SpectralRPSR(rank=1, tests=1, histories=1, max_histories=1, cells=1, discount=1),
         SpectralPSR(rank=np.int64(1), tests=1, histories=1, max_histories=1, cells=1, discount=1),

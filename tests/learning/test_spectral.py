@@ -19,10 +19,10 @@ from rpsr.learning import (
     filtered,
     hankel,
 )
-from rpsr.learning.base import Resampled
 from rpsr.learning.moments_exact import exact_hankel
 from rpsr.learning.moments_hankel import reweighted
 from rpsr.logs import from_arrays
+from rpsr.logs.parts import Resampled
 from rpsr.models import RobustFilter, Unknown
 from rpsr.planning import AlphaPolicy
 from rpsr.predictive import future_vector, parse_future, psr, rpsr
@@ -78,6 +78,9 @@ def test_discovery_on_exact_moments(name, algorithm):
     rank = rpsr(pomdp).dimension if algorithm == "pivoted" else None
     data = replace(data, variances=data.variances * 1e-18)  # no noise
     found = DiscoveredRPSR(algorithm=algorithm).fit_hankel(data, rank)
+    said = found.findings()
+    assert [member.intent for member in said.core] == list(map(str, found.core_))
+    assert (said.rank, said.core[0].stability) == (found.rank_, None)  # no log was resampled
     assert len(found.core_) == found.rank_ == len(found.core_histories_)
     if algorithm == "reset" and name == "loadunload":
         return  # three steps from the start do not reach every state
@@ -166,10 +169,10 @@ def test_a_policy_that_looks_at_the_history_is_corrected():
         return np.mean(found, axis=0)
 
     uniform = errors(8000, None)
-    for policy in ("logged", "estimated"):
-        assert (errors(8000, lazy, policy=policy) < 2 * uniform).all()
+    for behaviour in ("logged", "estimated"):
+        assert (errors(8000, lazy, behaviour=behaviour) < 2 * uniform).all()
     with pytest.warns(UserWarning, match="more data does not cure it"):
-        little, much = (errors(n, lazy, policy="blind") for n in (1000, 8000))
+        little, much = (errors(n, lazy, behaviour="blind") for n in (1000, 8000))
     assert much[1] > little[1] > 100 * uniform[1]
 
 
@@ -263,7 +266,7 @@ def test_a_policy_on_a_learned_model_can_be_simulated():
 def test_discovery_reads_like_the_domain():
     found = DiscoveredRPSR(rank=9, repeats=5).fit(LOG)
     assert len(found.core_) == len(found.stability_) == 9
-    samples = [Moments.of(Resampled(LOG, seed), found.hankel_.plan) for seed in range(5)]
+    samples = [Moments.of(Resampled([LOG], seed), found.hankel_.plan) for seed in range(5)]
     cores = [DiscoveredRPSR().fit_hankel(hankel(sample), 9).core_ for sample in samples]
     shares = [np.mean([intent in core for core in cores]) for intent in found.core_]
     assert found.stability_ == pytest.approx(shares)

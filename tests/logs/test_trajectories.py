@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rpsr.errors import InputError
-from rpsr.learning.learned import chunks_of
+from rpsr.learning import PreparedLog
 from rpsr.logs import Trajectories, from_arrays
 
 
@@ -56,7 +56,7 @@ def test_a_log_is_indexed_as_the_list_of_its_episodes_is(lengths, key):
     assert isinstance(found, Trajectories)
     assert [each.rewards.tolist() for each in found] == expected
     assert len(found) == len(expected)
-    assert chunks_of(found) == [found]
+    assert list(PreparedLog.of(found)) == [found]
 
 
 def test_episodes_are_chosen_by_a_mask():

@@ -138,12 +138,12 @@ def test_clipping():
 
 def one_by_one(model, actions, seen, closer=1.0):
     """States (T, B, n) of a filter for each history; closer: both limits of its rule, scaled."""
-    alone = [RobustFilter(model) for _ in actions[0]]
     states = []
     with (
         patch.object(filter_module, "IMPOSSIBLE", closer * filter_module.IMPOSSIBLE),
         patch.object(filter_module, "LARGEST", closer * filter_module.LARGEST),
     ):
+        alone = [RobustFilter(model) for _ in actions[0]]
         for step in zip(actions.tolist(), seen.tolist(), strict=True):
             for each, a, o in zip(alone, *step, strict=True):
                 each.update(a, o)

@@ -137,10 +137,9 @@ def _verdict(rows: list[Row]) -> str:
 
 
 def _sureness(rows: list[Row]) -> str:
+    from rpsr.predictive.certainty import certainty
+
     odds = [row["error_probability"] for row in rows]
     known = [p for p in odds if p is not None]
-    if len(known) < len(odds):
-        return "Decided in floats."
-    if max(known) == 0:
-        return "Exact arithmetic, certain."
-    return f"Exact arithmetic: each wrong with probability at most {max(known):.1g}."
+    each = "Each is " if len(rows) > 1 else "This is "
+    return f"{each}{certainty(len(known) == len(odds), max(known, default=None))}."

@@ -134,7 +134,7 @@ def _show(pomdp: POMDP, found: Core, model: str, matrix: bool) -> None:
     outside = [
         a for a, inside in zip(pomdp.actions, found.rewards_inside, strict=True) if not inside
     ]
-    lines = [sureness(found), f"condition number of U: {found.condition_number:.3g}"]
+    lines = [_sureness(found), f"condition number of U: {found.condition_number:.3g}"]
     if wide and pomdp.states != tuple(str(i) for i in range(len(pomdp.states))):
         lines.insert(0, "states: " + ", ".join(f"{i} {s}" for i, s in enumerate(pomdp.states)))
     if model == "rpsr":
@@ -149,13 +149,9 @@ def _show(pomdp: POMDP, found: Core, model: str, matrix: bool) -> None:
     print_lines(lines)
 
 
-def sureness(found: Core) -> str:
-    """How sure a rank is, in words."""
-    accepted, rejected = found.margin
-    margin = f"smallest residual accepted {accepted:.2g}, largest rejected {rejected:.2g}"
-    if not found.certified:
-        return f"rank: decided in floats ({margin})"
-    if found.error_probability == 0:
-        return f"rank: certain, by exact arithmetic (in floats: {margin})"
-    odds = f"wrong with probability at most {found.error_probability:.2g}"
-    return f"rank: by exact arithmetic modulo random primes, {odds} (in floats: {margin})"
+def _sureness(found: Core) -> str:
+    from rpsr.predictive.certainty import certainty, margin_words
+
+    floats = "in floats: " if found.certified else ""
+    said = certainty(found.certified, found.error_probability)
+    return f"rank: {said} ({floats}{margin_words(found.margin)})"

@@ -48,6 +48,13 @@ def _existing(_type: Any, name: str) -> None:
         raise ValueError(ESTIMATORS.unknown(name))
 
 
+def _known_behaviour(_type: Any, name: str | None) -> None:
+    from rpsr.learning.propensities import BEHAVIOURS
+
+    if name is not None and name not in BEHAVIOURS:
+        raise ValueError(f"read {name!r}, expected {', '.join(BEHAVIOURS)}")
+
+
 def _columns(_type: Any, tokens: Any) -> dict[str, str]:
     """Names of columns by their roles, from `role=name` with commas between."""
     from rpsr.logs import Columns
@@ -105,11 +112,13 @@ def learn(
             "say.",
         ),
     ] = "auto",
-    policy: Annotated[
-        Literal["logged", "estimated", "blind"] | None,
+    behaviour: Annotated[
+        str | None,
         Parameter(
-            help="How likely logged actions were: as logged, counted, or all alike. EM and last-k "
-            "need not know."
+            validator=_known_behaviour,
+            help="Where the propensities of logged actions come from: logged, as the log has them; "
+            "estimated, by counts (the default); blind, all actions equally likely. Not for em and "
+            "last-k, which need none.",
         ),
     ] = None,
     columns: Annotated[
@@ -155,8 +164,6 @@ def learn(
     from rpsr.io.files import place_of
     from rpsr.learning.learn import learn as fit
     from rpsr.logs import Columns, Trajectories, open_logs
-    from rpsr.models.store import save_native
-    from rpsr.showing import counted
 
     check_suffix(output, NATIVE)
     if ensemble and plan is None:
@@ -168,11 +175,6 @@ def learn(
         check_suffix(report, *PAGES)
     check_targets(output, plan, report, sources=logs)
     check_policy_name(plan)
-    if policy is not None and estimator in ("em", "last-k"):
-        note(
-            f"{estimator} need not know how actions were chosen: --policy {policy} only changes "
-            "the answer to whether a PSR is enough"
-        )
     source = ", ".join(map(place_of, logs))
     with (
         warnings.catch_warnings(record=True) as warned,
@@ -186,8 +188,8 @@ def learn(
             estimator,
             log,
             discount=discount,
-            rank=rank,
-            policy=policy,
+            rank=None if rank == "auto" else rank,
+            behaviour=behaviour,
             plan=plan is not None,
             ensemble=ensemble,
             seed=seed,
@@ -195,19 +197,8 @@ def learn(
         )
     for each in dict.fromkeys(str(warning.message) for warning in warned):
         note(each)
-    if learned.psr_enough is None:
-        note("the log is too short to ask whether a PSR is enough")
-    choice = learned.choice
-    if choice is not None and choice.options[choice.index].doubt:
-        note(choice.options[choice.index].doubt)
-    for line in filter(None, (*learned.census.slips(), learned.overlap.warning, learned.caution)):
+    for line in learned.warnings():
         note(line)
-    if rank != "auto" and estimator not in ("em", "last-k") and learned.estimator.rank_ < rank:
-        note(f"rank {rank} was asked for; all that the log supports is {learned.estimator.rank_}")
-    if learned.heldout.resets:
-        times = counted(learned.heldout.resets, "time")
-        steps = counted(learned.heldout.steps, "step")
-        note(f"the filter lost its way {times} in {steps} of held-out episodes")
     try:  # what was learned is shown whatever becomes of the files, and the other way round
         if json:
             print_json(
@@ -218,9 +209,9 @@ def learn(
     finally:
         write_each(
             {
-                output: lambda: save_native(learned.model, output),
-                plan if choice else None: lambda: _write_plan(learned, plan or ""),
-                report: lambda: _write_page(learned, source, report or Path()),
+                output: lambda: learned.save(output),
+                plan: lambda: _write_plan(learned, plan or ""),
+                report: lambda: learned.report(report or Path(), source),
             },
             quiet=json,
         )
@@ -233,47 +224,22 @@ def _write_plan(learned: Learned, target: str) -> None:
     save_policy(learned.choice.solution, target)
 
 
-def _write_page(learned: Learned, source: str, target: Path) -> None:
-    from rpsr.report.learning_page import learning_page
-    from rpsr.report.page import write_page
-
-    write_page(learning_page(learned, source), target)
-
-
 def _show(learned: Learned) -> None:
     from rpsr.predictive.futures import NOTATION
-    from rpsr.showing import counted
 
-    document, heldout = learned.document(), learned.heldout
-    ended = learned.census.ended
-    facts: list[tuple[str, Any]] = [
-        ("estimator", learned.name),
-        ("log", f"{counted(learned.episodes, 'episode')}, {counted(learned.steps, 'step')}"),
-        *([("ended", f"the task, in {counted(ended, 'episode')}")] if ended else []),
-        ("rank", ", from ".join(filter(None, (str(learned.model.dimension), learned.origin)))),
-        *([("because", learned.rank_words)] if learned.rank_words else []),
-        ("held out", f"log-likelihood {heldout.loglik:.4g} an observation"),
-    ]
-    if heldout.reward_rmse is not None and heldout.reward_std is not None:
-        words = f"error {heldout.reward_rmse:.4g}; {heldout.reward_std:.4g} without a model"
-        facts.append(("rewards", words))
-    if learned.psr_enough is not None:
-        enough = learned.psr_enough
-        facts.append(("PSR enough", f"{enough.verdict}: {enough.words}"))
-    facts += [("negative mass", heldout.negative_mass), ("seconds", learned.seconds)]
-    print_facts(facts)
-    if document["core"] is not None:
+    print_facts(_facts(learned))
+    found = learned.findings
+    if found.core is not None:
         print_table(
             ("core intent", "stability"),
-            zip(document["core"], document["stability"], strict=True),
+            [(member.intent, member.stability) for member in found.core],
             "The state is the predictions of these; stability: the share of resampled logs that "
             f"chose the same. {NOTATION}",
         )
-    rows = [tuple(each.values()) for each in document["candidates"]]
-    if rows:
+    if found.candidates:
         print_table(
             ("states", "log-likelihood", "behind"),
-            rows,
+            [(each.states, each.loglik, each.behind) for each in found.candidates],
             "Candidates, the chosen one first: held-out log-likelihood of an episode with its "
             "rewards.",
         )
@@ -286,3 +252,26 @@ def _show(learned: Learned) -> None:
             "By the log it was made from, a plan looks a little better than it is.",
         )
         print_table(choice.COLUMNS, choice.summary(), " ".join(filter(None, words)), digits)
+
+
+def _facts(learned: Learned) -> list[tuple[str, Any]]:
+    from rpsr.showing import counted
+
+    found, heldout, ended = learned.findings, learned.heldout, learned.census.ended
+    facts: list[tuple[str, Any]] = [
+        ("estimator", learned.name),
+        ("log", f"{counted(learned.episodes, 'episode')}, {counted(learned.steps, 'step')}"),
+    ]
+    if ended:
+        facts.append(("ended", f"the task, in {counted(ended, 'episode')}"))
+    facts.append(("rank", ", from ".join(filter(None, (str(found.rank), found.origin)))))
+    if found.spectrum is not None:
+        facts.append(("because", found.spectrum.reason))
+    facts.append(("held out", f"log-likelihood {heldout.loglik:.4g} per observation"))
+    if heldout.reward_rmse is not None and heldout.reward_std is not None:
+        words = f"error {heldout.reward_rmse:.4g}; {heldout.reward_std:.4g} without a model"
+        facts.append(("rewards", words))
+    if learned.psr_enough is not None:
+        enough = learned.psr_enough
+        facts.append(("PSR enough", f"{enough.verdict}: {enough.words}"))
+    return [*facts, ("negative mass", heldout.negative_mass), ("seconds", learned.seconds)]

@@ -1,12 +1,14 @@
 """Learning from logs: estimators, how good their models are, and which policy to follow."""
 
 from rpsr.learning.base import Estimator
+from rpsr.learning.caution import Caution
 from rpsr.learning.choice import Choice, Option, bootstrap, choose
 from rpsr.learning.diagnostics import Diagnosis, diagnose
 from rpsr.learning.discovery import DiscoveredRPSR
 from rpsr.learning.em import EMRPSR
-from rpsr.learning.ends import seen_ends
+from rpsr.learning.em_settings import Choosing, Fitting, Search
 from rpsr.learning.enough import Enough, psr_enough
+from rpsr.learning.findings import Findings
 from rpsr.learning.last_k import LastKTable
 from rpsr.learning.learned import filtered, learned_model
 from rpsr.learning.moments import Moments
@@ -14,16 +16,21 @@ from rpsr.learning.moments_hankel import Hankel, hankel
 from rpsr.learning.moments_plan import Survey, WindowPlan
 from rpsr.learning.off_policy import OffPolicyEstimate, off_policy_value
 from rpsr.learning.plausibility import PlayedOut, play_out
+from rpsr.learning.prepared_log import PreparedLog
 from rpsr.learning.propensities import Overlap
 from rpsr.learning.spectral import SpectralPSR, SpectralRPSR
 
 __all__ = [
     "EMRPSR",
+    "Caution",
     "Choice",
+    "Choosing",
     "Diagnosis",
     "DiscoveredRPSR",
     "Enough",
     "Estimator",
+    "Findings",
+    "Fitting",
     "Hankel",
     "LastKTable",
     "Moments",
@@ -31,6 +38,8 @@ __all__ = [
     "Option",
     "Overlap",
     "PlayedOut",
+    "PreparedLog",
+    "Search",
     "SpectralPSR",
     "SpectralRPSR",
     "Survey",
@@ -44,5 +53,4 @@ __all__ = [
     "off_policy_value",
     "play_out",
     "psr_enough",
-    "seen_ends",
 ]

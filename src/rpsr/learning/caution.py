@@ -15,6 +15,7 @@ import numpy as np
 
 from rpsr.io.records import Floats, Ints
 from rpsr.learning.moments_plan import Survey
+from rpsr.learning.propensities import some_of
 from rpsr.models import LinearModel
 
 SELDOM = 0.25  # an action taken so much less often than another must be known by itself
@@ -46,19 +47,22 @@ def worst(low: float, high: float, discount: float | None, longest: int) -> floa
 
 @dataclass(frozen=True)
 class Caution:
-    """How well a log knows each action, (A,) from 0 to 1, and what it earns as far as it does not.
+    """How well a log knows each action, or each action in each state of a fitted POMDP.
 
-    unknown: the actions, by name, that are not known in full.
+    known: a share from 0 to 1 for every case, none where an estimator does not ask. worst: the
+    reward of an unknown case. unknown: names of the cases that are not known in full. by_state:
+    whether a case is an action in a state, rather than an action.
     """
 
-    known: tuple[float, ...]
-    worst: float
-    unknown: tuple[str, ...]
+    known: tuple[float, ...] = ()
+    worst: float = 0.0
+    unknown: tuple[str, ...] = ()
+    by_state: bool = False
 
     @staticmethod
     def none(actions: tuple[str, ...]) -> Caution:
         """All actions count as known."""
-        return Caution((1.0,) * len(actions), 0.0, ())
+        return Caution((1.0,) * len(actions))
 
     @staticmethod
     def of(survey: Survey, discount: float | None, enough: float) -> Caution:
@@ -80,3 +84,24 @@ class Caution:
         if model.final:
             rewards[-1] = 0.0  # but when all is over
         return replace(model, rewards=rewards)
+
+    @property
+    def warning(self) -> str:
+        """How the model to plan on differs from the one that was fitted, in a line; else empty."""
+        if not self.unknown:
+            return ""
+        unknown, total = len(self.unknown), len(self.known)
+        what = f"{unknown} of {total} actions ({some_of(self.unknown)})"
+        if self.by_state:
+            what = f"{unknown} of {total} combinations of a state and an action"
+        return (
+            f"{what} {'was' if unknown == 1 else 'were'} hardly tried: there the model to plan on "
+            "expects a penalty, which may lie far below all rewards of the log"
+        )
+
+    def document(self) -> dict[str, int] | None:
+        """The counts as plain JSON values; None where an estimator does not ask."""
+        if not self.known:
+            return None
+        cases = "pairs" if self.by_state else "actions"
+        return {"unknown": len(self.unknown), cases: len(self.known)}

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rpsr.errors import InputError
+from rpsr.errors import DataError
 from rpsr.io.records import Floats, Ints
 from rpsr.logs import Trajectories
 
@@ -60,7 +60,7 @@ class Censoring:
         lengths = last - log.offsets[np.searchsorted(log.offsets, last, "right") - 1] + 1
         if not self._lasts(lengths).all():
             read = int(lengths.max())
-            raise InputError(
+            raise DataError(
                 f"read an episode of {read} steps; when the plan was made, all recordings were cut "
                 f"off at {self.lengths[-1]} or before"
             )

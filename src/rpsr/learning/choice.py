@@ -15,16 +15,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rpsr.errors import InputError
+from rpsr.errors import DataError
 from rpsr.io.records import Floats
-from rpsr.learning.base import Estimator, Resampled, beginning
-from rpsr.learning.ends import seen_ends
-from rpsr.learning.learned import Logs, chunks_of
+from rpsr.learning.base import Estimator
 from rpsr.learning.off_policy import OffPolicyEstimate, off_policy_value
 from rpsr.learning.parameters import FROM_1
 from rpsr.learning.plausibility import doubt, simulated_value, too_good
+from rpsr.learning.prepared_log import Logs, PreparedLog
 from rpsr.logs.census import Census
-from rpsr.logs.trajectories import Trajectories
 from rpsr.models.linear import LinearModel
 from rpsr.planning.planners import planner_by_name, solve
 from rpsr.planning.solution import Planner, Solution
@@ -148,10 +146,11 @@ def choose(
     """
     if isinstance(models, LinearModel) or not models:
         read = type(models).__name__ if isinstance(models, LinearModel) else "none"
-        raise InputError(f"models: read {read}, expected a list of at least one to plan in")
+        raise DataError(f"models: read {read}, expected a list of at least one to plan in")
     FROM_1.check("episodes", episodes)
     FROM_1.check("steps", steps)
-    log = None if logs is None else beginning(logs, SPEAKING_STEPS)
+    whole = None if logs is None else PreparedLog.of(logs)
+    log = None if whole is None else whole.beginning(SPEAKING_STEPS)
     planner = planner or planner_by_name("pbvi", seed=seed, epsilon=EPSILON * _unit(log))
     plans: list[Solution] = []
     for number, model in enumerate(models):
@@ -163,9 +162,7 @@ def choose(
     ]
     tried = [np.array([mean for mean, _ in row]) for row in trials]
     errors = [row[number][1] for number, row in enumerate(trials)]  # of each in its own model
-    census = Census()
-    for chunk in () if logs is None else chunks_of(logs):
-        census.add(chunk)
+    census = Census() if whole is None else whole.census
     options = tuple(
         Option(
             plan,
@@ -179,11 +176,12 @@ def choose(
     return Choice(options, int(np.argmax([option.mean for option in options])), rule)
 
 
-def _unit(log: Trajectories | None) -> float:
+def _unit(log: PreparedLog | None) -> float:
     """What counts as one reward: 1, or the range of a log's rewards where that is less."""
-    if log is None or log.rewards is None or not log.steps:
+    rewards = None if log is None else log.in_memory.rewards
+    if rewards is None or not len(rewards):
         return 1.0
-    extent = float(np.ptp(log.rewards))
+    extent = float(np.ptp(rewards))
     return min(extent, 1.0) if extent else 1.0
 
 
@@ -197,9 +195,9 @@ def bootstrap(
 ) -> list[LinearModel]:
     """Models of resampled logs, episodes (or stretches of long ones) drawn with replacement."""
     models: list[LinearModel] = []
-    logs = seen_ends(logs)  # in all of them or in none, whatever ends are drawn
+    log = PreparedLog.of(logs)  # ends are observations in all samples or in none
     for repeat in range(repeats):
         if progress is not None:
             progress(f"resampled log {repeat + 1} of {repeats}")
-        models.append(copy(estimator).fit(Resampled(logs, seed + repeat)).model_)
+        models.append(copy(estimator).fit(log.resampled(seed + repeat)).model_)
     return models

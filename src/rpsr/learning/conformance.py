@@ -9,6 +9,7 @@ import numpy as np
 
 from rpsr.errors import InputError
 from rpsr.learning.base import Estimator, NotFitted
+from rpsr.learning.findings import Findings
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.linear import LinearModel
 from rpsr.models.renaming import END
@@ -23,8 +24,9 @@ def check_estimator(estimator: Estimator, *, seed: int = 0) -> None:
 
     It is a dataclass of keyword parameters, which `fit` does not change; a fitted attribute that is
     asked for before `fit` raises `NotFitted`; `fit` returns the estimator and sets `model_`, a
-    linear model over the log's names, and `rank_`; fitting again gives the same model; `judge`
-    values held-out episodes; `models` begins with `model_`; a log without rewards is refused.
+    linear model over the log's names, `fitted_` and `caution_`; `rank_` is the model's dimension,
+    also in `findings`; fitting again gives the same model; `judge` and `score` value held-out
+    episodes; `models` begins with `model_`; a log without rewards is refused.
     """
     _require(is_dataclass(estimator), "an estimator is a dataclass of parameters")
     parameters = estimator.get_params()
@@ -47,6 +49,7 @@ def check_estimator(estimator: Estimator, *, seed: int = 0) -> None:
         _require(same, f"fitting again gave another model: {part}")
     judged = fresh.judge(unseen)
     _require(bool(np.isfinite(judged.loglik)), f"held-out log-likelihood of {judged.loglik!r}")
+    _require(fresh.score(unseen) == judged.score, "score is not that of judge")
     try:
         type(estimator)(**parameters).fit(replace(log, rewards=None))
     except InputError:
@@ -62,7 +65,14 @@ def _check_model(fitted: Estimator, log: Trajectories) -> None:
     seen = tuple(name for name in model.observations if name != END)
     _require(seen == log.observation_names, f"observations {model.observations}")
     _require(model.estimated, "model_ does not say that it was learned")
-    _require(1 <= fitted.rank_ <= model.dimension, f"rank_ {fitted.rank_} of {model.dimension}")
+    _require(fitted.rank_ == model.dimension, f"rank_ {fitted.rank_} of {model.dimension}")
+    found: Any = fitted.findings()
+    _require(isinstance(found, Findings), f"findings() gave {type(found).__name__}")
+    _require(found.rank == fitted.rank_, f"findings() gave rank {found.rank} of {fitted.rank_}")
+    _require(found.caution is fitted.caution_, "findings() gave another caution than caution_")
+    estimated: Any = fitted.fitted_
+    _require(isinstance(estimated, LinearModel), f"fitted_ is {type(estimated).__name__}")
+    _require(estimated.observations == model.observations, "fitted_ has other observations")
     _require(fitted.models()[0] is model, "models() does not begin with model_")
 
 

@@ -13,14 +13,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rpsr.errors import InputError
+from rpsr.errors import DataError
 from rpsr.io.records import Floats
 from rpsr.learning.ends import as_seen_by
-from rpsr.learning.learned import Filtered, Logs, chunks_of, filtered, log_chances
+from rpsr.learning.learned import Filtered, filtered, log_chances
+from rpsr.learning.prepared_log import Logs, PreparedLog
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.linear import LinearModel
 
 BINS = 10
+EXACT = 1e-3  # of the standard deviation of rewards: a smaller error is as good as none
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,10 +44,22 @@ class Diagnosis:
     steps: int
     calibration: Floats
 
+    @property
+    def score(self) -> float:
+        """loglik - log(reward_rmse / reward_std): observations and rewards in one number.
+
+        Up to a constant of the log, that is the log-likelihood per step of observations and of
+        rewards with Gaussian errors. Errors below `EXACT` of the deviation count as that; rewards
+        that do not vary count nothing.
+        """
+        if not self.reward_std or self.reward_rmse is None:
+            return self.loglik
+        return self.loglik - float(np.log(max(self.reward_rmse / self.reward_std, EXACT)))
+
 
 def diagnose(model: LinearModel, logs: Logs) -> Diagnosis:
     """Follow episodes with a model and judge its predictions of every step."""
-    seen = (as_seen_by(log, model) for log in chunks_of(logs))
+    seen = (as_seen_by(log, model) for log in PreparedLog.of(logs).recorded)
     return judged((filtered(model, log), log) for log in seen)
 
 
@@ -68,7 +82,7 @@ def judged(said: Iterable[tuple[Filtered, Trajectories]]) -> Diagnosis:
             spread.add(log.rewards)
         episodes += log.episodes
     if steps == 0:
-        raise InputError("the log has no steps to judge a model by")
+        raise DataError("the log has no steps to judge a model by")
     some = bins[:, 2] > 0
     bins[some, :2] /= bins[some, 2:]
     return Diagnosis(

@@ -16,17 +16,14 @@ the stability of a core intent is the share of them that chose it too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal, Self
 
 import numpy as np
 
-from rpsr.errors import InputError
+from rpsr.errors import DataError
 from rpsr.io.records import Floats
-from rpsr.learning.base import FEW, Estimator, Logs, Resampled
-from rpsr.learning.caution import ENOUGH, Caution
-from rpsr.learning.diagnostics import Diagnosis, diagnose
+from rpsr.learning.caution import Caution
 from rpsr.learning.discovery_core import (
     CoreIndices,
     grown_core,
@@ -35,16 +32,16 @@ from rpsr.learning.discovery_core import (
     intent_word,
     pivoted_core,
 )
-from rpsr.learning.ends import seen_ends
-from rpsr.learning.learned import chunks_of, learned_model
+from rpsr.learning.findings import CoreIntent, Findings
+from rpsr.learning.learned import learned_model
 from rpsr.learning.moments import Moments
 from rpsr.learning.moments_hankel import Hankel, hankel
-from rpsr.learning.moments_plan import CELLS, Word
-from rpsr.learning.parameters import AUTO, DISCOUNT, FROM_0, FROM_1, NOT_NEGATIVE, one_of
-from rpsr.learning.propensities import Overlap
-from rpsr.learning.rank import Trial
-from rpsr.learning.spectral import Policy, SpectralRPSR, provenance
-from rpsr.learning.spectral_fit import assemble, scales
+from rpsr.learning.moments_plan import Word
+from rpsr.learning.parameters import FROM_0, one_of
+from rpsr.learning.prepared_log import FEW, PreparedLog
+from rpsr.learning.rank import noise_level
+from rpsr.learning.spectral import FromMoments, SpectralRPSR
+from rpsr.learning.spectral_fit import assemble, scales, singular_values
 from rpsr.models import LinearModel
 from rpsr.predictive.futures import Intent, Test
 
@@ -54,89 +51,52 @@ OVER = "over"  # whether the task is, beside the core intents of one that goes o
 
 
 @dataclass(kw_only=True, eq=False)
-class DiscoveredRPSR(Estimator):
+class DiscoveredRPSR(FromMoments):
     """An R-PSR whose state is the predictions of core intents, found in a log.
 
     algorithm: 'pivoted', 'suffix-history' or 'reset'. rank: of the pivoted choice, or 'auto'; the
-    others find their own. repeats: bootstrap samples for the stability, from `seed`. The rest is as
-    in `SpectralRPSR`.
+    others find their own. repeats: bootstrap samples for the stability, from `seed`. The other
+    parameters are those of `FromMoments`.
 
-    Fitted: `rank_`, `core_` (intents), `core_histories_` (tests, most recent pair last; None for
-    the constant and the start), `stability_` (the share of samples that chose each core intent);
-    `model_`, `fitted_`, `caution_`, `singular_values_`, `noise_level_`, `overlap_` and `trials_` as
-    of `SpectralRPSR`.
+    Fitted: `core_` (intents), `core_histories_` (tests, most recent pair last; None for the
+    constant and the start), `stability_` (the share of samples that chose each core intent); the
+    rest is as of `SpectralRPSR`.
     """
 
-    streams = True
     _ranges: ClassVar = {
+        **FromMoments._ranges,
         "algorithm": one_of(*Algorithm.__args__),
-        "rank": AUTO | FROM_1,
-        "policy": one_of(*Policy.__args__),
-        "discount": DISCOUNT,
-        **dict.fromkeys(("tests", "histories", "max_histories", "cells"), FROM_1),
         **dict.fromkeys(("repeats", "seed"), FROM_0),
-        "enough": NOT_NEGATIVE,
     }
 
     algorithm: Algorithm = "pivoted"
-    rank: int | Literal["auto"] = "auto"
-    policy: Policy = "estimated"
-    tests: int = 2
-    histories: int = 3
-    discount: float | None = None
-    name: str = "log"
     repeats: int = 20
     seed: int = 0
-    max_histories: int = 400
-    cells: int = CELLS
-    enough: float = ENOUGH
-    progress: Callable[[str], None] | None = None
 
-    model_: LinearModel = field(init=False, repr=False)
-    fitted_: LinearModel = field(init=False, repr=False)
-    caution_: Caution = field(init=False, repr=False)
-    rank_: int = field(init=False, repr=False)
     core_: tuple[Intent, ...] = field(init=False, repr=False)
     core_histories_: tuple[Test | None, ...] = field(init=False, repr=False)
     stability_: tuple[float, ...] = field(init=False, repr=False)
-    singular_values_: Floats = field(init=False, repr=False)
-    noise_level_: float = field(init=False, repr=False)
-    overlap_: Overlap = field(init=False, repr=False)
-    trials_: tuple[Trial, ...] = field(init=False, repr=False)
-    hankel_: Hankel = field(init=False, repr=False)
     _given: int | Literal["auto"] = field(init=False, repr=False)
 
     def check(self) -> None:
         """Refuse a parameter out of range, by its name, and a rank that would be ignored."""
         super().check()
         if self.algorithm != "pivoted" and self.rank != "auto":
-            raise InputError(f"rank: read {self.rank}, expected 'auto': {self.algorithm} finds it")
+            raise DataError(f"rank: read {self.rank}, expected 'auto': {self.algorithm} finds it")
 
-    def fit(self, trajectories: Logs) -> Self:
-        """Discover the core of a log, in memory or as a stream, and how stable that is."""
-        self.check()
-        trajectories = seen_ends(trajectories)
-        first = SpectralRPSR(
-            rank=self.rank,
-            policy=self.policy,
-            tests=self.tests,
-            histories=self.histories,
-            max_histories=self.max_histories,
-            cells=self.cells,
-            discount=self.discount,
-            enough=self.enough,
-            progress=self.progress,
-        ).fit(trajectories)
-        self.singular_values_, self.noise_level_ = first.singular_values_, first.noise_level_
-        self.overlap_ = first.overlap_
+    def learn(self, log: PreparedLog) -> None:
+        """Discover the core of a log and how stable that is."""
+        first = SpectralRPSR(**self.shared())
+        first.learn(log)
         trials = first.trials_ if self.algorithm == "pivoted" else ()  # others find their own rank
         data = first.hankel_
         if self.algorithm == "reset":
             if data.starts == 0:
-                raise InputError("algorithm 'reset' needs episodes that start")
-            data = hankel(Moments.of(chunks_of(trajectories), replace(data.plan, anchored=True)))
-        self.fit_hankel(data, first.rank_)
-        self.caution_ = first.caution_
+                raise DataError("algorithm 'reset' needs episodes that start")
+            data = hankel(Moments.of(log, replace(data.plan, anchored=True)))
+        self.fit_hankel(data, first.directions_)
+        self.singular_values_, self.noise_level_ = first.singular_values_, first.noise_level_
+        self.overlap_, self.caution_ = first.overlap_, first.caution_
         self.model_ = self.caution_.applied(self.fitted_)
         self.trials_ = trials
         chosen = self._choose(data).intents
@@ -144,11 +104,16 @@ class DiscoveredRPSR(Estimator):
         for repeat in range(self.repeats):
             if self.progress is not None:
                 self.progress(f"bootstrap sample {repeat + 1} of {self.repeats}")
-            sample = Moments.of(Resampled(trajectories, self.seed + repeat), data.plan)
+            sample = Moments.of(log.resampled(self.seed + repeat), data.plan)
             again = self._choose(hankel(sample)).intents if sample.windows else ()
             votes += [intent in again for intent in chosen]
         self.stability_ = tuple((votes / max(self.repeats, 1)).tolist())
-        return self
+
+    def findings(self) -> Findings:
+        """What was found: the spectrum and the core intents with their stability."""
+        shares = self.stability_ or (None,) * len(self.core_)
+        core = tuple(map(CoreIntent, map(str, self.core_), shares))
+        return replace(super().findings(), core=core)
 
     def fit_hankel(self, data: Hankel, rank: int | None = None) -> Self:
         """Discover the core in expectations, estimated or exact."""
@@ -156,18 +121,16 @@ class DiscoveredRPSR(Estimator):
         self._given = self.rank if rank is None else rank
         self.caution_ = Caution.none(data.plan.action_names)
         self.hankel_ = data
+        scale = scales(data, "scaled")
+        self.singular_values_ = singular_values(data, scale)
+        self.noise_level_ = noise_level(data, scale)
         choice = self._choose(data)
-        self.rank_ = len(choice.intents)
         self.core_ = tuple(intent_of(data.plan, row) for row in choice.intents)
         self.core_histories_ = tuple(history_of(data.plan, column) for column in choice.histories)
         self.stability_ = ()
         self.trials_ = ()
         self.fitted_ = self.model_ = self._model(data, choice)
         return self
-
-    def judge(self, logs: Logs) -> Diagnosis:
-        """How well what was learned foretells a log; caution is for planning and plays no part."""
-        return diagnose(self.fitted_, logs)
 
     def _choose(self, data: Hankel) -> CoreIndices:
         scale = scales(data, "scaled")
@@ -209,7 +172,7 @@ class DiscoveredRPSR(Estimator):
             discount=self.discount,
             estimator=type(self).__name__,
             final=data.plan.final,
-            provenance=provenance(self, data),
+            provenance=self.provenance(data),
         )
         if data.plan.final:  # where an intent is read as it is defined, as the last state has it
             read = [prediction(model, *intent_word(data.plan, row))[-1] for row in rows]

@@ -25,26 +25,26 @@ QUARTERS = slice(POINTS // 4 - 1, -1, POINTS // 4)  # of the quantiles of the gr
 
 
 def binned(log: Encoded) -> tuple[Encoded, Ints]:
-    """The log with continuous rewards in bins, and to which new pair each pair went, (J,)."""
+    """The log with continuous rewards in bins, and to which new payoff each payoff went, (J,)."""
     if log.family != "gaussian":
-        return log, np.arange(len(log.pair_actions))
-    times = np.bincount(log.steps[:, 2], minlength=len(log.pair_actions)).astype(np.float64)
-    went = np.empty(len(log.pair_actions), dtype=np.int64)
+        return log, np.arange(len(log.payoff_actions))
+    times = np.bincount(log.steps[:, 2], minlength=len(log.payoff_actions)).astype(np.float64)
+    went = np.empty(len(log.payoff_actions), dtype=np.int64)
     number = 0
     for action in range(log.sizes[0]):
-        mine = log.pair_actions == action  # in the order of rewards
+        mine = log.payoff_actions == action  # in the order of rewards
         if mine.any():
-            went[mine] = number + parts(log.pair_rewards[mine], times[mine])
+            went[mine] = number + parts(log.payoff_rewards[mine], times[mine])
             number = int(went[mine].max()) + 1
-    means = np.bincount(went, times * log.pair_rewards) / np.bincount(went, times)
-    centres = _centres(log.pair_rewards, times)
+    means = np.bincount(went, times * log.payoff_rewards) / np.bincount(went, times)
+    centres = _centres(log.payoff_rewards, times)
     steps = log.steps.copy()
     steps[:, 2] = went[steps[:, 2]]
     new = replace(
         log,
         steps=steps,
-        pair_actions=log.pair_actions[np.unique(went, return_index=True)[1]],
-        pair_rewards=centres[abs(means[:, None] - centres).argmin(axis=1)],
+        payoff_actions=log.payoff_actions[np.unique(went, return_index=True)[1]],
+        payoff_rewards=centres[abs(means[:, None] - centres).argmin(axis=1)],
         family="categorical",
     )
     return new, went
@@ -60,8 +60,8 @@ def _centres(rewards: Floats, times: Floats) -> Floats:
 
 def unbinned(parameters: FittedPOMDP, went: Ints) -> FittedPOMDP:
     """What was fitted to bins, with the likelihood of each reward that of its bin."""
-    pairs = np.ascontiguousarray(parameters.pairs[went])
-    return replace(parameters, pairs=pairs, log_scale=np.zeros(len(went)))
+    payoffs = np.ascontiguousarray(parameters.payoffs[went])
+    return replace(parameters, payoffs=payoffs, log_scale=np.zeros(len(went)))
 
 
 def parts(values: Floats, weights: Floats) -> Ints:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rpsr.io.records import Floats
+from rpsr.learning.caution import Caution
 from rpsr.learning.em_steps import FittedPOMDP
+from rpsr.learning.findings import FittedSize
 from rpsr.models.pomdp import POMDP
 
 SAME = 1e-3  # scores of one size that differ by less, in their deviations, are of one POMDP
@@ -35,25 +37,24 @@ class Found:
 class Candidate:
     """One fitted POMDP and what held-out episodes said of it before it saw them.
 
-    cautious: the POMDP to plan on, with low rewards for what the log hardly shows; unknown: how
-    many pairs of a state and an action that is. states: how many there are, the end left out.
-    loglik: held-out log-likelihood of observations and rewards, per
-    episode, continuous rewards in bins; behind: by how much that is below the best, and stderr how
-    sure that is.
+    cautious: the POMDP to plan on, with low rewards for what the log hardly shows; caution: which
+    actions in which states that is. states: how many there are, the end left out. loglik: held-out
+    log-likelihood of observations and rewards, per episode, continuous rewards in bins; behind: by
+    how much that is below the best, and stderr: the standard error of this difference.
     """
 
     fitted: FittedPOMDP
     cautious: POMDP
-    unknown: int
+    caution: Caution
     states: int
     loglik: float
     behind: float
     stderr: float
 
     @property
-    def pairs(self) -> int:
-        """How many pairs of a state and an action there are."""
-        return self.states * len(self.cautious.actions)
+    def summary(self) -> FittedSize:
+        """The candidate without its parameters."""
+        return FittedSize(self.states, self.loglik, self.behind)
 
 
 def difference(best: Floats, scores: Floats) -> tuple[float, float]:

@@ -5,8 +5,8 @@ With states s, actions a, observations o and rewards r, a fitted POMDP says
     P(r, s', o | s, a) = W[a, r, s] T[a, s, s'] O[a, o, s'].
 
 `forward` filters one episode with scaled probabilities, `expect` adds what a backward pass says
-about it to expected counts, `score` only sums logarithms. A pair (a, r) that occurs in the log is
-numbered j, so that W is a table (J, S) of likelihoods, whatever family rewards come from.
+about it to expected counts, `score` only sums logarithms. A payoff (a, r) that occurs in the log
+is numbered j, so that W is a table (J, S) of likelihoods, whatever family rewards come from.
 
 The expected number of moves from s to s' is T[a, s, s'] times a sum over time of products w_t(s)
 u_t(s'), so T is left out of the loop and multiplied in at the end: one multiplication an entry.
@@ -25,6 +25,7 @@ from rpsr.kernels import njit
 TINY = 1e-300
 
 
+# The arguments are the arrays of one pass over episodes, which numba takes one by one.
 @njit(cache=True, fastmath={"reassoc", "contract"})
 def forward(
     start: Floats,
@@ -66,6 +67,7 @@ def forward(
             after[s2] /= scales[t]
 
 
+# The arguments are the arrays of one pass over episodes, which numba takes one by one.
 @njit(cache=True, fastmath={"reassoc", "contract"})
 def expect(
     start: Floats,

@@ -1,10 +1,10 @@
-"""From an over-complete POMDP down to small ones, by merging states one pair at a time.
+"""From an over-complete POMDP down to small ones, by merging two states at a time.
 
 EM started at the right size mostly ends in a local optimum; started with states to spare it ends
 near a good one, in which several states do the work of one. Merging those keeps the optimum and
 loses the spare parameters, on which held-out data then has its say.
 
-A pair costs what the expected log-likelihood of the completed data loses when both states share
+A merger costs what the expected log-likelihood of the completed data loses when both states share
 their rows of moves, sights and rewards: with counts c_i and c_j over the same categories,
 
     sum c_i log(c_i / |c_i|) + sum c_j log(c_j / |c_j|) - sum (c_i + c_j) log((c_i + c_j) / |...|).
@@ -12,7 +12,7 @@ their rows of moves, sights and rewards: with counts c_i and c_j over the same c
 Rewards of the family 'none' are no part of the likelihood and cost nothing; continuous ones come in
 bins (`em_bins`).
 
-That bounds nothing but orders pairs well. The few cheapest are tried with some iterations of EM,
+That bounds nothing but orders mergers well. The few cheapest are tried with some iterations of EM,
 and the one of highest likelihood is kept.
 
 The idea of merging to choose a hidden Markov model's size: Stolcke and Omohundro, "Hidden Markov
@@ -36,7 +36,11 @@ from rpsr.learning.em_steps import (
     maximise,
 )
 
-TRIED, QUICK, POLISH = 4, 3, 12  # pairs tried; iterations to judge one; iterations for the kept one
+TRIED, QUICK, POLISH = (
+    4,
+    3,
+    12,
+)  # mergers tried; iterations to judge one; and for the kept one
 
 
 def descend(parameters: FittedPOMDP, log: Encoded, prior: Prior) -> Iterator[FittedPOMDP]:
@@ -51,8 +55,8 @@ def _merge_best(parameters: FittedPOMDP, log: Encoded, prior: Prior) -> FittedPO
     costs = merge_costs(counts, log, parameters.end)
     n = parameters.states
     tried: list[tuple[float, int, FittedPOMDP]] = []
-    for rank, pair in enumerate(np.argsort(costs, axis=None)[:TRIED].tolist()):
-        i, j = divmod(pair, n)
+    for rank, both in enumerate(np.argsort(costs, axis=None)[:TRIED].tolist()):
+        i, j = divmod(both, n)
         if not np.isfinite(costs[i, j]):
             break
         end = parameters.end - (parameters.end > j)
@@ -65,11 +69,11 @@ def _merge_best(parameters: FittedPOMDP, log: Encoded, prior: Prior) -> FittedPO
 
 def merge_costs(counts: list[Floats], log: Encoded, end: int) -> Floats:
     """What merging states i < j would cost, (S, S); infinite elsewhere, and for the end."""
-    _, moves, sights, pairs = counts
+    _, moves, sights, payoffs = counts
     costs = _row_costs(np.swapaxes(moves, 1, 2)) + _row_costs(sights)
     if log.family == "categorical":
         for action in range(log.sizes[0]):
-            costs += _row_costs(pairs[None, log.pair_actions == action])
+            costs += _row_costs(payoffs[None, log.payoff_actions == action])
     costs[np.tril_indices(len(costs))] = np.inf
     if end >= 0:
         costs[end] = costs[:, end] = np.inf
@@ -92,16 +96,16 @@ def _entropies(counts: Floats) -> Floats:
 
 def merged(counts: list[Floats], i: int, j: int) -> list[Floats]:
     """The counts with state j put into state i."""
-    start, moves, sights, pairs = (array.copy() for array in counts)
+    start, moves, sights, payoffs = (array.copy() for array in counts)
     start[i] += start[j]
     moves[:, :, i] += moves[:, :, j]
     moves[:, i] += moves[:, j]
     sights[:, :, i] += sights[:, :, j]
-    pairs[:, i] += pairs[:, j]
+    payoffs[:, i] += payoffs[:, j]
     kept = np.delete(np.arange(len(start)), j)
     return [
         start[kept],
         np.ascontiguousarray(moves[:, kept][:, :, kept]),
         np.ascontiguousarray(sights[:, :, kept]),
-        np.ascontiguousarray(pairs[:, kept]),
+        np.ascontiguousarray(payoffs[:, kept]),
     ]

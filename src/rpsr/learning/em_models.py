@@ -8,7 +8,7 @@ import numpy as np
 
 from rpsr.errors import ModelError
 from rpsr.io.records import Floats
-from rpsr.learning.caution import known_share, worst
+from rpsr.learning.caution import Caution, known_share, worst
 from rpsr.learning.em_steps import FittedPOMDP
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.domain import Simplex
@@ -51,17 +51,39 @@ def known(parameters: FittedPOMDP, enough: float) -> Floats:
     return found
 
 
+def caution_of(
+    parameters: FittedPOMDP, trajectories: Trajectories, discount: float | None, enough: float
+) -> Caution:
+    """How well each action is known in each state, the end left out, and what it earns if not."""
+    share = known(parameters, enough)
+    names = [
+        (share[a, s], f"{action} in state-{s}")
+        for a, action in enumerate(trajectories.action_names)
+        for s in range(parameters.states)
+        if s != parameters.end
+    ]
+    return Caution(
+        known=tuple(float(each) for each, _ in names),
+        worst=_worst(parameters, trajectories, discount),
+        unknown=tuple(name for each, name in names if each < 1),
+        by_state=True,
+    )
+
+
+def _worst(parameters: FittedPOMDP, log: Trajectories, discount: float | None) -> float:
+    assert log.rewards is not None
+    low, high = float(log.rewards.min()), float(log.rewards.max())
+    if parameters.end >= 0:
+        low, high = min(low, 0.0), max(high, 0.0)  # what the end earns
+    return worst(low, high, discount, int(log.lengths.max()))
+
+
 def cautious(
     parameters: FittedPOMDP, trajectories: Trajectories, discount: float | None, enough: float
 ) -> Floats:
     """Expected rewards (A, S), mixed with the worst where an action is not `known` in a state."""
-    assert trajectories.rewards is not None
-    low, high = float(trajectories.rewards.min()), float(trajectories.rewards.max())
-    if parameters.end >= 0:
-        low, high = min(low, 0.0), max(high, 0.0)  # what the end earns
-    least = worst(low, high, discount, int(trajectories.lengths.max()))
     share = known(parameters, enough)
-    return share * parameters.means + (1 - share) * least
+    return share * parameters.means + (1 - share) * _worst(parameters, trajectories, discount)
 
 
 def as_rpsr(pomdp: POMDP) -> LinearModel:

@@ -48,12 +48,12 @@ def best_split(
 
 def split(counts: list[Floats], state: int, rng: np.random.Generator) -> list[Floats]:
     """The counts with one state's dealt out at random between it and a new, last state."""
-    start, moves, sights, pairs = counts
+    start, moves, sights, payoffs = counts
     return [
         _dealt(start, 0, state, rng),
         _dealt(_dealt(moves, 2, state, rng), 1, state, rng),
         _dealt(sights, 2, state, rng),
-        _dealt(pairs, 1, state, rng),
+        _dealt(payoffs, 1, state, rng),
     ]
 
 

@@ -18,7 +18,7 @@ from rpsr.io.records import Floats, Ints
 from rpsr.learning.em_steps import TINY_SCALE, Encoded, FittedPOMDP, Prior, maximise
 
 VISITS = 20.0  # how many imagined visits a random start is made of, per state and action
-SIGHTS = 24  # the most frequent ones, of which each pair is tried for remembering
+SIGHTS = 24  # the most frequent ones, of which any two are tried for remembering
 UNLIKELY = 0.05  # of a sighted state's other observations
 SMOOTHING = Prior(0.5)  # added to the counts of a start that remembers, so that EM can leave it
 
@@ -50,7 +50,7 @@ def _drawn(log: Encoded, states: int, rng: np.random.Generator, liking: Floats) 
         rng.dirichlet(np.ones(n)) * VISITS,
         rng.dirichlet(np.ones(n), size=(n_actions, n)) * VISITS,
         rng.gamma(1.0, size=(n_actions, n_observations, n)) * wide * VISITS,
-        rng.gamma(1.0, size=(len(log.pair_actions), n)) * VISITS,
+        rng.gamma(1.0, size=(len(log.payoff_actions), n)) * VISITS,
     ]
     return maximise(log, counts, SMOOTHING, end)
 
@@ -59,7 +59,7 @@ def _drawn(log: Encoded, states: int, rng: np.random.Generator, liking: Floats) 
 class Memory:
     """Two observations, the later of which is remembered, until a rare reward or for ever."""
 
-    pair: tuple[int, int]
+    alternatives: tuple[int, int]
     forgets: bool
 
 
@@ -70,7 +70,7 @@ def worth_remembering(log: Encoded, most: int) -> list[Memory]:
     observation and reward given the action: by likelihood, less one for every free probability
     (Akaike). Rewards of the family 'none' do not count.
     """
-    rewards = log.pair_rewards[log.steps[:, 2]]
+    rewards = log.payoff_rewards[log.steps[:, 2]]
     if log.family == "none":
         rewards = np.zeros_like(rewards)
     values, kinds = np.unique(rewards, return_inverse=True)
@@ -78,9 +78,9 @@ def worth_remembering(log: Encoded, most: int) -> list[Memory]:
     scored: list[tuple[float, Memory]] = []
     sights, times = np.unique(log.steps[:, 1], return_counts=True)
     common = np.sort(sights[np.argsort(-times, kind="stable")[:SIGHTS]])
-    for pair in combinations(common.tolist(), 2):
+    for alternatives in combinations(common.tolist(), 2):
         for forgets in (False,) if log.family == "none" else (False, True):
-            memory = Memory(pair, forgets)
+            memory = Memory(alternatives, forgets)
             before, _, _ = _labelled(log, memory)
             states = before * log.sizes[0] + log.steps[:, 0]
             scored.append((-_predicted(states, outcomes, log.sizes[1] * len(values)), memory))
@@ -106,17 +106,17 @@ def remembering_start(log: Encoded, memory: Memory) -> FittedPOMDP:
     end = states if log.ends else -1
     n = states + log.ends
     after[last[log.terminated[np.diff(log.offsets) > 0]]] = end
-    actions, observations, pairs = log.steps.T
+    actions, observations, payoffs = log.steps.T
     counts = [
         np.zeros(n),
         np.zeros((log.sizes[0], n, n)),
         np.zeros((*log.sizes, n)),
-        np.zeros((len(log.pair_actions), n)),
+        np.zeros((len(log.payoff_actions), n)),
     ]
     np.add.at(counts[0], before[first], 1.0)
     np.add.at(counts[1], (actions, before, after), 1.0)
     np.add.at(counts[2], (actions, observations, after), 1.0)
-    np.add.at(counts[3], (pairs, before), 1.0)
+    np.add.at(counts[3], (payoffs, before), 1.0)
     return maximise(log, counts, SMOOTHING, end)
 
 
@@ -134,13 +134,14 @@ def _labelled(log: Encoded, memory: Memory) -> tuple[Ints, Ints, int]:
     began = np.zeros(len(observations), dtype=np.int64)
     began[first] = first
     if memory.forgets:
-        rewards = log.pair_rewards[log.steps[:, 2]]
+        rewards = log.payoff_rewards[log.steps[:, 2]]
         values, counts = np.unique(rewards, return_counts=True)
         rare = rewards != values[counts.argmax()]
         began[rare] = steps[rare]  # what a step shows comes after what it earns
     began = np.maximum.accumulate(began)
     last = [
-        np.maximum.accumulate(np.where(observations == sight, steps, -1)) for sight in memory.pair
+        np.maximum.accumulate(np.where(observations == sight, steps, -1))
+        for sight in memory.alternatives
     ]
     remembered = 1 + (last[1] > last[0])
     remembered[np.maximum(last[0], last[1]) < began] = 0

@@ -21,7 +21,7 @@ from typing import Literal
 
 import numpy as np
 
-from rpsr.errors import InputError
+from rpsr.errors import DataError
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.learning.em_kernels import expect, score
 from rpsr.learning.ends import final_sights
@@ -36,8 +36,9 @@ VARIANCE_FLOOR = 1e-4  # of the variance of all rewards
 class Encoded:
     """A log of N episodes and L steps as integers.
 
-    steps (L, 3): action, observation and the number j of the pair (action, reward).
-    pair_actions (J,), pair_rewards (J,): what those pairs are. terminated (N,), offsets (N + 1,).
+    steps (L, 3): action, observation and the number j of the payoff, which is an action with its
+    reward. payoff_actions (J,), payoff_rewards (J,): what payoffs are. terminated (N,), offsets
+    (N + 1,).
     family: how rewards are emitted; scale: the variance of all rewards. ends: whether any episode
     terminated, of these or of those they were selected from, so that a state stands for the end.
     final (O,): the observations that state shows, and no other, if all ends are seen; else none.
@@ -47,8 +48,8 @@ class Encoded:
     steps: Ints
     offsets: Ints
     terminated: Bools
-    pair_actions: Ints
-    pair_rewards: Floats
+    payoff_actions: Ints
+    payoff_rewards: Floats
     family: RewardFamily
     scale: float
     ends: bool
@@ -61,14 +62,14 @@ class Encoded:
         """
         families = ("auto", *RewardFamily.__args__)
         if family not in families:
-            raise InputError(f"rewards: read {family!r}, expected one of {', '.join(families)}")
+            raise DataError(f"rewards: read {family!r}, expected one of {', '.join(families)}")
         if log.rewards is None:
-            raise InputError("these episodes have no rewards, expected them for learning")
+            raise DataError("these episodes have no rewards, expected them for learning")
         rewards = log.rewards
         values = np.unique(rewards)
         if family == "auto":
             family = "categorical" if len(values) <= FEW_VALUES else "gaussian"
-        pairs, numbers = np.unique(
+        payoffs, numbers = np.unique(
             np.stack([log.actions.astype(np.float64), rewards], axis=1), axis=0, return_inverse=True
         )
         steps = np.stack([log.actions, log.observations, numbers.reshape(-1)], axis=1)
@@ -77,8 +78,8 @@ class Encoded:
             steps=np.ascontiguousarray(steps, dtype=np.int64),
             offsets=log.offsets.copy(),  # writable: a kernel is compiled for each kind of array
             terminated=log.terminated.copy(),
-            pair_actions=pairs[:, 0].astype(np.int64),
-            pair_rewards=np.ascontiguousarray(pairs[:, 1]),
+            payoff_actions=payoffs[:, 0].astype(np.int64),
+            payoff_rewards=np.ascontiguousarray(payoffs[:, 1]),
             family=family,
             scale=float(rewards.var()) or 1.0,
             ends=len(log.ends) > 0,
@@ -87,11 +88,11 @@ class Encoded:
 
     @cached_property
     def by_action(self) -> Floats:
-        """Whether each pair is one of each action, (A, J)."""
-        return (np.arange(self.sizes[0])[:, None] == self.pair_actions).astype(np.float64)
+        """Whether each payoff is one of each action, (A, J)."""
+        return (np.arange(self.sizes[0])[:, None] == self.payoff_actions).astype(np.float64)
 
     def select(self, episodes: Ints) -> Encoded:
-        """Some of the episodes; the pairs stay numbered as they are."""
+        """Some of the episodes; the payoffs stay numbered as they are."""
         lengths = np.diff(self.offsets)[episodes]
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         index = np.arange(offsets[-1]) + np.repeat(self.offsets[episodes] - offsets[:-1], lengths)
@@ -100,8 +101,8 @@ class Encoded:
             self.steps[index],
             offsets,
             self.terminated[episodes],
-            self.pair_actions,
-            self.pair_rewards,
+            self.payoff_actions,
+            self.payoff_rewards,
             self.family,
             self.scale,
             self.ends,
@@ -138,15 +139,15 @@ class Prior:
 class FittedPOMDP:
     """A fitted POMDP of S states: start (S,), moves (A, S, S), sights (A, O, S).
 
-    pairs (J, S): the likelihood of each pair's reward in each state, and log_scale (J,) what was
-    divided out of it. means (A, S): expected rewards; visits (A, S): how often, in expectation, an
+    payoffs (J, S): the likelihood of each reward in each state, and log_scale (J,) what was divided
+    out of it. means (A, S): expected rewards; visits (A, S): how often, in expectation, an
     action was taken in a state. end: the state of the end, or -1.
     """
 
     start: Floats
     moves: Floats
     sights: Floats
-    pairs: Floats
+    payoffs: Floats
     log_scale: Floats
     means: Floats
     visits: Floats
@@ -164,13 +165,13 @@ class FittedPOMDP:
 
 
 def counts_of(parameters: FittedPOMDP, log: Encoded) -> tuple[list[Floats], float]:
-    """Expected counts of starts (S,), moves (A, S, S), sights (A, O, S), pairs (J, S).
+    """Expected counts of starts (S,), moves (A, S, S), sights (A, O, S), payoffs (J, S).
 
     Beside them, the log-likelihood.
     """
     p = parameters
-    counts = [np.zeros_like(array) for array in (p.start, p.moves, p.sights, p.pairs)]
-    model = (p.start, p.moves, p.sights, p.pairs)
+    counts = [np.zeros_like(array) for array in (p.start, p.moves, p.sights, p.payoffs)]
+    model = (p.start, p.moves, p.sights, p.payoffs)
     likelihood = expect(*model, log.steps, log.offsets, log.terminated, p.end, *counts)
     counts[1] *= p.moves
     return counts, likelihood + float(p.log_scale[log.steps[:, 2]].sum())
@@ -190,8 +191,8 @@ def iterate(parameters: FittedPOMDP, log: Encoded, prior: Prior, iterations: int
 
 
 def maximise(log: Encoded, counts: list[Floats], prior: Prior, end: int) -> FittedPOMDP:
-    """The parameters at the mode of the posterior, given counts of starts, moves, sights, pairs."""
-    start, moves, sights, pairs = counts
+    """The parameters at the mode of the posterior, by counts of starts, moves, sights, payoffs."""
+    start, moves, sights, payoffs = counts
     start, moves, sights = prior.add(start, 0), prior.add(moves, 2), prior.add(sights, 1)
     if end >= 0:
         start[end] = 0.0
@@ -201,16 +202,16 @@ def maximise(log: Encoded, counts: list[Floats], prior: Prior, end: int) -> Fitt
             alive = np.arange(len(start)) != end
             sights[:, ~log.final, end] = 0.0
             sights[:, log.final] *= ~alive | log.final.all()
-    pairs, log_scale, means = _rewards(log, pairs, prior, end)
+    payoffs, log_scale, means = _rewards(log, payoffs, prior, end)
     return FittedPOMDP(
         start=start / start.sum(),
         moves=np.ascontiguousarray(moves / moves.sum(axis=2, keepdims=True)),
         sights=np.ascontiguousarray(sights / sights.sum(axis=1, keepdims=True)),
-        pairs=np.ascontiguousarray(pairs),
+        payoffs=np.ascontiguousarray(payoffs),
         log_scale=log_scale,
         means=means,
         visits=np.stack(
-            [counts[3][log.pair_actions == a].sum(axis=0) for a in range(log.sizes[0])]
+            [counts[3][log.payoff_actions == a].sum(axis=0) for a in range(log.sizes[0])]
         ),
         end=end,
     )
@@ -221,34 +222,34 @@ def _rewards(log: Encoded, counts: Floats, prior: Prior, end: int) -> tuple[Floa
     log_scale = np.zeros(len(counts))
     if log.family == "gaussian":
         means, variance = gaussians(log, counts, prior.count)
-        residuals = log.pair_rewards[:, None] - means[log.pair_actions]
-        variance = variance[log.pair_actions, None]
+        residuals = log.payoff_rewards[:, None] - means[log.payoff_actions]
+        variance = variance[log.payoff_actions, None]
         logs = -0.5 * residuals**2 / variance - 0.5 * np.log(2 * np.pi * variance)
         log_scale = logs.max(axis=1)
-        pairs = np.exp(logs - log_scale[:, None])
+        payoffs = np.exp(logs - log_scale[:, None])
     else:
         weights = np.empty_like(counts)
         for action in range(log.sizes[0]):
-            mine = log.pair_actions == action
+            mine = log.payoff_actions == action
             weights[mine] = prior.add(counts[mine], 0, sparse=log.family == "categorical")
         totals = np.maximum(log.by_action @ weights, TINY_SCALE)  # (A, S)
-        means = (log.by_action * log.pair_rewards) @ weights / totals
-        pairs = np.ones_like(counts)
+        means = (log.by_action * log.payoff_rewards) @ weights / totals
+        payoffs = np.ones_like(counts)
         if log.family == "categorical":
-            pairs = weights / totals[log.pair_actions]
+            payoffs = weights / totals[log.payoff_actions]
     if end >= 0:
         means[:, end] = 0.0
-    return pairs, log_scale, means
+    return payoffs, log_scale, means
 
 
 def gaussians(log: Encoded, counts: Floats, prior: float) -> tuple[Floats, Floats]:
-    """The means (A, S) and variances (A,) of rewards, from counts of pairs (J, S)."""
+    """The means (A, S) and variances (A,) of rewards, from counts of payoffs (J, S)."""
     visits = log.by_action @ counts  # (A, S)
     total = np.maximum(visits.sum(axis=1), TINY_SCALE)  # (A,)
-    centre = (log.by_action * log.pair_rewards) @ counts.sum(axis=1) / total
-    sums = (log.by_action * log.pair_rewards) @ counts
+    centre = (log.by_action * log.payoff_rewards) @ counts.sum(axis=1) / total
+    sums = (log.by_action * log.payoff_rewards) @ counts
     means = (sums + prior * centre[:, None]) / np.maximum(visits + prior, TINY_SCALE)
-    squares = (counts * (log.pair_rewards[:, None] - means[log.pair_actions]) ** 2).sum(axis=1)
+    squares = (counts * (log.payoff_rewards[:, None] - means[log.payoff_actions]) ** 2).sum(axis=1)
     variance = log.by_action @ squares + prior * ((means - centre[:, None]) ** 2).sum(axis=1)
     return means, np.maximum(variance / total, VARIANCE_FLOOR * log.scale)
 
@@ -257,7 +258,7 @@ def likelihoods(parameters: FittedPOMDP, log: Encoded) -> Floats:
     """The log-likelihood of observations and rewards of each episode, (N,)."""
     p = parameters
     scores = score(
-        p.start, p.moves, p.sights, p.pairs, log.steps, log.offsets, log.terminated, p.end
+        p.start, p.moves, p.sights, p.payoffs, log.steps, log.offsets, log.terminated, p.end
     )
     shifts = np.concatenate([[0.0], np.cumsum(p.log_scale[log.steps[:, 2]])])
     return scores + np.diff(shifts[log.offsets])

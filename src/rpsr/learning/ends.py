@@ -1,54 +1,25 @@
-"""Ends of tasks as something that is seen.
+"""Ends of tasks as observations.
 
-Whoever is at work on a task sees that it goes on. A model that is not told believes a little more
-at every step that it is over, and expects less and less. In some logs it is told: what is seen last
-is seen at no other time. In others an episode terminates at an observation like any other. There
-`seen_ends` puts the observation `END` in the place of the last of every episode that terminated,
-for every estimator alike: the end is then a state that shows itself, and what was seen as it came
-tells nothing that matters any more.
+An agent at work on a task observes that the task has not ended. A model that does not observe this
+believes a little more at every step that the task is over, and expects less and less. In some logs
+the last observation of a task occurs at no other time. In others an episode terminates at an
+observation like any other. In these, `with_end` replaces the last observation of every episode that
+terminated by the observation `END`. `prepared_log` does so for every estimator alike. The end is
+then a state that shows itself; the observation that it replaces has no consequences.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
-from rpsr.errors import InputError
+from rpsr.errors import DataError
 from rpsr.io.records import Bools, Ints
-from rpsr.learning.learned import Logs, check_repeatable, chunks_of
-from rpsr.logs import Trajectories
+from rpsr.logs.parts import Chunks
+from rpsr.logs.trajectories import Trajectories
 from rpsr.models import LinearModel
 from rpsr.models.renaming import END
-
-
-def seen_ends(logs: Logs) -> Logs:
-    """The log with its ends seen; one in memory as it is, if none ends or ends show themselves."""
-    if isinstance(logs, Trajectories):
-        return with_end(logs) if _hidden([logs]) else logs
-    check_repeatable(logs)
-    within: Any = logs  # a part of a log, or a resampled one, of which the ends may be seen
-    while not isinstance(within, SeenEnds) and hasattr(within, "logs"):
-        within = within.logs
-    return logs if isinstance(within, SeenEnds) else SeenEnds(logs)
-
-
-@dataclass(frozen=True)
-class SeenEnds:
-    """A stream with its ends seen, which takes one more pass, the first."""
-
-    logs: Logs
-
-    @cached_property
-    def _hidden(self) -> bool:
-        return _hidden(self.logs)
-
-    def __iter__(self) -> Iterator[Trajectories]:
-        """The chunks of the log."""
-        return (with_end(log) if self._hidden else log for log in chunks_of(self.logs))
 
 
 def final_sights(log: Trajectories) -> Bools:
@@ -62,13 +33,13 @@ def final_names(log: Trajectories) -> tuple[str, ...]:
     return tuple(log.observation_names[o] for o in np.flatnonzero(final_sights(log)).tolist())
 
 
-def _hidden(logs: Logs) -> bool:
-    """Whether a task ended at an observation that is seen at other times, too.
+def hidden_ends(chunks: Chunks) -> bool:
+    """Whether a task ended at an observation that occurs at other times, too.
 
-    So it is with the ends of a log that has `END`, as those of learned models do, up to now.
+    A log that has `END` among its names, as logs of learned models do, counts as such a log.
     """
     at_ends = elsewhere = np.zeros(1, dtype=np.bool_)
-    for log in chunks_of(logs):
+    for log in chunks:
         last, others = _sights(log)
         at_ends, elsewhere = at_ends | last, elsewhere | others
         if END in log.observation_names or (at_ends & elsewhere).any():
@@ -93,7 +64,7 @@ def with_end(log: Trajectories) -> Trajectories:
     wrong = np.setdiff1d(np.flatnonzero(seen == names.index(END)), log.ends)
     if len(wrong):
         episode, step = log.place(int(wrong[0]))
-        raise InputError(
+        raise DataError(
             f"episode {episode}, step {step}: observations: read {END!r}, the name of the end of a "
             "task, where none ended; expected another name, or the episode to have terminated there"
         )

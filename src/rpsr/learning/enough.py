@@ -23,30 +23,29 @@ Only histories of a few pairs, and only those the log visits, are looked at.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from rpsr.errors import InputError
-from rpsr.learning.base import Logs, pieces
-from rpsr.learning.ends import seen_ends
-from rpsr.learning.enough_squares import Quarters, total
-from rpsr.learning.learned import check_repeatable, chunks_of
+from rpsr.errors import DataError
+from rpsr.learning.enough_squares import Quarters, Squares, total
 from rpsr.learning.moments import Moments
-from rpsr.learning.moments_hankel import hankel
+from rpsr.learning.moments_hankel import Hankel, hankel
 from rpsr.learning.moments_plan import Survey, WindowPlan
 from rpsr.learning.parameters import FROM_1, NOT_NEGATIVE, SHARE
+from rpsr.learning.prepared_log import Logs, PreparedLog
 from rpsr.learning.propensities import MISSING, unseen_share
 from rpsr.learning.rank import noise_level, rank_cut
-from rpsr.learning.spectral_fit import scales, singular_values
+from rpsr.learning.spectral_fit import Scales, scales, singular_values
 
 GROUPS = 40  # of episodes, ten in each quarter of the log
 CELLS = 2**20  # numbers in the moments of one group
 COARSE = 0.1  # the resolution beyond which tests that look alike may well differ
 NOTHING = 1e-3  # the share of the rewards' variance below which history says nothing about them
+NO_VARIANCE = 1e-12  # rewards that vary less count as constant
 
 
-class TooShort(InputError):
+class TooShort(DataError):
     """A log that cannot tell whether a PSR is enough."""
 
 
@@ -89,9 +88,9 @@ class Enough:
 
 
 def psr_enough(
-    trajectories: Logs,
+    logs: Logs,
     *,
-    policy: str = "estimated",
+    behaviour: str = "estimated",
     tests: int = 2,
     histories: int = 3,
     tolerance: float = 0.05,
@@ -103,31 +102,70 @@ def psr_enough(
 
     tolerance: the share that does not matter. repeats: bootstrap samples for the interval.
     """
-    check_repeatable(trajectories)
-    trajectories = seen_ends(trajectories)
-    FROM_1.check("repeats", repeats)
-    FROM_1.check("tests", tests)
-    FROM_1.check("histories", histories)
+    for name, count in (("repeats", repeats), ("tests", tests), ("histories", histories)):
+        FROM_1.check(name, count)
     NOT_NEGATIVE.check("tolerance", tolerance)
     SHARE.check("level", level)
-    survey = Survey.of(chunks_of(trajectories), max(tests, histories))
+    log = PreparedLog.of(logs)
+    survey = log.survey(max(tests, histories))
     plan = WindowPlan.of(
-        survey, tests=tests, histories=histories, policy=policy, cells=CELLS, operators=False
+        survey, tests=tests, histories=histories, behaviour=behaviour, cells=CELLS, operators=False
     )
+    groups = _grouped(log, plan)
+    whole = hankel(total(groups, np.arange(GROUPS)))
+    psr_rank, _ = _rank(whole, rewards=False)
+    rpsr_rank, scale = _rank(whole, rewards=True)
+    # What history must say of rewards to say anything, by their variance, whatever came before.
+    floor = NOTHING * float(whole.spreads[0, :, 0].mean()) + NO_VARIANCE
+    quarters = Quarters(groups, scale, rpsr_rank, whole.centres)
+    found, shares = _shares(quarters, floor, repeats, (1 - level) / 2, seed)
+    verdict, reason = _verdict(shares, tolerance, survey)
+    return Enough(
+        statistic=shares.statistic,
+        interval=(shares.low, shares.high),
+        verdict=verdict,
+        reason=reason,
+        reward_error=float(np.sqrt(max(found.most, 0.0)) * plan.scale),
+        resolution=shares.resolution,
+        psr_rank=psr_rank,
+        rpsr_rank=rpsr_rank,
+    )
+
+
+def _grouped(log: PreparedLog, plan: WindowPlan) -> list[Moments]:
+    """The moments of each group of episodes."""
     groups = [Moments(plan) for _ in range(GROUPS)]
-    for group, part in pieces(trajectories, GROUPS):
+    for group, part in log.pieces(GROUPS):
         groups[group].add(part)
     if min(group.windows for group in groups) == 0:
         raise TooShort(f"the log is too short: expected at least {GROUPS} episodes or stretches")
-    whole = hankel(total(groups, np.arange(GROUPS)))
-    scale = scales(whole, "scaled", rewards=False)
-    psr_rank = rank_cut(singular_values(whole, scale), noise_level(whole, scale))
-    scale = scales(whole, "scaled")
-    rpsr_rank = rank_cut(singular_values(whole, scale), noise_level(whole, scale))
-    # What history must say of rewards to say anything, by their variance, whatever came before.
-    floor = NOTHING * float(whole.spreads[0, :, 0].mean()) + 1e-12
+    return groups
+
+
+def _rank(data: Hankel, *, rewards: bool) -> tuple[int, Scales]:
+    """How many directions stand out of the noise, of tests alone or of intents, and the scales."""
+    scale = scales(data, "scaled", rewards=rewards)
+    return rank_cut(singular_values(data, scale), noise_level(data, scale)), scale
+
+
+class _Shares(NamedTuple):
+    """What a PSR forgets, as a share: at most, and an interval; what tests could tell apart.
+
+    silent: whether histories may well say nothing about rewards.
+    """
+
+    statistic: float
+    low: float
+    high: float
+    resolution: float
+    silent: bool
+
+
+def _shares(
+    quarters: Quarters, floor: float, repeats: int, tail: float, seed: int
+) -> tuple[Squares, _Shares]:
+    """The squares of the log, and the shares with their bootstrap interval."""
     parts = np.arange(GROUPS).reshape(-1, 4).T  # four quarters of the log
-    quarters = Quarters(groups, scale, rpsr_rank, whole.centres)
     rng = np.random.default_rng(seed)
     excess = quarters.excess(parts, rng)
     found = quarters.squares(parts, excess)
@@ -137,34 +175,31 @@ def psr_enough(
         samples.append(quarters.squares(drawn, excess)[:3])
     least, most, told = np.transpose(samples)
     least, most = (np.clip(each / np.maximum(told, floor), 0.0, 1.0) for each in (least, most))
-    tail = (1 - level) / 2
-    low = min(float(np.quantile(least[1:], tail)), float(least[0]))
-    high = max(float(np.quantile(most[1:], 1 - tail)), float(most[0]))
-    resolution = float(np.sqrt(found.noise))
-    verdict, reason = "undecided", ""
-    if floor > 1e-12 and (told[1:] < floor).mean() > tail:
-        reason = "histories say next to nothing about rewards"
-    elif low > tolerance and resolution > COARSE:
-        reason = (
-            f"tests that differ by less than {resolution:.2g} of the most that any do could not be "
-            "told apart in this log"
-        )
-    elif low > tolerance:
-        verdict = "no"
-    elif high >= tolerance:
-        reason = "the log is too short to say on which side of the tolerance that is"
-    elif unseen_share(survey.follows) >= MISSING:
-        reason = "what was never tried might have shown a difference"
-    else:
-        verdict = "yes"
-        reason = "rewards never vary in this log" if survey.rewards[0] == survey.rewards[1] else ""
-    return Enough(
+    return found, _Shares(
         statistic=float(most[0]),
-        interval=(low, high),
-        verdict=verdict,
-        reason=reason,
-        reward_error=float(np.sqrt(max(found.most, 0.0)) * plan.scale),
-        resolution=resolution,
-        psr_rank=psr_rank,
-        rpsr_rank=rpsr_rank,
+        low=min(float(np.quantile(least[1:], tail)), float(least[0])),
+        high=max(float(np.quantile(most[1:], 1 - tail)), float(most[0])),
+        resolution=float(np.sqrt(found.noise)),
+        silent=floor > NO_VARIANCE and bool((told[1:] < floor).mean() > tail),
     )
+
+
+def _verdict(
+    shares: _Shares, tolerance: float, survey: Survey
+) -> tuple[Literal["yes", "no", "undecided"], str]:
+    """On which side of the tolerance the interval lies, and why that may not decide."""
+    if shares.silent:
+        return "undecided", "histories say next to nothing about rewards"
+    if shares.low > tolerance and shares.resolution > COARSE:
+        return "undecided", (
+            f"tests that differ by less than {shares.resolution:.2g} of the most that any do could "
+            "not be told apart in this log"
+        )
+    if shares.low > tolerance:
+        return "no", ""
+    if shares.high >= tolerance:
+        return "undecided", "the log is too short to say on which side of the tolerance that is"
+    if unseen_share(survey.follows) >= MISSING:
+        return "undecided", "what was never tried might have shown a difference"
+    constant = survey.rewards[0] == survey.rewards[1]
+    return "yes", "rewards never vary in this log" if constant else ""

@@ -7,7 +7,7 @@ seen `backoff` times; what follows (c, a, o) is the longest context that the log
 plans on it exactly, as on any finite problem. Held-out episodes choose k.
 
 Where tasks ended, one more context is their end, which earns nothing and is never left: what
-follows an observation that is seen at ends only (`ends.seen_ends` sees to it that there is one).
+follows an observation that is seen at ends only (`prepared_log` sees to it that there is one).
 """
 
 from __future__ import annotations
@@ -21,17 +21,21 @@ from typing import ClassVar, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from rpsr.errors import InputError
+from rpsr.errors import DataError
 from rpsr.io.records import Bools, Floats
-from rpsr.learning.base import Estimator, as_episodes
+from rpsr.learning.base import Estimator
+from rpsr.learning.caution import Caution
 from rpsr.learning.diagnostics import Diagnosis, judged
 from rpsr.learning.ends import as_seen_by, final_names, final_sights
-from rpsr.learning.learned import Filtered, Logs, chunks_of
-from rpsr.learning.parameters import AUTO, DISCOUNT, FROM_0, FROM_1, POSITIVE, SHARE, TINY
+from rpsr.learning.findings import Findings
+from rpsr.learning.learned import Filtered
+from rpsr.learning.parameters import AUTO, DISCOUNT, FROM_0, FROM_1, POSITIVE, SHARE
+from rpsr.learning.prepared_log import Logs, PreparedLog
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.domain import Simplex
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import Sparse, SparseOperators
+from rpsr.showing import counted
 
 Context = tuple[int, ...]  # pairs a * O + o, oldest first
 WORTH = 0.005  # nats a step that a longer context must bring
@@ -40,7 +44,7 @@ START = -1  # the beginning of an episode, as if it were a pair
 
 @dataclass(kw_only=True, eq=False)
 class LastKTable(Estimator):
-    """A model whose state is the last k pairs. `fit` gives `model_`, `k_` and `rank_`.
+    """A model whose state is the last k pairs. `fit` gives `model_` and `k_`.
 
     k: how many pairs, or 'auto': the best by held-out episodes among 1, ..., longest.
     backoff: how much a shorter context counts. holdout: the share of episodes kept for choosing,
@@ -63,28 +67,29 @@ class LastKTable(Estimator):
     backoff: float = 1.0
     holdout: float = 0.2
     seed: int = 0
-    model_: LinearModel = field(init=False, repr=False)
     k_: int = field(init=False, repr=False)
-    rank_: int = field(init=False, repr=False)
     table_: Table = field(init=False, repr=False)
 
-    def fit(self, trajectories: Logs) -> LastKTable:
+    def learn(self, log: PreparedLog) -> None:
         """Count contexts; needs rewards. A stream is read into memory."""
-        self.check()
-        log = as_episodes(trajectories)
-        if log.rewards is None:
-            raise InputError("these episodes have no rewards, expected them for learning")
-        if log.steps == 0:
-            raise InputError("the log has no steps")
-        self.k_ = self._best(log) if self.k == "auto" else self.k
-        self.table_ = self._count(log, self.k_)
-        self.model_ = self.table_.model(log, self.discount)
-        self.rank_ = self.model_.dimension
-        return self
+        episodes = log.episodes
+        if episodes.rewards is None:
+            raise DataError("these episodes have no rewards, expected them for learning")
+        if episodes.steps == 0:
+            raise DataError("the log has no steps")
+        self.k_ = self._best(episodes) if self.k == "auto" else self.k
+        self.table_ = self._count(episodes, self.k_)
+        self.fitted_ = self.model_ = self.table_.model(episodes, self.discount)
+        self.caution_ = Caution()
+
+    def findings(self) -> Findings:
+        """What was found: how long contexts are."""
+        origin = f"contexts of up to {counted(self.k_, 'pair')}"
+        return Findings(self.rank_, origin, context=self.k_, caution=self.caution_)
 
     def judge(self, logs: Logs) -> Diagnosis:
-        """How well the table foretells a log."""
-        seen = (as_seen_by(log, self.model_) for log in chunks_of(logs))
+        """How well the table predicts a log."""
+        seen = (as_seen_by(log, self.model_) for log in PreparedLog.of(logs).recorded)
         return judged((self.table_.said(log), log) for log in seen)
 
     def _best(self, log: Trajectories) -> int:
@@ -98,8 +103,7 @@ class LastKTable(Estimator):
         scores: list[float] = []
         for k in range(1, self.longest + 1):
             found = judged([(self._count(training, k).said(held_out), held_out)])
-            spread = max(found.reward_rmse or 0.0, 1e-3 * (found.reward_std or 0.0), TINY)
-            scores.append(found.loglik - float(np.log(spread)))
+            scores.append(found.score)
         return 1 + int(np.argmax(np.array(scores) >= max(scores) - WORTH))
 
     def _count(self, log: Trajectories, k: int) -> Table:

@@ -5,26 +5,25 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields, is_dataclass
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
 
-import numpy as np
-
-from rpsr.errors import InputError
-from rpsr.learning.base import HELD_OUT, Estimator, Part, in_memory
-from rpsr.learning.caution import Caution
+from rpsr.errors import DataError
+from rpsr.learning.base import Estimator
 from rpsr.learning.choice import Choice, bootstrap, choose
 from rpsr.learning.diagnostics import Diagnosis
-from rpsr.learning.ends import seen_ends, with_end
 from rpsr.learning.enough import Enough, TooShort, psr_enough
-from rpsr.learning.learned import Logs, check_repeatable, chunks_of
+from rpsr.learning.findings import Findings
 from rpsr.learning.moments_plan import Survey
-from rpsr.learning.propensities import NO_PROPENSITIES, Overlap, some_of
-from rpsr.learning.rank import rank_cut, rank_words
+from rpsr.learning.prepared_log import Logs, PreparedLog
+from rpsr.learning.propensities import NO_PROPENSITIES, Overlap
 from rpsr.logs.census import Census
+from rpsr.logs.parts import HELD_OUT
 from rpsr.models.linear import LinearModel
-from rpsr.models.renaming import END
+from rpsr.models.store import save_native
 from rpsr.planning.discounts import NEAR_ONE
+from rpsr.planning.value.policies import AlphaPolicy
 from rpsr.registry import Registry
 from rpsr.showing import counted
 
@@ -39,22 +38,23 @@ ESTIMATORS = Registry(
         "last-k": "rpsr.learning.last_k:LastKTable",
     },
 )
-BehaviourPolicy = Literal["logged", "estimated", "blind"]
 
 
 @dataclass(frozen=True, eq=False)
 class Learned:
     """A model learned from a log, and what is known about it.
 
-    estimator: the fitted estimator, and name its name. census: what the log shows. heldout: what
-    episodes said that took no part in learning. psr_enough: whether a PSR would have been enough,
-    or None where the log is too short to tell. choice: the plan to follow and its alternatives,
-    where one was asked for.
+    name: of the estimator; estimator: itself, fitted. model: the model to plan on. findings: what
+    the estimator found. episodes, steps: of the log. census: its names and the range of rewards.
+    heldout: how well episodes were predicted that took no part in learning. psr_enough: whether a
+    PSR would have been enough, or None where the log is too short to tell. choice: the plan to
+    follow and its alternatives, where a plan was asked for.
     """
 
     name: str
     estimator: Estimator
     model: LinearModel
+    findings: Findings
     episodes: int
     steps: int
     census: Census
@@ -64,79 +64,58 @@ class Learned:
     choice: Choice | None
     seconds: float
 
-    @property
-    def pairs(self) -> int | None:
-        """The longest context of a table of the last pairs; None for other estimators."""
-        return getattr(self.estimator, "k_", None)
+    def policy(self) -> AlphaPolicy:
+        """The policy of the chosen plan; a `DataError` where no plan was asked for."""
+        if self.choice is None:
+            raise DataError("no plan was made; ask for one with plan=True")
+        return self.choice.policy
 
-    @property
-    def origin(self) -> str:
-        """What the rank comes from, in words, where that is not the rank itself; else nothing."""
-        if self.pairs is not None:
-            return f"contexts of up to {counted(self.pairs, 'pair')}"
-        for chosen in getattr(self.estimator, "candidates_", ())[:1]:
-            end = " and the end" if chosen.fitted.end >= 0 else ""
-            return counted(chosen.states, "state") + end
-        if self.estimator.rank_ < self.model.dimension:
-            return f"{counted(self.estimator.rank_, 'direction')} and the end"
-        return ""
+    def save(self, path: str | Path) -> None:
+        """Write the model to a native file, completely or not at all."""
+        save_native(self.model, path)
 
-    @property
-    def caution(self) -> str:
-        """Where the model to plan on is not what was fitted, in a line; empty where it is."""
-        counts, what = _hardly_known(self.estimator)
-        if not counts.get("unknown"):
-            return ""
-        return (
-            f"{what} {'was' if counts['unknown'] == 1 else 'were'} hardly tried: there the model "
-            "to plan on expects a penalty, which may lie far below all rewards of the log"
-        )
+    def report(self, path: str | Path, source: str = "a log") -> None:
+        """Write a page (HTML) with tables and plots; source: the name of the log, for its title."""
+        from rpsr.report.learning_page import learning_page
+        from rpsr.report.page import write_page
 
-    @property
-    def rank_words(self) -> str:
-        """What decided the rank of a spectral model, in a sentence; empty for other estimators."""
-        found: Any = self.estimator
-        if not hasattr(found, "singular_values_"):
-            return ""
-        standing = rank_cut(found.singular_values_, found.noise_level_)
-        return rank_words(found.rank_, standing, found.trials_)
+        write_page(learning_page(self, source), Path(path))
+
+    def warnings(self) -> list[str]:
+        """What to be careful about, a line each."""
+        lines = [*self.census.slips(), self.overlap.warning, self.findings.caution.warning]
+        if self.choice is not None:
+            lines.insert(0, self.choice.chosen.doubt)
+        if self.psr_enough is None:
+            lines.insert(0, "the log is too short to ask whether a PSR is enough")
+        if self.findings.spectrum is not None:
+            lines.append(self.findings.spectrum.warning)
+        if self.heldout.resets:
+            times, steps = counted(self.heldout.resets, "time"), counted(self.heldout.steps, "step")
+            lines.append(f"the filter lost its way {times} in {steps} of held-out episodes")
+        return [line for line in lines if line]
 
     def document(self) -> dict[str, Any]:
         """All of it, plain JSON values; None where an estimator has no such thing."""
-        found = self.estimator
-        core = getattr(found, "core_", None)
-        candidates = getattr(found, "candidates_", ())
+        found, heldout, choice = self.findings.document(), self.heldout, self.choice
         return {
             "estimator": self.name,
             "episodes": self.episodes,
             "steps": self.steps,
             "terminated": self.census.ended,
             "discount": self.model.discount,
-            "rank": self.model.dimension,
-            "pairs": self.pairs,
-            "singular_values": _plain(getattr(found, "singular_values_", None)),
-            "noise_level": getattr(found, "noise_level_", None),
-            "trials": [asdict(each) for each in getattr(found, "trials_", ())],
-            "core": None if core is None else [str(member) for member in core],
-            "stability": getattr(found, "stability_", None),
+            **found,
             "heldout": {
-                "loglik": self.heldout.loglik,
-                "reward_rmse": self.heldout.reward_rmse,
-                "reward_std": self.heldout.reward_std,
-                "steps": self.heldout.steps,
+                "loglik": heldout.loglik,
+                "reward_rmse": heldout.reward_rmse,
+                "reward_std": heldout.reward_std,
+                "steps": heldout.steps,
             },
-            "psr_enough": _plain(self.psr_enough),
-            "overlap": _plain(self.overlap),
-            "negative_mass": self.heldout.negative_mass,
-            "resets": self.heldout.resets,
-            "candidates": [
-                {"states": each.states, "loglik": each.loglik, "behind": each.behind}
-                for each in candidates
-            ],
-            "caution": _hardly_known(found)[0] or None,
-            "choice": None
-            if self.choice is None
-            else {"rule": self.choice.rule, "options": self.choice.rows()},
+            "psr_enough": None if self.psr_enough is None else asdict(self.psr_enough),
+            "overlap": asdict(self.overlap),
+            "negative_mass": heldout.negative_mass,
+            "resets": heldout.resets,
+            "choice": None if choice is None else {"rule": choice.rule, "options": choice.rows()},
             "seconds": self.seconds,
         }
 
@@ -146,101 +125,85 @@ def streams(name: str) -> bool:
     return ESTIMATORS.get(name).streams
 
 
-def estimator_by_name(
-    name: str,
-    *,
-    discount: float | None,
-    rank: int | Literal["auto"] = "auto",
-    policy: BehaviourPolicy | None = None,
-    seed: int | None = None,
-    progress: Callable[[str], None] | None = None,
-) -> Estimator:
-    """An estimator by its name; what is None, or what it has no use for, is left out.
+def estimator_options(name: str) -> tuple[str, ...]:
+    """The parameters that an estimator has, by its name."""
+    return tuple(field.name for field in fields(ESTIMATORS.get(name)) if field.init)
 
-    rank: the number of states for `em`, of pairs for `last-k`.
+
+def estimator_by_name(name: str, **options: Any) -> Estimator:
+    """An estimator by its name, with parameters; those that are None are left at their default.
+
+    rank: the parameter of that name or, where an estimator has another for the size of its model
+    (`em`: states, `last-k`: k), that one. A parameter that the estimator does not have is a
+    `DataError`.
     """
-    kind = ESTIMATORS.get(name)
-    given = {
-        kind.rank_parameter: rank,
-        "discount": discount,
-        "policy": policy,
-        "seed": seed,
-        "progress": progress,
-    }
-    known = {field.name for field in fields(kind) if field.init}
-    return kind(
-        **{key: value for key, value in given.items() if key in known and value is not None}
-    )
+    kind, known = ESTIMATORS.get(name), estimator_options(name)
+    given = {key: value for key, value in options.items() if value is not None}
+    if "rank" in given and "rank" not in known and kind.rank_parameter in known:
+        if kind.rank_parameter in given:
+            raise DataError(f"read rank and {kind.rank_parameter}, which mean the same")
+        given[kind.rank_parameter] = given.pop("rank")
+    for option in given:
+        if option not in known:
+            raise DataError(f"estimator {name} has no {option}; it has {', '.join(known)}")
+    return kind(**given)
 
 
+# The arguments are the options of `rpsr learn`.
 def learn(
     name: str,
     logs: Logs,
     *,
     discount: float | None,
-    rank: int | Literal["auto"] = "auto",
-    policy: BehaviourPolicy | None = None,
     plan: bool = False,
     ensemble: int = 0,
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
+    **options: Any,
 ) -> Learned:
     """Fit an estimator to a log, judge it, and plan with it if asked to.
 
     The judgement is of the same estimator fitted to four of five episodes, on the fifth: whatever
     an estimator keeps out for its own choices is part of the four. plan: whether to plan, on the
     models that explain the log about equally well and on those of `ensemble` resampled logs, and
-    choose one plan by its value in all of them. The other options are as in `estimator_by_name`.
+    choose one plan by its value in all of them. seed: the random seed of all that is drawn.
+    options: parameters of the estimator, as in `estimator_by_name`.
     """
     began = time.perf_counter()
     if plan and (discount is None or discount > 1 - NEAR_ONE):
-        raise InputError(f"discount: read {discount}, expected one below 1 to plan with")
-    if not streams(name):
-        logs = in_memory(logs)
-    check_repeatable(logs)
-    census = Census()
-    told = seen_ends(logs)
-    first = next(iter(chunks_of(told)), None)
-    if first is None:
-        raise InputError("the log is empty")
-    watched = census.watch(chunks_of(logs))  # as it is, before ends are seen
-    survey = Survey.of(with_end(log) if END in first.observation_names else log for log in watched)
-    logs = told
-    unseen = Part(logs, held_out=True)
-    if survey.episodes == 0:
-        raise InputError("the log has no episodes")
-    if not survey.has_rewards:
-        raise InputError("the log has no rewards, expected them for learning")
-    if policy == "logged" and not survey.has_propensities:
-        raise InputError(NO_PROPENSITIES)
-    if not any(part.steps for part in unseen):
-        read = f"read {counted(survey.episodes, 'episode')}"
-        raise InputError(f"{read}, expected at least {HELD_OUT}: one in {HELD_OUT} is held out")
+        raise DataError(f"discount: read {discount}, expected one below 1 to plan with")
+    common = {"discount": discount, "seed": seed}
+    common = {key: common[key] for key in common if key in estimator_options(name)}
+    estimator_by_name(name, **common, **options).check()  # before a large log is read
+    log = PreparedLog.of(logs, held=not streams(name))
+    behaviour = options.get("behaviour")
+    survey = _surveyed(log, behaviour, progress)
 
     def recipe(prefix: str) -> Estimator:
-        tell = None if progress is None else lambda what: progress(f"{prefix}{what}")  # pyright: ignore
-        return estimator_by_name(
-            name, discount=discount, rank=rank, policy=policy, seed=seed, progress=tell
-        )
+        made = estimator_by_name(name, **common, **options)
+        if progress is not None and "progress" in estimator_options(name):
+            made.set_params(progress=lambda what: progress(f"{prefix}{what}"))  # pyright: ignore
+        return made
 
-    estimator = recipe("").fit(logs)
+    estimator = recipe("").fit(log)
     choice = None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the first fit has said it
-        heldout = recipe("to be judged, ").fit(Part(logs, held_out=False)).judge(unseen)
-        enough = _psr_enough(logs, policy or "estimated", seed)
+        heldout = recipe("to be judged, ").fit(log.training).judge(log.held_out)
+        enough = _psr_enough(log, behaviour or "estimated", seed)
         if plan:
             again = recipe("resampled, ")
             models = estimator.models()
-            models += bootstrap(again, logs, repeats=ensemble, seed=seed, progress=progress)
-            choice = choose(models, logs, seed=seed, progress=progress)
+            models += bootstrap(again, log, repeats=ensemble, seed=seed, progress=progress)
+            choice = choose(models, log, seed=seed, progress=progress)
     return Learned(
         name=name,
         estimator=estimator,
         model=estimator.model_,
+        findings=estimator.findings(),
         episodes=survey.episodes,
         steps=survey.steps,
-        census=census,
+        census=log.census,
         heldout=heldout,
         overlap=survey.overlap,
         psr_enough=enough,
@@ -249,31 +212,26 @@ def learn(
     )
 
 
-def _hardly_known(estimator: Estimator) -> tuple[dict[str, int], str]:
-    """Of how much too little is known to plan with, in counts and in words; nothing if not asked.
+def _surveyed(
+    log: PreparedLog, behaviour: str | None, progress: Callable[[str], None] | None
+) -> Survey:
+    """The survey of a log that can be learned from and judged by; others are refused."""
+    survey = log.survey(progress=progress)
+    if survey.episodes == 0:
+        raise DataError("the log has no episodes")
+    if not survey.has_rewards:
+        raise DataError("the log has no rewards, expected them for learning")
+    if behaviour == "logged" and not survey.has_propensities:
+        raise DataError(NO_PROPENSITIES)
+    if not any(part.steps for part in log.held_out):
+        read = f"read {counted(survey.episodes, 'episode')}"
+        raise DataError(f"{read}, expected at least {HELD_OUT}: one in {HELD_OUT} is held out")
+    return survey
 
-    EM asks of every action in each of its states, spectral estimators of every action.
-    """
-    for chosen in getattr(estimator, "candidates_", ())[:1]:
-        what = f"{chosen.unknown} of {chosen.pairs} pairs of a state and an action"
-        return {"unknown": chosen.unknown, "pairs": chosen.pairs}, what
-    caution: Caution | None = getattr(estimator, "caution_", None)
-    if caution is None:
-        return {}, ""
-    unknown, total = len(caution.unknown), len(caution.known)
-    what = f"{unknown} of {total} actions ({some_of(caution.unknown)})"
-    return {"unknown": unknown, "actions": total}, what
 
-
-def _psr_enough(logs: Logs, policy: str, seed: int) -> Enough | None:
+def _psr_enough(log: PreparedLog, behaviour: str, seed: int) -> Enough | None:
     """The rank test on data, or None where the log is too short for it."""
     try:
-        return psr_enough(logs, policy=policy, seed=seed)
+        return psr_enough(log, behaviour=behaviour, seed=seed)
     except TooShort:
         return None
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from rpsr.errors import InputError
+from rpsr.errors import DataError
 from rpsr.io.records import Floats
 from rpsr.learning.learned_kernels import filter_log
 from rpsr.learning.spectral_fit import Parameters
 from rpsr.logs import Trajectories
 from rpsr.models import DenseOperators, LinearModel, Unknown
-from rpsr.models.filter import IMPOSSIBLE, LARGEST, REPLAY
+from rpsr.models.filter import RobustRule
 
-Logs = Trajectories | Iterable[Trajectories]  # in memory, or in chunks
 DOUBT = 1e-3  # the share of a uniform prediction mixed in before taking a logarithm
 
 
+# The arguments are the parameters of a linear model and where they come from.
 def learned_model(
     parameters: Parameters,
     actions: tuple[str, ...],
@@ -94,7 +93,7 @@ def filtered(model: LinearModel, log: Trajectories, states: bool = False) -> Fil
     """A model's `RobustFilter` along every episode of a log over the same names."""
     names = (log.action_names, log.observation_names)
     if names != (model.actions, model.observations):
-        raise InputError(f"read a log over {names[0]}, {names[1]}: the model has other names")
+        raise DataError(f"read a log over {names[0]}, {names[1]}: the model has other names")
     n_actions, n_observations, n = model.operators.shape
     matrices = np.empty((n_actions, n_observations, n, n))
     for a in range(n_actions):
@@ -102,7 +101,7 @@ def filtered(model: LinearModel, log: Trajectories, states: bool = False) -> Fil
             matrices[a, o] = model.operators.matrix(a, o)
     parameters = (matrices, model.emissions, model.normalizer, model.start, model.rewards)
     kept = np.empty((log.steps if states else 0, n))
-    limits = (IMPOSSIBLE, LARGEST * (1 + float(np.abs(model.start).max(initial=0.0))), REPLAY)
+    limits = RobustRule(model).limits
     said = filter_log(parameters, log.actions, log.observations, log.offsets, limits, kept)
     return Filtered(said[0], said[1], kept, said[2], said[3])
 
@@ -111,27 +110,3 @@ def log_chances(said: Filtered, log: Trajectories) -> Floats:
     """The log-probability of each observation, (L,), none minus infinity: see `DOUBT`."""
     seen = said.predictions[np.arange(log.steps), log.observations]
     return np.log((1 - DOUBT) * seen + DOUBT / len(log.observation_names))
-
-
-def check_repeatable(logs: Logs) -> None:
-    """Refuse an iterator, which is empty when it is gone through again."""
-    if isinstance(logs, Iterator):
-        read = type(logs).__name__
-        raise InputError(
-            f"logs: read a {read}, which can be gone through once; expected a log, a list of logs "
-            "or a stream"
-        )
-
-
-def chunks_of(logs: Logs) -> Iterable[Trajectories]:
-    """A log in memory as one chunk; a stream as it is. What is neither is refused."""
-    if isinstance(logs, Trajectories):
-        return [logs]
-    given: Any = logs  # whatever its annotation says
-    stream = isinstance(given, Iterable) and not isinstance(given, str | bytes | np.ndarray)
-    parts: Iterable[Any] = given if isinstance(given, list | tuple) else ()
-    for each in parts if stream else [given]:
-        if not isinstance(each, Trajectories):
-            expected = "expected Trajectories or a stream of them; read_logs reads files"
-            raise InputError(f"read a {type(each).__name__}, {expected}")
-    return logs

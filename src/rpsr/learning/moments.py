@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from rpsr._version import __version__
-from rpsr.errors import InputError
+from rpsr.errors import DataError, InputError
 from rpsr.io.archive import read_archive, write_archive
 from rpsr.io.records import Ints
 from rpsr.learning.censoring import Censoring
@@ -69,14 +69,14 @@ class Moments:
         plan = self.plan
         names = (log.action_names, log.observation_names)
         if names != (plan.action_names, plan.observation_names):
-            raise InputError(f"read a log over {names[0]}, {names[1]}: the plan is for other names")
+            raise DataError(f"read a log over {names[0]}, {names[1]}: the plan is for other names")
         if log.rewards is None:
-            raise InputError("the log has no rewards")
+            raise DataError("the log has no rewards")
         rewards = plan.counted(log.rewards)
         if np.abs(rewards).max(initial=0.0) > 1 + ROUNDING:
             read = log.rewards[np.abs(rewards).argmax()]
             expected = f"{plan.centre - plan.scale:g} to {plan.centre + plan.scale:g}"
-            raise InputError(f"rewards: read {read:g}, expected {expected}, as the plan has it")
+            raise DataError(f"rewards: read {read:g}, expected {expected}, as the plan has it")
         weights = plan.weights(log)
         pairs = log.actions * len(plan.observation_names) + log.observations
         shares = plan.censoring.shares(log, plan.depth)
@@ -97,7 +97,7 @@ class Moments:
     def __add__(self, other: Moments) -> Moments:
         """The moments of both logs together."""
         if not same_plan(self.plan, other.plan):
-            raise InputError("moments made to different plans cannot be added")
+            raise DataError("moments made to different plans cannot be added")
         total = Moments(self.plan)
         total.nodes[:] = self.nodes + other.nodes
         total.stats[:] = self.stats + other.stats
@@ -117,7 +117,7 @@ class Moments:
             "reward_tests": plan.reward_tests,
             "histories": plan.histories,
             "scale": plan.scale,
-            "policy": plan.policy,
+            "policy": plan.behaviour,
             "anchored": plan.anchored,
             "operators": plan.operators,
             "centre": plan.centre,
@@ -172,7 +172,7 @@ def same_plan(a: WindowPlan, b: WindowPlan) -> bool:
     if a is b:
         return True
     fields = ("action_names", "observation_names", "tests", "reward_tests", "histories")
-    fields += ("scale", "policy", "anchored", "operators", "centre", "censoring", "final")
+    fields += ("scale", "behaviour", "anchored", "operators", "centre", "censoring", "final")
     if any(getattr(a, field) != getattr(b, field) for field in fields):
         return False
     tables = (a.policies or (), b.policies or ())

@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rpsr.errors import InputError
+from rpsr.errors import DataError
 from rpsr.io.records import Bools, Floats
 from rpsr.learning.moments import Moments
 from rpsr.learning.moments_kernels import (
@@ -93,7 +93,7 @@ def hankel(moments: Moments, centres: Floats | None = None) -> Hankel:
     """
     plan = moments.plan
     if moments.windows == 0:
-        raise InputError(f"the log is too short: no episode has {plan.depth + 1} steps")
+        raise DataError(f"the log is too short: no episode has {plan.depth + 1} steps")
     nodes = moments.nodes / UNIT
     windows = nodes[0, 0]  # some of which may count in part
     weight = moments.stats[..., WEIGHT] / UNIT

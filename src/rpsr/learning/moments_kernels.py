@@ -56,6 +56,7 @@ def _add_reward(cell: Ints, features: Ints, weight: float, share: float, reward:
         cell[f, 3] += v3
 
 
+# The arguments are the arrays of one pass over a log, which numba takes one by one.
 @njit(cache=True)
 def _add_end(
     node: int,
@@ -97,6 +98,7 @@ def _add_end(
                 waiting += 1
 
 
+# The arguments are the arrays of one pass over a log, which numba takes one by one.
 @njit(cache=True)
 def add_windows(
     columns: tuple[Ints, Ints, Floats, Floats, Floats],

@@ -15,12 +15,13 @@ from functools import cached_property
 
 import numpy as np
 
-from rpsr.errors import InputError
+from rpsr.errors import DataError
 from rpsr.io.records import Floats, Ints
 from rpsr.learning.censoring import Censoring
 from rpsr.learning.moments_kernels import count_contexts
-from rpsr.learning.parameters import check_range
+from rpsr.learning.parameters import check_range, one_of
 from rpsr.learning.propensities import (
+    BEHAVIOURS,
     NO_PROPENSITIES,
     Overlap,
     Weights,
@@ -34,7 +35,6 @@ Word = tuple[int, ...]  # pairs a * O + o
 LARGEST_TABLE = 2**22  # counts of contexts of one length
 CELLS = 2**24  # numbers in the moments, of 8 bytes, before those that tests need of their prefixes
 WITH_PREFIXES = 8  # times as many at most, with those
-POLICIES = ("logged", "estimated", "blind")
 
 
 class Survey:
@@ -67,7 +67,7 @@ class Survey:
             survey = survey or Survey(chunk.action_names, chunk.observation_names, longest)
             survey.add(chunk)
         if survey is None:
-            raise InputError("the log is empty")
+            raise DataError("the log is empty")
         return survey
 
     def add(self, log: Trajectories) -> None:
@@ -192,13 +192,6 @@ def _closed(words: list[Word], most: int, shorter: slice) -> tuple[Word, ...]:
     return tuple(sorted(chosen, key=lambda word: (len(word), word)))
 
 
-def behaviour(log: Trajectories) -> Floats:
-    """The propensity of every logged action, (L,): as logged, else as counted."""
-    if log.propensities is not None:
-        return log.propensities
-    return propensities(log, "estimated", Survey.of([log]).policy)
-
-
 @dataclass(frozen=True, eq=False)
 class WindowPlan:
     """What moments hold: words for tests and for histories, and how actions are weighted.
@@ -207,10 +200,10 @@ class WindowPlan:
     reward_tests: those of the tests that are intents with each action, too.
     histories: words, closed under suffixes; features are a constant, the start, and these.
     centre, scale: of rewards; scale is a power of two no smaller than any is far from the centre.
-    policies: tables of `shrunk_policy`, for policy 'estimated'. anchored: whether a history is all
-    that happened since the start, rather than the last that happened. operators: whether each test
-    is counted after each pair, too. censoring: when recordings are cut off. final: the
-    observations that are seen at ends of tasks only.
+    behaviour: where propensities come from. policies: tables of `shrunk_policy`, for 'estimated'.
+    anchored: whether a history is all that happened since the start, rather than the last that
+    happened. operators: whether each test is counted after each pair, too. censoring: when
+    recordings are cut off. final: the observations that occur at ends of tasks only.
     """
 
     action_names: tuple[str, ...]
@@ -219,7 +212,7 @@ class WindowPlan:
     reward_tests: tuple[Word, ...]
     histories: tuple[Word, ...]
     scale: float = 1.0
-    policy: str = "blind"
+    behaviour: str = "blind"
     policies: tuple[Floats, ...] | None = None
     anchored: bool = False
     operators: bool = True
@@ -233,7 +226,7 @@ class WindowPlan:
         *,
         tests: int = 2,
         histories: int = 3,
-        policy: str = "estimated",
+        behaviour: str = "estimated",
         max_histories: int = 400,
         cells: int = CELLS,
         anchored: bool = False,
@@ -244,12 +237,11 @@ class WindowPlan:
         max_histories: a bound on the number of histories. cells: on the memory of the moments,
         which hold `WITH_PREFIXES` times as many numbers at most.
         """
-        if policy not in POLICIES:
-            raise InputError(f"policy: read {policy!r}, expected one of {', '.join(POLICIES)}")
-        if policy == "logged" and not survey.has_propensities:
-            raise InputError(NO_PROPENSITIES)
+        one_of(*BEHAVIOURS).check("behaviour", behaviour)
+        if behaviour == "logged" and not survey.has_propensities:
+            raise DataError(NO_PROPENSITIES)
         if not survey.has_rewards:
-            raise InputError("the log has no rewards: there is nothing to predict them from")
+            raise DataError("the log has no rewards: there is nothing to predict them from")
         n_actions = len(survey.action_names)
         n_pairs = n_actions * len(survey.observation_names)
         # Half of the memory is for tests, of which each is counted after every pair, half for the
@@ -275,8 +267,8 @@ class WindowPlan:
             rewarded,
             past,
             scale=float(2.0 ** np.ceil(np.log2(furthest))) if furthest > 0 else 1.0,
-            policy=policy,
-            policies=survey.policy if policy == "estimated" else None,
+            behaviour=behaviour,
+            policies=survey.policy if behaviour == "estimated" else None,
             anchored=anchored,
             operators=operators,
             centre=low / 2 + high / 2,
@@ -362,4 +354,4 @@ class WindowPlan:
 
     def weights(self, log: Trajectories) -> Floats:
         """1 / (A pi) of each logged action, (L,): 1 where the policy was uniform."""
-        return 1.0 / (len(self.action_names) * propensities(log, self.policy, self.policies))
+        return 1.0 / (len(self.action_names) * propensities(log, self.behaviour, self.policies))

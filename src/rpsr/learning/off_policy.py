@@ -20,12 +20,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rpsr.errors import InputError
+from rpsr.errors import DataError
 from rpsr.io.records import Floats
 from rpsr.learning.ends import as_seen_by
 from rpsr.learning.learned import filtered
-from rpsr.learning.moments_plan import behaviour
-from rpsr.logs.trajectories import Trajectories
+from rpsr.learning.prepared_log import Logs, PreparedLog
+from rpsr.logs.trajectories import join
 from rpsr.models.linear import LinearModel
 from rpsr.planning.value.value_function import action_values
 from rpsr.showing import counted
@@ -59,7 +59,7 @@ class OffPolicyEstimate:
 def off_policy_value(
     model: LinearModel,
     vectors: Floats,
-    log: Trajectories,
+    logs: Logs,
     *,
     resamples: int = 200,
     level: float = 0.9,
@@ -69,10 +69,11 @@ def off_policy_value(
 
     A policy planned on a model of the same log looks a little better than it is.
     """
+    prepared = PreparedLog.of(logs, held=True)
+    log = as_seen_by(join(prepared.recorded), model)
     if log.rewards is None:
-        raise InputError("these episodes have no rewards, expected them for an estimate")
+        raise DataError("these episodes have no rewards, expected them for an estimate")
     rewarded = log.rewards
-    log = as_seen_by(log, model)
     said = filtered(model, log, states=True)
     agrees = action_values(model, said.states, vectors).argmax(axis=1) == log.actions
     episode = np.repeat(np.arange(log.episodes), log.lengths)
@@ -82,7 +83,7 @@ def off_policy_value(
     # Beyond the farthest nothing is earned: one long recording does not make a table of all large.
     ratios, rewards = np.zeros((2, log.episodes, int(spoken.max(initial=0))))  # (N, T) each
     near = step < ratios.shape[1]
-    ratios[episode[near], step[near]] = (agrees / behaviour(log))[near]
+    ratios[episode[near], step[near]] = (agrees / prepared.propensities)[near]
     rewards[episode[near], step[near]] = rewarded[near]
     over = np.arange(ratios.shape[1]) >= log.lengths[:, None]
     ratios[over & log.terminated[:, None]] = 1.0  # whatever is done then, nothing is earned

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
-from rpsr.errors import InputError
+from rpsr.errors import DataError
 
 TINY = 1e-100  # squares of rewards, added up and discounted, must not vanish
 
@@ -27,7 +27,7 @@ class Allowed:
     def check(self, name: str, value: Any) -> None:
         """Refuse a value that a parameter of this name may not have."""
         if not self.accepts(value):
-            raise InputError(f"{name}: read {value!r}, expected {self.expected}")
+            raise DataError(f"{name}: read {value!r}, expected {self.expected}")
 
 
 def whole(least: int) -> Allowed:
@@ -53,6 +53,11 @@ def one_of(*words: str | None) -> Allowed:
     """Some words, or None."""
     expected = " or ".join(map(repr, words))
     return Allowed(expected, lambda value: isinstance(value, str | None) and value in words)
+
+
+def instance(kind: type) -> Allowed:
+    """Objects of a class."""
+    return Allowed(f"a {kind.__name__}", lambda value: isinstance(value, kind))
 
 
 def several(each: Allowed) -> Allowed:

@@ -13,15 +13,18 @@ an error that more data does not cure for one that looks at the history.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 
-from rpsr.errors import InputError
+from rpsr.errors import DataError
 from rpsr.io.records import Floats, Ints
 from rpsr.logs import Trajectories
 
+Behaviour = Literal["logged", "estimated", "blind"]  # where propensities come from
+BEHAVIOURS: tuple[str, ...] = get_args(Behaviour)
 SHRINKAGE = 8.0  # how many counts the shorter context is worth
-NO_PROPENSITIES = "the log has no propensities: policy logged needs them, estimated does not"
+NO_PROPENSITIES = "the log has no propensities: behaviour logged needs them, estimated does not"
 MISSING = 0.05  # the share of contexts with an action never taken from which on to warn
 SOME = 4  # names in a sentence
 COMMON = 10  # a context is common if it came so many times for every action
@@ -138,18 +141,18 @@ def shrunk_policy(tables: Ints, n_pairs: int) -> tuple[Floats, ...]:
 
 
 def propensities(
-    log: Trajectories, policy: str, tables: tuple[Floats, ...] | None = None
+    log: Trajectories, behaviour: str, tables: tuple[Floats, ...] | None = None
 ) -> Floats:
     """The propensity of each logged action, (L,); `tables` as `shrunk_policy` gives them."""
     n_actions, n_observations = len(log.action_names), len(log.observation_names)
-    if policy == "blind":
+    if behaviour == "blind":
         return np.full(log.steps, 1.0 / max(n_actions, 1))
-    if policy == "logged":
+    if behaviour == "logged":
         if log.propensities is None:
-            raise InputError(NO_PROPENSITIES)
+            raise DataError(NO_PROPENSITIES)
         return log.propensities
     if tables is None:
-        raise InputError("estimated propensities need the counts of a survey")
+        raise DataError("estimated propensities need the counts of a survey")
     n_pairs = n_actions * n_observations
     pairs = log.actions * n_observations + log.observations
     codes = code_words(pairs, log.offsets, len(tables) - 1, n_pairs)

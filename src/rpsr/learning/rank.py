@@ -19,11 +19,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from rpsr.io.records import Floats
-from rpsr.learning.base import beginning
 from rpsr.learning.learned import filtered, log_chances
 from rpsr.learning.moments_hankel import Hankel
 from rpsr.learning.spectral_fit import Scales
-from rpsr.logs import Trajectories
+from rpsr.logs.parts import beginning
+from rpsr.logs.trajectories import Trajectories
 from rpsr.models import LinearModel
 
 LARGEST_RANK = 40

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from copy import copy
 from itertools import pairwise
 from typing import Self
@@ -74,9 +74,8 @@ class RobustFilter(Filter):
 
     def __init__(self, model: LinearModel) -> None:
         super().__init__(model)
-        finite = bool(np.isfinite(model.start).all())
-        self._origin = model.start if finite else np.zeros(model.dimension)
-        self._state = self._origin
+        self._rule = RobustRule(model)
+        self._state = self._rule.origin
         self._recent: tuple[tuple[int, int], ...] = ()
         self._updates = 0
         self._negative = 0.0
@@ -95,7 +94,7 @@ class RobustFilter(Filter):
 
     def start(self) -> Floats:
         """Forget the history, but not the counts; the start state, (n,)."""
-        self._state, self._recent = self._origin, ()
+        self._state, self._recent = self._rule.origin, ()
         return self._state
 
     def predict(self, action: Label) -> Floats:
@@ -114,27 +113,12 @@ class RobustFilter(Filter):
         self._negative += float(below) if below < MOST_MASS else MOST_MASS
         self._updates += 1
         self._recent = (*self._recent, (a, o))[-REPLAY:]
-        moved = self._move(self._state, a, o)
-        if moved is None:
-            self.resets += 1
-            moved = self._origin
-            for pair in self._recent:
-                following = self._move(moved, *pair)
-                moved = self._origin if following is None else following
-        self._state = moved
+        recent = [(np.array([a]), np.array([o])) for a, o in self._recent]
+        states, lost = self._rule.step(self._state[None], recent)
+        self.resets += len(lost)
+        states.setflags(write=False)
+        self._state = states[0]
         return self._state
-
-    def _move(self, x: Floats, a: int, o: int) -> Floats | None:
-        with np.errstate(all="ignore"):
-            after, mass = self.model.moved(x, a, o)
-            if not mass > IMPOSSIBLE:
-                return None
-            after = after / mass
-            size = float(np.abs(after).max(initial=0.0))
-        if not size <= LARGEST * (1 + float(np.abs(self._origin).max(initial=0.0))):
-            return None
-        after.setflags(write=False)
-        return after
 
 
 class RobustBatch:
@@ -145,32 +129,60 @@ class RobustBatch:
 
     def __init__(self, model: LinearModel, batch: int) -> None:
         self.model = model
-        finite = bool(np.isfinite(model.start).all())
-        self._origin = model.start if finite else np.zeros(model.dimension)
-        self.states: Floats = np.tile(self._origin, (batch, 1))
+        self._rule = RobustRule(model)
+        self.states: Floats = np.tile(self._rule.origin, (batch, 1))
         self._recent: deque[tuple[Ints, Ints]] = deque(maxlen=REPLAY)
 
     def update(self, actions: Ints, observations: Ints) -> Bools:
         """Take in one interaction of each history; whether each was possible, (B,): always."""
         self._recent.append((actions, observations))
-        moved, fine = self._moved(self.states, actions, observations)
-        lost = np.flatnonzero(~fine)
-        if len(lost):
-            again = np.tile(self._origin, (len(lost), 1))
-            for a, o in self._recent:
-                again, _ = self._moved(again, a[lost], o[lost])
-            moved[lost] = again
-        self.states = moved
+        self.states, _ = self._rule.step(self.states, self._recent)
         return np.ones(len(actions), dtype=np.bool_)
 
     def keep(self, rows: Ints) -> None:
-        """Go on with some of the histories only, by their positions in the batch."""
+        """Continue with some of the histories only, by their positions in the batch."""
         self.states = self.states[rows]
         recent = [(actions[rows], observations[rows]) for actions, observations in self._recent]
         self._recent = deque(recent, maxlen=REPLAY)
 
+
+class RobustRule:
+    """How states of a model that may be wrong are updated, B histories at a time.
+
+    A state is lost if the observation has a probability of at most `IMPOSSIBLE`, or if an entry
+    exceeds `largest`. It is then replaced by `origin`, (n,), from which the last interactions are
+    replayed; what is lost during the replay is replaced by `origin` again.
+    `learning.learned_kernels` has the same rule compiled.
+    """
+
+    def __init__(self, model: LinearModel) -> None:
+        finite = bool(np.isfinite(model.start).all())
+        self.model = model
+        self.origin: Floats = model.start if finite else np.zeros(model.dimension)
+        self.largest = LARGEST * (1 + float(np.abs(self.origin).max(initial=0.0)))
+
+    @property
+    def limits(self) -> tuple[float, float, int]:
+        """The least probability, the largest entry and the interactions to replay."""
+        return IMPOSSIBLE, self.largest, REPLAY
+
+    def step(self, states: Floats, recent: Iterable[tuple[Ints, Ints]]) -> tuple[Floats, Ints]:
+        """The states (B, n) after the last of the recent interactions, and which were lost.
+
+        recent: actions (B,) and observations (B,) of up to `REPLAY` interactions, oldest first.
+        """
+        recent = list(recent)
+        moved, fine = self._moved(states, *recent[-1])
+        lost = np.flatnonzero(~fine)
+        if len(lost):
+            again = np.tile(self.origin, (len(lost), 1))
+            for a, o in recent:
+                again, _ = self._moved(again, a[lost], o[lost])
+            moved[lost] = again
+        return moved, lost
+
     def _moved(self, states: Floats, actions: Ints, observations: Ints) -> tuple[Floats, Bools]:
-        """The states one interaction later, (B, n), the origin where there is none; which is so."""
+        """The states one interaction later, (B, n), the origin where lost; which are not, (B,)."""
         model = self.model
         after = np.empty_like(states)
         with np.errstate(all="ignore"):
@@ -179,11 +191,9 @@ class RobustBatch:
             # Of the whole batch: the last bit of a product may depend on the rows beside it.
             mass = after @ model.normalizer
             after /= mass[:, None]
-            fine = (mass > IMPOSSIBLE) & (
-                np.abs(after).max(axis=1, initial=0.0)
-                <= LARGEST * (1 + float(np.abs(self._origin).max(initial=0.0)))
-            )
-        after[~fine] = self._origin
+            size = np.abs(after).max(axis=1, initial=0.0)
+            fine = (mass > IMPOSSIBLE) & (size <= self.largest)
+        after[~fine] = self.origin
         return after, fine
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import LogFormatter, MaxNLocator, NullFormatter
 
 from rpsr.learning.choice import Choice
+from rpsr.learning.diagnostics import Diagnosis
 from rpsr.learning.enough import GROUPS, Enough
+from rpsr.learning.findings import CoreIntent, Findings, Spectrum
 from rpsr.learning.learn import Learned
 from rpsr.logs.census import Census
 from rpsr.models.renaming import END
@@ -25,88 +30,19 @@ VISIBLE = 1e-4  # of the largest singular value: below, only rounding
 
 def learning_page(learned: Learned, source: str) -> Page:
     """Everything that is known of a learned model, on one page."""
-    document = learned.document()
-    heldout = learned.heldout
-    facts = [
-        ("estimator", learned.name),
-        ("episodes", document["episodes"]),
-        ("steps", document["steps"]),
-        ("rank", document["rank"]),
-        *([("rank comes from", learned.origin)] if learned.origin else []),
-        ("discount", document["discount"]),
-        ("seconds", document["seconds"]),
-    ]
-    judged = [
-        ("log-likelihood of an observation", heldout.loglik),
-        ("error of expected rewards (root mean square)", heldout.reward_rmse),
-        ("spread of rewards (standard deviation)", heldout.reward_std),
-        ("probability below zero, per step", heldout.negative_mass),
-        ("times the filter lost its way", heldout.resets),
-        ("steps", heldout.steps),
-    ]
+    found = learned.findings
     sections = [
-        Section("The model", (Table("", ("what", "value"), tuple(facts)),)),
+        Section("The model", (_model(learned),)),
         Section("The log", _shown(learned.census, learned.model.observations)),
-        Section(
-            "Held-out episodes",
-            (
-                Text(
-                    "The same method was applied to four of five episodes and judged on the fifth, "
-                    "filtered on actions and observations alone."
-                ),
-                Table("", ("what", "value"), tuple(judged)),
-                _calibration(heldout.calibration),
-            ),
-        ),
+        Section("Held-out episodes", _held_out(learned.heldout)),
     ]
-    singular = document["singular_values"]
-    if singular is not None and len(singular):
-        drawing = plot_singular_values(np.asarray(singular), document["noise_level"])
-        caption = "Values that stand out of the noise are directions that the data can tell apart."
-        alt = "Singular values of the moments, with the level of noise"
-        blocks: list[Block] = [
-            Text(f"Rank {learned.estimator.rank_}: {learned.rank_words}."),
-            Figure(drawing, alt=alt, caption=caption),
-        ]
-        if document["trials"]:
-            columns = ("rank", "log-likelihood", "error of rewards", "behind the best by", "±")
-            keys = ("rank", "loglik", "reward_rmse", "behind", "stderr")
-            rows = tuple(tuple(each[key] for key in keys) for each in document["trials"])
-            words = (
-                "Of the ranks tried on held-out episodes the smallest is chosen that is not "
-                "clearly behind the best, by observations and rewards together."
-            )
-            blocks += [Text(words), Table("", columns, rows)]
-        sections.append(Section("Rank", tuple(blocks)))
-    if document["core"] is not None:
-        text = Text(
-            "The state of the model is the predictions of these intents. Stability is the share "
-            f"of resampled logs that chose the same.\n\n{NOTATION}"
-        )
-        rows = tuple(zip(document["core"], document["stability"], strict=True))
-        sections.append(Section("Core intents", (text, Table("", ("intent", "stability"), rows))))
-    overlap = learned.overlap
-    words = "What a log can say of an action depends on how often it was taken."
-    if overlap.warning:
-        words += f" But {plain(overlap.warning)}."
-    if learned.caution and not document["candidates"]:
-        words += f" **{plain(learned.caution)}**."
-    rows = (
-        ("smallest propensity of a logged action", overlap.smallest),
-        ("effective share of the steps, after weighting", overlap.effective),
-        ("contexts after which some action was never taken", overlap.unseen),
-    )
-    sections.append(Section("Overlap", (Text(words), Table("", ("what", "value"), rows))))
-    if document["candidates"]:
-        rows = tuple(tuple(each.values()) for each in document["candidates"])
-        columns = ("states", "held-out log-likelihood of an episode", "behind the best by")
-        words = (
-            "Of the models not clearly worse than the best on held-out episodes, the "
-            "smallest is chosen."
-        )
-        if learned.caution:
-            words += f" In it, **{learned.caution}**."
-        sections.append(Section("Candidates", (Text(words), Table("", columns, rows))))
+    if found.spectrum is not None and len(found.spectrum.singular_values):
+        sections.append(Section("Rank", _rank(found.spectrum)))
+    if found.core is not None:
+        sections.append(Section("Core intents", _core(found.core)))
+    sections.append(Section("Overlap", _overlap(learned)))
+    if found.candidates:
+        sections.append(Section("Candidates", _candidates(found)))
     if learned.choice is not None:
         sections.append(Section("What to do", _choice(learned.choice, learned.census.digits)))
     sections.append(Section("Is a PSR enough?", (_enough(learned.psr_enough),)))
@@ -115,6 +51,99 @@ def learning_page(learned: Learned, source: str) -> Page:
         sections=tuple(sections),
         lead="What an estimator found in a log, and how far it can be trusted.",
     )
+
+
+def _facts(rows: Iterable[tuple[str, Any]]) -> Table:
+    return Table("", ("what", "value"), tuple(rows))
+
+
+def _model(learned: Learned) -> Block:
+    origin = learned.findings.origin
+    return _facts(
+        [
+            ("estimator", learned.name),
+            ("episodes", learned.episodes),
+            ("steps", learned.steps),
+            ("rank", learned.findings.rank),
+            *([("rank comes from", origin)] if origin else []),
+            ("discount", learned.model.discount),
+            ("seconds", learned.seconds),
+        ]
+    )
+
+
+def _held_out(heldout: Diagnosis) -> tuple[Block, ...]:
+    text = (
+        "The same method was applied to four of five episodes and judged on the fifth, filtered on "
+        "actions and observations alone."
+    )
+    judged = [
+        ("log-likelihood of an observation", heldout.loglik),
+        ("error of expected rewards (root mean square)", heldout.reward_rmse),
+        ("spread of rewards (standard deviation)", heldout.reward_std),
+        ("probability below zero, per step", heldout.negative_mass),
+        ("times the filter lost its way", heldout.resets),
+        ("steps", heldout.steps),
+    ]
+    return Text(text), _facts(judged), _calibration(heldout.calibration)
+
+
+def _rank(spectrum: Spectrum) -> tuple[Block, ...]:
+    """The singular values and, where held-out episodes decided, what each rank was worth."""
+    figure = Figure(
+        plot_singular_values(spectrum.singular_values, spectrum.noise_level),
+        alt="Singular values of the moments, with the level of noise",
+        caption="Values that stand out of the noise are directions that the data can tell apart.",
+    )
+    blocks: tuple[Block, ...] = (Text(f"Rank {spectrum.directions}: {spectrum.reason}."), figure)
+    if not spectrum.trials:
+        return blocks
+    words = (
+        "Of the ranks tried on held-out episodes the smallest is chosen that is not clearly behind "
+        "the best, by observations and rewards together."
+    )
+    columns = ("rank", "log-likelihood", "error of rewards", "behind the best by", "±")
+    rows = tuple(
+        (each.rank, each.loglik, each.reward_rmse, each.behind, each.stderr)
+        for each in spectrum.trials
+    )
+    return *blocks, Text(words), Table("", columns, rows)
+
+
+def _core(core: tuple[CoreIntent, ...]) -> tuple[Block, ...]:
+    text = Text(
+        "The state of the model is the predictions of these intents. Stability is the share of "
+        f"resampled logs that chose the same.\n\n{NOTATION}"
+    )
+    rows = tuple((member.intent, member.stability) for member in core)
+    return text, Table("", ("intent", "stability"), rows)
+
+
+def _overlap(learned: Learned) -> tuple[Block, ...]:
+    overlap, caution = learned.overlap, learned.findings.caution
+    words = "What a log can say of an action depends on how often it was taken."
+    if overlap.warning:
+        words += f" But {plain(overlap.warning)}."
+    if caution.warning and not caution.by_state:
+        words += f" **{plain(caution.warning)}**."
+    rows = (
+        ("smallest propensity of a logged action", overlap.smallest),
+        ("effective share of the steps, after weighting", overlap.effective),
+        ("contexts after which some action was never taken", overlap.unseen),
+    )
+    return Text(words), _facts(rows)
+
+
+def _candidates(found: Findings) -> tuple[Block, ...]:
+    words = (
+        "Of the models not clearly worse than the best on held-out episodes, the smallest is "
+        "chosen."
+    )
+    if found.caution.warning:
+        words += f" In it, **{found.caution.warning}**."
+    columns = ("states", "held-out log-likelihood of an episode", "behind the best by")
+    rows = tuple((each.states, each.loglik, each.behind) for each in found.candidates)
+    return Text(words), Table("", columns, rows)
 
 
 def _choice(choice: Choice, digits: int) -> tuple[Block, ...]:

@@ -16,6 +16,7 @@ from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.solution import Solution
 from rpsr.predictive.accuracy import Accuracy, accuracy
+from rpsr.predictive.certainty import certainty, margin_words
 from rpsr.predictive.constructors import predictive_model
 from rpsr.predictive.core import Core, find_core
 from rpsr.predictive.futures import NOTATION, Test
@@ -96,17 +97,8 @@ def verdict(found: Accuracy) -> str:
 
 
 def _sureness(found: Accuracy) -> str:
-    if not found.certified:
-        return "Decided in floats: " + (
-            f"the smallest direction kept was {found.margin[0]:.2g}, the largest dropped "
-            f"{found.margin[1]:.2g}."
-        )
-    if not found.error_probability:
-        return "Decided in exact arithmetic: this is certain."
-    return (
-        "Decided in exact arithmetic modulo random primes; the chance of an error is at most "
-        f"{found.error_probability:.2g}."
-    )
+    margin = "" if found.certified else f" ({margin_words(found.margin)})"
+    return f"This is {certainty(found.certified, found.error_probability)}{margin}."
 
 
 def _facts(pomdp: POMDP, found: Accuracy) -> Table:

@@ -1,0 +1,185 @@
+"""A log made ready for learning: read once, counted once, and cut in the same way by everyone.
+
+Ends of tasks become observations (`ends` says why), and the census, the survey, the held-out part
+and the estimated propensities are computed when they are first asked for and then kept. Parts of a
+prepared log are prepared logs themselves: they take over how ends are observed, so that a part
+without any end has the same observations as the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rpsr.errors import DataError
+from rpsr.io.records import Floats
+from rpsr.learning.ends import hidden_ends, with_end
+from rpsr.learning.moments_plan import Survey
+from rpsr.learning.parameters import check_range
+from rpsr.learning.propensities import propensities
+from rpsr.logs.census import Census
+from rpsr.logs.parts import LONG, Chunks, Part, Resampled, beginning, pieces, stretches
+from rpsr.logs.readers import open_logs
+from rpsr.logs.trajectories import Trajectories, join
+
+FEW = 20  # episodes that say enough about how they start
+LONGEST = 3  # (action, observation) pairs of the contexts that a survey counts, by default
+Progress = Callable[[str], None]
+
+
+class PreparedLog:
+    """A log, in memory or as a stream of chunks, whose ends of tasks are observations.
+
+    Iterating gives the chunks, and can be repeated. recorded: the chunks as they were recorded.
+    """
+
+    def __init__(self, recorded: Chunks, whole: PreparedLog | None = None) -> None:
+        """recorded: chunks that can be gone through again; whole: the log they are a part of."""
+        self.recorded = recorded
+        self._whole = whole
+        self._surveys: dict[int, Survey] = {}
+        self._census: Census | None = None
+
+    @staticmethod
+    def of(logs: Logs, *, held: bool = False) -> PreparedLog:
+        """Prepare a log: one in memory, several, a stream of chunks, or the names of files.
+
+        held: read a stream into memory; an iterator, which can be gone through once, needs that.
+        A prepared log is returned as it is.
+        """
+        if isinstance(logs, PreparedLog):
+            return logs
+        given: Any = logs
+        if _is_path(given) or _all(given, _is_path):
+            given = open_logs(given)
+        if isinstance(given, Trajectories):
+            return PreparedLog((given,))
+        chunked = isinstance(given, Iterable) and not isinstance(given, str | bytes | np.ndarray)
+        parts: Iterable[Any] = given if isinstance(given, list | tuple) else ()
+        for each in parts if chunked else [given]:
+            if not isinstance(each, Trajectories):
+                expected = "expected Trajectories, a stream of them, or names of files"
+                raise DataError(f"read a {type(each).__name__}, {expected}")
+        if held:
+            return PreparedLog((join(given),))
+        if isinstance(given, Iterator):
+            raise DataError(
+                f"logs: read a {type(given).__name__}, which can be gone through once; expected a "
+                "log, a list of logs or a stream"
+            )
+        return PreparedLog(tuple(given) if isinstance(given, list) else given)
+
+    def __iter__(self) -> Iterator[Trajectories]:
+        """The chunks, with an observation at ends of tasks that occurs at no other time."""
+        if isinstance(self.recorded, tuple):
+            return iter(self._kept)
+        return map(self._prepared, self.recorded)
+
+    @cached_property
+    def _kept(self) -> tuple[Trajectories, ...]:
+        return tuple(map(self._prepared, self.recorded))
+
+    def _prepared(self, chunk: Trajectories) -> Trajectories:
+        return with_end(chunk) if self.hidden_ends else chunk
+
+    @cached_property
+    def hidden_ends(self) -> bool:
+        """Whether a task of the whole log ended at an observation that occurs elsewhere, too."""
+        whole = self._whole
+        return hidden_ends(self.recorded) if whole is None else whole.hidden_ends
+
+    @property
+    def census(self) -> Census:
+        """How often names occur in the log as it was recorded, and the range of its rewards."""
+        if self._census is None:
+            self.survey()
+        assert self._census is not None, "a survey counts names"
+        return self._census
+
+    def survey(self, longest: int = LONGEST, progress: Progress | None = None) -> Survey:
+        """Counts of actions after contexts of up to `longest` pairs, from one pass.
+
+        The first survey takes the census in the same pass.
+        """
+        if longest not in self._surveys:
+            census = Census()
+            chunks = told(census.watch(self.recorded), progress, "surveying")
+            self._surveys[longest] = Survey.of(map(self._prepared, chunks), longest)
+            self._census = self._census or census
+        return self._surveys[longest]
+
+    @cached_property
+    def in_memory(self) -> Trajectories:
+        """The whole log; a stream is read once."""
+        chunks = tuple(self)
+        return chunks[0] if len(chunks) == 1 else join(chunks)
+
+    @cached_property
+    def episodes(self) -> Trajectories:
+        """The log for methods that need episodes: a few long recordings are cut into stretches.
+
+        A stretch begins anywhere, so what is learned about the start is what holds in general.
+        Rewards that cannot be learned are refused.
+        """
+        log = self.in_memory
+        if log.rewards is not None and log.steps:
+            check_range(float(log.rewards.min()), float(log.rewards.max()))
+        few = log.episodes < FEW and (log.lengths > LONG).any()
+        return stretches(log) if few else log
+
+    @cached_property
+    def training(self) -> PreparedLog:
+        """The log without every fifth episode, or without the last fifth of long ones."""
+        return PreparedLog(Part(self.recorded, held_out=False), self)
+
+    @cached_property
+    def held_out(self) -> PreparedLog:
+        """What `training` leaves out."""
+        return PreparedLog(Part(self.recorded, held_out=True), self)
+
+    def resampled(self, seed: int) -> PreparedLog:
+        """A bootstrap sample of episodes, or of stretches of long ones."""
+        return PreparedLog(Resampled(self.recorded, seed), self)
+
+    def pieces(self, groups: int) -> Iterator[tuple[int, Trajectories]]:
+        """Episodes, or stretches of long ones, dealt out to groups."""
+        return pieces(self, groups)
+
+    def beginning(self, steps: int) -> PreparedLog:
+        """The first episodes, in memory: as few as have that many steps; all if there are fewer."""
+        if isinstance(self.recorded, tuple) and sum(log.steps for log in self.recorded) < steps:
+            return self
+        return PreparedLog((beginning(self.recorded, steps),), self)
+
+    @cached_property
+    def propensities(self) -> Floats:
+        """The propensity of every logged action, (L,): as logged, else as estimated by counts."""
+        log = self.in_memory
+        if log.propensities is not None:
+            return log.propensities
+        return propensities(log, "estimated", self.survey().policy)
+
+
+Logs = PreparedLog | Trajectories | Iterable[Trajectories] | str | Path | Sequence[str | Path]
+
+
+def told(chunks: Chunks, progress: Progress | None, what: str) -> Iterator[Trajectories]:
+    """The chunks of a log; as each begins, `progress` is called with what is being done."""
+    steps = 0
+    for chunk in chunks:
+        if progress is not None:
+            progress(f"{what}, from step {steps:,}")
+        yield chunk
+        steps += chunk.steps
+
+
+def _is_path(given: Any) -> bool:
+    return isinstance(given, str | Path)
+
+
+def _all(given: Any, kind: Callable[[Any], bool]) -> bool:
+    return isinstance(given, list | tuple) and len(given) > 0 and all(map(kind, given))

@@ -1,0 +1,18 @@
+"""How sure a rank or a verdict is, in the same words wherever it is said."""
+
+from __future__ import annotations
+
+
+def certainty(certified: bool, error_probability: float | None) -> str:
+    """How a decision was made and how likely it is wrong, as the middle of a sentence."""
+    if not certified:
+        return "decided in floats"
+    if not error_probability:
+        return "certain, by exact arithmetic"
+    odds = f"wrong with probability at most {error_probability:.2g}"
+    return f"decided by exact arithmetic modulo random primes, {odds}"
+
+
+def margin_words(margin: tuple[float, float]) -> str:
+    """The margin of a decision in floats: (smallest residual accepted, largest rejected)."""
+    return f"smallest residual accepted {margin[0]:.2g}, largest rejected {margin[1]:.2g}"

@@ -1,0 +1,106 @@
+"""A prepared log is read, counted and cut once, whoever asks."""
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.learning.worlds import coin_log, simulate
+
+from rpsr.learning import LastKTable, PreparedLog, SpectralRPSR, Survey, choose, off_policy_value
+from rpsr.learning.learn import ESTIMATORS, learn
+from rpsr.logs import Census, read_logs, stream_logs, write_logs
+from rpsr.logs.parts import Part
+from rpsr.logs.trajectories import join
+
+LOG = simulate("loadunload", 60, 12, seed=0)
+SILENT = replace(LOG, propensities=None)
+RANKS = {"em": 3, "last-k": 1}
+
+
+class Stream:
+    """Chunks that count how often they are gone through."""
+
+    def __init__(self, log, parts=4):
+        self.chunks = [log[part] for part in np.array_split(np.arange(log.episodes), parts)]
+        self.passes = 0
+
+    def __iter__(self):
+        self.passes += 1
+        return iter(self.chunks)
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """How many steps of surveys and censuses were counted."""
+    steps = Counter()
+    for kind in (Survey, Census):
+
+        def add(self, log, kind=kind, known=kind.add):
+            steps[kind.__name__] += log.steps
+            return known(self, log)
+
+        monkeypatch.setattr(kind, "add", add)
+    return steps
+
+
+@pytest.mark.parametrize("name", ESTIMATORS.own)
+def test_learning_surveys_each_log_once_and_takes_one_census(name, counted):
+    """The log and, for spectral estimators, the four fifths that are learned from to be judged."""
+    learn(name, SILENT, discount=0.9, rank=RANKS.get(name, 3))
+    logs = [LOG, *([join(Part([LOG], held_out=False))] if name not in RANKS else [])]
+    assert counted["Survey"] == counted["Census"] == sum(log.steps for log in logs)
+
+
+def test_plans_share_the_survey_that_estimates_propensities(counted):
+    """However many plans are valued off policy by however many models."""
+    learned = learn("last-k", SILENT, discount=0.9, rank=1, plan=True, ensemble=2)
+    assert len(learned.choice.options) == 3
+    assert counted == {"Survey": SILENT.steps, "Census": SILENT.steps}
+
+
+def test_a_stream_is_gone_through_no_more_often_than_needed():
+    """Once to look for ends, once for the survey and the census, once to count moments."""
+    stream = Stream(LOG)
+    SpectralRPSR(rank=3).fit(stream)
+    assert stream.passes == 3
+    prepared = PreparedLog.of(Stream(LOG))
+    for _ in range(2):
+        prepared.survey()
+        assert prepared.census.counts["action"].sum() == LOG.steps
+    assert prepared.recorded.passes == 2
+
+
+def test_a_log_is_taken_in_whatever_form_a_user_has(tmp_path):
+    first, second = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    write_logs(LOG[:30], first)
+    write_logs(LOG[30:], second)
+    log = read_logs([first, second])  # whose names are in order
+    forms = [
+        log,
+        [log[:30], log[30:]],
+        (str(first), str(second)),
+        [first, second],
+        tmp_path,
+        str(tmp_path),
+        stream_logs(tmp_path, chunk=100),
+        PreparedLog.of(log),
+    ]
+    expected = LastKTable(k=1).fit(log).model_.rewards
+    for form in forms:
+        np.testing.assert_array_equal(LastKTable(k=1).fit(form).model_.rewards, expected)
+
+
+def test_judgements_of_a_prepared_log_are_those_of_the_log():
+    log = coin_log(80, seed=1)
+    model = LastKTable(k=1, discount=0.9).fit(log).model_
+    values = [off_policy_value(model, model.rewards.T, form) for form in (log, PreparedLog.of(log))]
+    assert values[0] == values[1]
+    choices = [choose([model], form, episodes=5, steps=5) for form in (log, PreparedLog.of(log))]
+    assert choices[0].rows() == choices[1].rows()
+
+
+def test_a_file_that_is_not_there_is_named():
+    with pytest.raises(Exception, match=r"nowhere.jsonl: there is no such file or folder"):
+        LastKTable().fit(Path("nowhere.jsonl"))
