@@ -52,6 +52,13 @@ ROOMS = {
     },
     "predictive": {"rank": set[str](), "": {"rank"}},
     "report": {"plots": {""}, "": {"plots"}},
+    "learning": {
+        "moments": {""},
+        "spectral": {"", "moments"},
+        "em": {""},
+        "choice": {""},
+        "": {"moments", "spectral", "choice"},
+    },
 }
 IN_ROOMS = [path for path in MODULES if path.relative_to(SOURCE).parts[0] in ROOMS]
 

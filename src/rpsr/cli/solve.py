@@ -33,7 +33,7 @@ from rpsr.cli.progress import planning_progress
 from rpsr.cli.signals import INTERRUPTED
 
 if TYPE_CHECKING:
-    from rpsr.learning.plausibility import PlayedOut
+    from rpsr.learning.choice.plausibility import PlayedOut
     from rpsr.models import LinearModel
     from rpsr.planning.compression import Compressed
     from rpsr.planning.solution import Solution
@@ -206,7 +206,7 @@ def solve(
     solution = lift(planned)
     played = None
     if not solution.proven:
-        from rpsr.learning.plausibility import play_out
+        from rpsr.learning.choice.plausibility import play_out
 
         played = play_out(solution)
     document = solution_document(solution, model, seed, played)

@@ -2,23 +2,23 @@
 
 from rpsr.learning.base import Estimator
 from rpsr.learning.caution import Caution
-from rpsr.learning.choice import Choice, Option, bootstrap, choose
+from rpsr.learning.choice.choice import Choice, Option, bootstrap, choose
+from rpsr.learning.choice.off_policy import OffPolicyEstimate, off_policy_value
+from rpsr.learning.choice.plausibility import PlayedOut, play_out
 from rpsr.learning.diagnostics import Diagnosis, diagnose
-from rpsr.learning.discovery import DiscoveredRPSR
-from rpsr.learning.em import EMRPSR
-from rpsr.learning.em_settings import Choosing, Fitting, Search
-from rpsr.learning.enough import Enough, psr_enough
+from rpsr.learning.em.estimator import EMRPSR
+from rpsr.learning.em.settings import Choosing, Fitting, Search
 from rpsr.learning.findings import Findings
 from rpsr.learning.last_k import LastKTable
 from rpsr.learning.learned import filtered, learned_model
-from rpsr.learning.moments import Moments
-from rpsr.learning.moments_hankel import Hankel, hankel
-from rpsr.learning.moments_plan import Survey, WindowPlan
-from rpsr.learning.off_policy import OffPolicyEstimate, off_policy_value
-from rpsr.learning.plausibility import PlayedOut, play_out
+from rpsr.learning.moments.hankel import Hankel, hankel
+from rpsr.learning.moments.plan import Survey, WindowPlan
+from rpsr.learning.moments.sums import Moments
 from rpsr.learning.prepared_log import PreparedLog
 from rpsr.learning.propensities import Overlap
-from rpsr.learning.spectral import SpectralPSR, SpectralRPSR
+from rpsr.learning.spectral.discovery import DiscoveredRPSR
+from rpsr.learning.spectral.enough import Enough, psr_enough
+from rpsr.learning.spectral.estimators import SpectralPSR, SpectralRPSR
 
 __all__ = [
     "EMRPSR",

@@ -3,7 +3,7 @@
 An action that was tried by chance among others that are known well would be chosen for its luck. So
 in a model to plan on it earns, in proportion to what is missing, the worst: the lowest reward now
 and then, instead of the highest for ever, again the lowest, which is below what any policy can lose
-by doing something else. Of a fitted POMDP that is asked in each of its states (`em_models`), of a
+by doing something else. Of a fitted POMDP that is asked in each of its states (`em.models`), of a
 model without states over the whole log (`Caution`).
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rpsr.io.records import Floats, Ints
-from rpsr.learning.moments_plan import Survey
+from rpsr.learning.moments.plan import Survey
 from rpsr.learning.propensities import some_of
 from rpsr.models import LinearModel
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from rpsr.io.records import Floats
 from rpsr.learning.caution import Caution
-from rpsr.learning.rank import Trial, rank_cut, rank_words
+from rpsr.learning.spectral.rank import Trial, rank_cut, rank_words
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,13 +11,13 @@ from typing import Any
 
 from rpsr.errors import DataError
 from rpsr.learning.base import Estimator
-from rpsr.learning.choice import Choice, bootstrap, choose
+from rpsr.learning.choice.choice import Choice, bootstrap, choose
 from rpsr.learning.diagnostics import Diagnosis
-from rpsr.learning.enough import Enough, TooShort, psr_enough
 from rpsr.learning.findings import Findings
-from rpsr.learning.moments_plan import Survey
+from rpsr.learning.moments.plan import Survey
 from rpsr.learning.prepared_log import Logs, PreparedLog
 from rpsr.learning.propensities import NO_PROPENSITIES, Overlap
+from rpsr.learning.spectral.enough import Enough, TooShort, psr_enough
 from rpsr.logs.census import Census
 from rpsr.logs.parts import HELD_OUT
 from rpsr.models.linear import LinearModel
@@ -31,10 +31,10 @@ ESTIMATORS = Registry(
     "estimator",
     "rpsr.estimators",
     {
-        "em": "rpsr.learning.em:EMRPSR",
-        "spectral": "rpsr.learning.spectral:SpectralRPSR",
-        "discovered": "rpsr.learning.discovery:DiscoveredRPSR",
-        "psr": "rpsr.learning.spectral:SpectralPSR",
+        "em": "rpsr.learning.em.estimator:EMRPSR",
+        "spectral": "rpsr.learning.spectral.estimators:SpectralRPSR",
+        "discovered": "rpsr.learning.spectral.discovery:DiscoveredRPSR",
+        "psr": "rpsr.learning.spectral.estimators:SpectralPSR",
         "last-k": "rpsr.learning.last_k:LastKTable",
     },
 )

@@ -1,0 +1,203 @@
+"""Which policy to follow, when several models explain a log about equally well.
+
+Each model is planned on, and each plan is tried in every model: a row of values, whose mean is the
+rule. A plan that owes its value to a whim of one model loses it in the others. What the log itself
+says of each plan (`off_policy`) is reported beside, with an interval, and decides nothing: on short
+logs it is too noisy for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rpsr.errors import DataError
+from rpsr.io.records import Floats
+from rpsr.learning.base import Estimator
+from rpsr.learning.choice.off_policy import OffPolicyEstimate, off_policy_value
+from rpsr.learning.choice.plausibility import doubt, simulated_value, too_good
+from rpsr.learning.parameters import FROM_1
+from rpsr.learning.prepared_log import Logs, PreparedLog
+from rpsr.logs.census import Census
+from rpsr.models.linear import LinearModel
+from rpsr.planning.planners import planner_by_name, solve
+from rpsr.planning.solution import Planner, Solution
+from rpsr.planning.value.policies import AlphaPolicy
+
+RULE = "the highest mean value over all models"
+EPSILON = 1e-3  # of plans, for rewards that differ by 1
+SPEAKING_STEPS = 200_000  # steps of a log that are enough for an estimate off policy
+
+
+@dataclass(frozen=True, eq=False)
+class Option:
+    """One plan: as its planner values it, by trials in all models (M,), and by the log."""
+
+    solution: Solution
+    values: Floats
+    off_policy: OffPolicyEstimate | None
+    doubt: str = ""  # why its own model is not to be believed, or nothing
+
+    @property
+    def mean(self) -> float:
+        """The mean value over all models: what the rule looks at."""
+        return float(self.values.mean())
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The plan chosen by the rule, and the others."""
+
+    COLUMNS: ClassVar = (
+        "plan",
+        "rank",
+        "by its planner",
+        "mean in all",
+        "least",
+        "by the log",
+        "chosen",
+    )
+
+    options: tuple[Option, ...]
+    index: int
+    rule: str
+
+    @property
+    def chosen(self) -> Option:
+        """The option that the rule chose."""
+        return self.options[self.index]
+
+    @property
+    def solution(self) -> Solution:
+        """The plan that was chosen."""
+        return self.chosen.solution
+
+    @property
+    def policy(self) -> AlphaPolicy:
+        """The policy that was chosen, ready to be followed."""
+        return AlphaPolicy.of(self.solution)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row an option, plain JSON: what was chosen and what else there was."""
+        return [
+            {
+                "chosen": number == self.index,
+                "dimension": option.solution.model.dimension,
+                "own_value": option.solution.value,
+                "mean_value": option.mean,
+                "values": option.values.tolist(),
+                "off_policy": None if option.off_policy is None else vars(option.off_policy),
+                "doubt": option.doubt or None,
+            }
+            for number, option in enumerate(self.options)
+        ]
+
+    def summary(self) -> list[tuple[Any, ...]]:
+        """One row an option, as people read it, under `COLUMNS`."""
+        return [
+            (
+                number,
+                option.solution.model.dimension,
+                option.solution.value,
+                option.mean,
+                float(option.values.min()),
+                "" if option.off_policy is None else str(option.off_policy),
+                "yes" if option is self.chosen else "",
+            )
+            for number, option in enumerate(self.options, 1)
+        ]
+
+    def agreement(self, digits: int = 4) -> str:
+        """Which plans agree in all that `summary` shows, in sentences; nothing if none do."""
+        alike: dict[tuple[str, ...], list[str]] = {}
+        for number, *cells, _ in self.summary():
+            shown = tuple(
+                f"{cell:.{digits}g}" if isinstance(cell, float) else str(cell) for cell in cells
+            )
+            alike.setdefault(shown, []).append(str(number))
+        if len(alike) == 1 < len(self.options):
+            return f"All {len(self.options)} plans agree in what is shown."
+        return " ".join(
+            f"Plans {', '.join(first)} and {last} agree in what is shown."
+            for *first, last in alike.values()
+            if first
+        )
+
+
+def choose(
+    models: Sequence[LinearModel],
+    logs: Logs | None = None,
+    *,
+    planner: Planner | None = None,
+    episodes: int = 300,
+    steps: int = 100,
+    seed: int = 0,
+    progress: Callable[[str], None] | None = None,
+) -> Choice:
+    """Plan in every model and choose by the mean value over all of them.
+
+    planner: by default PBVI, as precise as the rewards of the log need. episodes, steps: of the
+    trials of plans in models, from which all values in models come, also where there is only one.
+    logs: for estimates off policy (the first `SPEAKING_STEPS` steps); None leaves them out.
+    """
+    if isinstance(models, LinearModel) or not models:
+        read = type(models).__name__ if isinstance(models, LinearModel) else "none"
+        raise DataError(f"models: read {read}, expected a list of at least one to plan in")
+    FROM_1.check("episodes", episodes)
+    FROM_1.check("steps", steps)
+    whole = None if logs is None else PreparedLog.of(logs)
+    log = None if whole is None else whole.beginning(SPEAKING_STEPS)
+    planner = planner or planner_by_name("pbvi", seed=seed, epsilon=EPSILON * _unit(log))
+    plans: list[Solution] = []
+    for number, model in enumerate(models):
+        if progress is not None:
+            progress(f"plan {number + 1} of {len(models)}")
+        plans.append(solve(model, planner))
+    trials = [
+        [simulated_value(plan, model, episodes, steps, seed) for model in models] for plan in plans
+    ]
+    tried = [np.array([mean for mean, _ in row]) for row in trials]
+    errors = [row[number][1] for number, row in enumerate(trials)]  # of each in its own model
+    census = Census() if whole is None else whole.census
+    options = tuple(
+        Option(
+            plan,
+            values,
+            None if log is None else off_policy_value(plan.model, plan.vectors, log, seed=seed),
+            doubt(plan, float(values[number]), steps, errors[number]) or too_good(plan, census),
+        )
+        for number, (plan, values) in enumerate(zip(plans, tried, strict=True))
+    )
+    rule = f"{RULE}, by {episodes} simulated episodes of {steps} steps in each"
+    return Choice(options, int(np.argmax([option.mean for option in options])), rule)
+
+
+def _unit(log: PreparedLog | None) -> float:
+    """What counts as one reward: 1, or the range of a log's rewards where that is less."""
+    rewards = None if log is None else log.in_memory.rewards
+    if rewards is None or not len(rewards):
+        return 1.0
+    extent = float(np.ptp(rewards))
+    return min(extent, 1.0) if extent else 1.0
+
+
+def bootstrap(
+    estimator: Estimator,
+    logs: Logs,
+    *,
+    repeats: int = 5,
+    seed: int = 0,
+    progress: Callable[[str], None] | None = None,
+) -> list[LinearModel]:
+    """Models of resampled logs, episodes (or stretches of long ones) drawn with replacement."""
+    models: list[LinearModel] = []
+    log = PreparedLog.of(logs)  # ends are observations in all samples or in none
+    for repeat in range(repeats):
+        if progress is not None:
+            progress(f"resampled log {repeat + 1} of {repeats}")
+        models.append(copy(estimator).fit(log.resampled(seed + repeat)).model_)
+    return models

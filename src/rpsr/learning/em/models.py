@@ -1,0 +1,112 @@
+"""From a fitted POMDP to models: cautious where the log says little, and without its states."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from rpsr.errors import ModelError
+from rpsr.io.records import Floats
+from rpsr.learning.caution import Caution, known_share, worst
+from rpsr.learning.em.steps import FittedPOMDP
+from rpsr.logs.trajectories import Trajectories
+from rpsr.models.domain import Simplex
+from rpsr.models.linear import LinearModel
+from rpsr.models.operators import DenseOperators
+from rpsr.models.pomdp import POMDP
+from rpsr.predictive import rpsr
+
+
+def as_pomdp(
+    parameters: FittedPOMDP,
+    trajectories: Trajectories,
+    discount: float | None,
+    enough: float = 0.0,
+) -> POMDP:
+    """The fitted POMDP, with the names of the log; what was not visited enough earns the worst."""
+    states = [f"state-{s}" for s in range(parameters.states)]
+    if parameters.end >= 0:
+        states[parameters.end] = "end"
+    return POMDP.from_arrays(
+        parameters.moves,
+        np.swapaxes(parameters.sights, 1, 2),
+        cautious(parameters, trajectories, discount, enough).T,
+        parameters.start,
+        discount,
+        {
+            "states": states,
+            "actions": trajectories.action_names,
+            "observations": trajectories.observation_names,
+        },
+        name="learned",
+    )
+
+
+def known(parameters: FittedPOMDP, enough: float) -> Floats:
+    """How well each action is known in each state, by its visits there, from 0 to 1, (A, S)."""
+    found = known_share(parameters.visits, enough)
+    if parameters.end >= 0:
+        found[:, parameters.end] = 1.0
+    return found
+
+
+def caution_of(
+    parameters: FittedPOMDP, trajectories: Trajectories, discount: float | None, enough: float
+) -> Caution:
+    """How well each action is known in each state, the end left out, and what it earns if not."""
+    share = known(parameters, enough)
+    names = [
+        (share[a, s], f"{action} in state-{s}")
+        for a, action in enumerate(trajectories.action_names)
+        for s in range(parameters.states)
+        if s != parameters.end
+    ]
+    return Caution(
+        known=tuple(float(each) for each, _ in names),
+        worst=_worst(parameters, trajectories, discount),
+        unknown=tuple(name for each, name in names if each < 1),
+        by_state=True,
+    )
+
+
+def _worst(parameters: FittedPOMDP, log: Trajectories, discount: float | None) -> float:
+    assert log.rewards is not None
+    low, high = float(log.rewards.min()), float(log.rewards.max())
+    if parameters.end >= 0:
+        low, high = min(low, 0.0), max(high, 0.0)  # what the end earns
+    return worst(low, high, discount, int(log.lengths.max()))
+
+
+def cautious(
+    parameters: FittedPOMDP, trajectories: Trajectories, discount: float | None, enough: float
+) -> Floats:
+    """Expected rewards (A, S), mixed with the worst where an action is not `known` in a state."""
+    share = known(parameters, enough)
+    return share * parameters.means + (1 - share) * _worst(parameters, trajectories, discount)
+
+
+def as_rpsr(pomdp: POMDP) -> LinearModel:
+    """The R-PSR of a fitted POMDP, which forgets the states it invented.
+
+    Where the rank is that of all states, or too close to call in floats, nothing can be forgotten:
+    the identity is then the basis, beliefs are the R-PSR's states, and the simplex its domain.
+    """
+    n = len(pomdp.states)
+    try:
+        model = rpsr(pomdp)
+    except ModelError:
+        model = None
+    if model is not None and model.dimension < n:
+        return model
+    belief = pomdp.belief_model()
+    matrices = [
+        [belief.operators.matrix(a, o) for o in range(len(pomdp.observations))]
+        for a in range(len(pomdp.actions))
+    ]
+    return replace(
+        belief,
+        kind="rpsr",
+        operators=DenseOperators(np.array(matrices)),
+        domain=Simplex(n),
+    )

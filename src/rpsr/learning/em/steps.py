@@ -1,0 +1,264 @@
+"""One input-output POMDP with reward emission, and the two steps of EM on it.
+
+`Encoded` is a log as the kernels read it, `FittedPOMDP` what is fitted. `improve` is one iteration:
+expected counts from `kernels.expect`, then the parameters that maximise
+
+    log likelihood + prior * (sum of the logarithms of all probabilities),
+
+a Dirichlet prior whose mode is taken; each iteration raises that or leaves it (`penalised`).
+Rewards are categorical, over the values that an action was seen to earn, or Gaussian, with a mean
+for every (a, s) and one variance v for every action, kept above a floor. The prior of such a mean m
+is worth `prior` rewards at the action's mean, -prior (m - mean)^2 / 2v.
+
+Reference: Bengio and Frasconi, "An input output HMM architecture", NIPS 1995.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from rpsr.errors import DataError
+from rpsr.io.records import Bools, Floats, Ints
+from rpsr.learning.em.kernels import expect, score
+from rpsr.learning.ends import final_sights
+from rpsr.logs.trajectories import Trajectories
+
+RewardFamily = Literal["categorical", "gaussian", "none"]
+FEW_VALUES = 16  # 'auto': at most this many distinct rewards are categories
+VARIANCE_FLOOR = 1e-4  # of the variance of all rewards
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """A log of N episodes and L steps as integers.
+
+    steps (L, 3): action, observation and the number j of the payoff, which is an action with its
+    reward. payoff_actions (J,), payoff_rewards (J,): what payoffs are. terminated (N,), offsets
+    (N + 1,).
+    family: how rewards are emitted; scale: the variance of all rewards. ends: whether any episode
+    terminated, of these or of those they were selected from, so that a state stands for the end.
+    final (O,): the observations that state shows, and no other, if all ends are seen; else none.
+    """
+
+    sizes: tuple[int, int]  # A, O
+    steps: Ints
+    offsets: Ints
+    terminated: Bools
+    payoff_actions: Ints
+    payoff_rewards: Floats
+    family: RewardFamily
+    scale: float
+    ends: bool
+    final: Bools
+
+    @staticmethod
+    def of(log: Trajectories, family: RewardFamily | Literal["auto"] = "auto") -> Encoded:
+        """Encode a log. In the family 'none' rewards tell nothing about states: they are fitted to
+        states that observations alone have shaped.
+        """
+        families = ("auto", *RewardFamily.__args__)
+        if family not in families:
+            raise DataError(f"rewards: read {family!r}, expected one of {', '.join(families)}")
+        if log.rewards is None:
+            raise DataError("these episodes have no rewards, expected them for learning")
+        rewards = log.rewards
+        values = np.unique(rewards)
+        if family == "auto":
+            family = "categorical" if len(values) <= FEW_VALUES else "gaussian"
+        payoffs, numbers = np.unique(
+            np.stack([log.actions.astype(np.float64), rewards], axis=1), axis=0, return_inverse=True
+        )
+        steps = np.stack([log.actions, log.observations, numbers.reshape(-1)], axis=1)
+        return Encoded(
+            sizes=(len(log.action_names), len(log.observation_names)),
+            steps=np.ascontiguousarray(steps, dtype=np.int64),
+            offsets=log.offsets.copy(),  # writable: a kernel is compiled for each kind of array
+            terminated=log.terminated.copy(),
+            payoff_actions=payoffs[:, 0].astype(np.int64),
+            payoff_rewards=np.ascontiguousarray(payoffs[:, 1]),
+            family=family,
+            scale=float(rewards.var()) or 1.0,
+            ends=len(log.ends) > 0,
+            final=final_sights(log),
+        )
+
+    @cached_property
+    def by_action(self) -> Floats:
+        """Whether each payoff is one of each action, (A, J)."""
+        return (np.arange(self.sizes[0])[:, None] == self.payoff_actions).astype(np.float64)
+
+    def select(self, episodes: Ints) -> Encoded:
+        """Some of the episodes; the payoffs stay numbered as they are."""
+        lengths = np.diff(self.offsets)[episodes]
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        index = np.arange(offsets[-1]) + np.repeat(self.offsets[episodes] - offsets[:-1], lengths)
+        return Encoded(
+            self.sizes,
+            self.steps[index],
+            offsets,
+            self.terminated[episodes],
+            self.payoff_actions,
+            self.payoff_rewards,
+            self.family,
+            self.scale,
+            self.ends,
+            self.final,
+        )
+
+
+TINY_SCALE = 1e-12
+
+
+@dataclass(frozen=True)
+class Prior:
+    """What is added to expected counts: `count` of a Dirichlet, after `sparsity` is taken away.
+
+    Taking k away from every count and cutting at 0 is a Dirichlet prior of exponent -k: a
+    probability whose estimate is less than about 2 sqrt(k) standard errors away from 0 goes to 0.
+    A fitted POMDP is full of such probabilities, and a planner believes in each. With sparsity an
+    iteration need not raise the likelihood.
+    """
+
+    count: float
+    sparsity: float = 0.0
+
+    def add(self, counts: Floats, axis: int, *, sparse: bool = True) -> Floats:
+        """Counts of distributions along an axis, as they are to be normalised."""
+        if self.sparsity == 0 or not sparse:
+            return counts + self.count
+        cut = np.maximum(counts - self.sparsity, 0.0)
+        unseen = cut.sum(axis=axis, keepdims=True) <= 0
+        return np.where(unseen, counts, cut) + self.count
+
+
+@dataclass(frozen=True, eq=False)
+class FittedPOMDP:
+    """A fitted POMDP of S states: start (S,), moves (A, S, S), sights (A, O, S).
+
+    payoffs (J, S): the likelihood of each reward in each state, and log_scale (J,) what was divided
+    out of it. means (A, S): expected rewards; visits (A, S): how often, in expectation, an
+    action was taken in a state. end: the state of the end, or -1.
+    """
+
+    start: Floats
+    moves: Floats
+    sights: Floats
+    payoffs: Floats
+    log_scale: Floats
+    means: Floats
+    visits: Floats
+    end: int
+
+    @property
+    def states(self) -> int:
+        """The number S of states, that of the end included."""
+        return len(self.start)
+
+    @property
+    def size(self) -> int:
+        """The number of states that do not stand for the end."""
+        return self.states - (self.end >= 0)
+
+
+def counts_of(parameters: FittedPOMDP, log: Encoded) -> tuple[list[Floats], float]:
+    """Expected counts of starts (S,), moves (A, S, S), sights (A, O, S), payoffs (J, S).
+
+    Beside them, the log-likelihood.
+    """
+    p = parameters
+    counts = [np.zeros_like(array) for array in (p.start, p.moves, p.sights, p.payoffs)]
+    model = (p.start, p.moves, p.sights, p.payoffs)
+    likelihood = expect(*model, log.steps, log.offsets, log.terminated, p.end, *counts)
+    counts[1] *= p.moves
+    return counts, likelihood + float(p.log_scale[log.steps[:, 2]].sum())
+
+
+def improve(parameters: FittedPOMDP, log: Encoded, prior: Prior) -> tuple[FittedPOMDP, float]:
+    """One iteration of EM; the new parameters and the log-likelihood of the old ones."""
+    counts, likelihood = counts_of(parameters, log)
+    return maximise(log, counts, prior, parameters.end), likelihood
+
+
+def iterate(parameters: FittedPOMDP, log: Encoded, prior: Prior, iterations: int) -> FittedPOMDP:
+    """Some iterations of EM."""
+    for _ in range(iterations):
+        parameters, _ = improve(parameters, log, prior)
+    return parameters
+
+
+def maximise(log: Encoded, counts: list[Floats], prior: Prior, end: int) -> FittedPOMDP:
+    """The parameters at the mode of the posterior, by counts of starts, moves, sights, payoffs."""
+    start, moves, sights, payoffs = counts
+    start, moves, sights = prior.add(start, 0), prior.add(moves, 2), prior.add(sights, 1)
+    if end >= 0:
+        start[end] = 0.0
+        moves[:, end] = 0.0
+        moves[:, end, end] = 1.0
+        if log.final.any():
+            alive = np.arange(len(start)) != end
+            sights[:, ~log.final, end] = 0.0
+            sights[:, log.final] *= ~alive | log.final.all()
+    payoffs, log_scale, means = _rewards(log, payoffs, prior, end)
+    return FittedPOMDP(
+        start=start / start.sum(),
+        moves=np.ascontiguousarray(moves / moves.sum(axis=2, keepdims=True)),
+        sights=np.ascontiguousarray(sights / sights.sum(axis=1, keepdims=True)),
+        payoffs=np.ascontiguousarray(payoffs),
+        log_scale=log_scale,
+        means=means,
+        visits=np.stack(
+            [counts[3][log.payoff_actions == a].sum(axis=0) for a in range(log.sizes[0])]
+        ),
+        end=end,
+    )
+
+
+def _rewards(log: Encoded, counts: Floats, prior: Prior, end: int) -> tuple[Floats, Floats, Floats]:
+    """The table of reward likelihoods (J, S), its logarithmic scale (J,), the means (A, S)."""
+    log_scale = np.zeros(len(counts))
+    if log.family == "gaussian":
+        means, variance = gaussians(log, counts, prior.count)
+        residuals = log.payoff_rewards[:, None] - means[log.payoff_actions]
+        variance = variance[log.payoff_actions, None]
+        logs = -0.5 * residuals**2 / variance - 0.5 * np.log(2 * np.pi * variance)
+        log_scale = logs.max(axis=1)
+        payoffs = np.exp(logs - log_scale[:, None])
+    else:
+        weights = np.empty_like(counts)
+        for action in range(log.sizes[0]):
+            mine = log.payoff_actions == action
+            weights[mine] = prior.add(counts[mine], 0, sparse=log.family == "categorical")
+        totals = np.maximum(log.by_action @ weights, TINY_SCALE)  # (A, S)
+        means = (log.by_action * log.payoff_rewards) @ weights / totals
+        payoffs = np.ones_like(counts)
+        if log.family == "categorical":
+            payoffs = weights / totals[log.payoff_actions]
+    if end >= 0:
+        means[:, end] = 0.0
+    return payoffs, log_scale, means
+
+
+def gaussians(log: Encoded, counts: Floats, prior: float) -> tuple[Floats, Floats]:
+    """The means (A, S) and variances (A,) of rewards, from counts of payoffs (J, S)."""
+    visits = log.by_action @ counts  # (A, S)
+    total = np.maximum(visits.sum(axis=1), TINY_SCALE)  # (A,)
+    centre = (log.by_action * log.payoff_rewards) @ counts.sum(axis=1) / total
+    sums = (log.by_action * log.payoff_rewards) @ counts
+    means = (sums + prior * centre[:, None]) / np.maximum(visits + prior, TINY_SCALE)
+    squares = (counts * (log.payoff_rewards[:, None] - means[log.payoff_actions]) ** 2).sum(axis=1)
+    variance = log.by_action @ squares + prior * ((means - centre[:, None]) ** 2).sum(axis=1)
+    return means, np.maximum(variance / total, VARIANCE_FLOOR * log.scale)
+
+
+def likelihoods(parameters: FittedPOMDP, log: Encoded) -> Floats:
+    """The log-likelihood of observations and rewards of each episode, (N,)."""
+    p = parameters
+    scores = score(
+        p.start, p.moves, p.sights, p.payoffs, log.steps, log.offsets, log.terminated, p.end
+    )
+    shifts = np.concatenate([[0.0], np.cumsum(p.log_scale[log.steps[:, 2]])])
+    return scores + np.diff(shifts[log.offsets])

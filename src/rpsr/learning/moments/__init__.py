@@ -1,0 +1,1 @@
+"""Moments of logs: what is counted, the sums, and the matrices of intents by histories."""

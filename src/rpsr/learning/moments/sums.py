@@ -1,0 +1,179 @@
+"""Moments of a log: sums over its windows, as integers, that add up in any order.
+
+With phi_t(h) the history features at t (a constant, the start, the last pairs) and u a word of
+pairs of up to a few steps, the sums over all t whose window is complete are
+
+    N[u, h]    = sum 1[the next pairs are u] w_t(u) phi_t(h)
+    W[u, a, h] = sum 1[the next pairs are u, then a] w_t(u a) phi_t(h)
+
+and, likewise, of w r, w r^2 and w^2 for the reward r that followed a. Weights w are products of
+1 / (A pi) over the actions involved, so a uniform policy has weight 1. They and the rewards are
+rounded, once, to multiples of 2^-30 (of the rewards' range), and the rest is integer arithmetic:
+moments of parts of a log can be made anywhere, kept in files and added, and the sum is the same to
+the bit.
+
+A task that ended stays where it ended, and no window begins there: its last observation goes on,
+without reward, whatever is done, so that every action counts as taken then, each with 1 / A of the
+weight. A recording that was cut off ends its windows; `censoring` sees to it that those which run
+into an end are not preferred.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rpsr._version import __version__
+from rpsr.errors import DataError, InputError
+from rpsr.io.archive import read_archive, write_archive
+from rpsr.io.records import Ints
+from rpsr.learning.moments.censoring import Censoring
+from rpsr.learning.moments.kernels import add_windows
+from rpsr.learning.moments.plan import Survey, WindowPlan
+from rpsr.logs import Trajectories
+
+FORMAT = "rpsr-moments"
+FORMAT_VERSION = 2
+ROUNDING = 1e-9  # of the scale of rewards
+
+
+class Moments:
+    """Sums over the windows of a log, to a plan. Those of the same plan can be added.
+
+    nodes (U, H) and stats (Z, A, H, 4), by `plan.rows`, are the sums, int64; windows is how many
+    windows there were.
+    """
+
+    def __init__(self, plan: WindowPlan) -> None:
+        shape = (len(plan.nodes), plan.features)
+        self.plan = plan
+        self.nodes: Ints = np.zeros(shape, dtype=np.int64)
+        n_actions = len(plan.action_names)
+        height = int(plan.rows.max()) + 1
+        self.stats: Ints = np.zeros((height, n_actions, shape[1], 4), dtype=np.int64)
+        self.windows = 0
+
+    @staticmethod
+    def of(chunks: Iterable[Trajectories], plan: WindowPlan | None = None) -> Moments:
+        """The moments of a log, in one pass (after a survey, where no plan is given)."""
+        moments = Moments(plan or WindowPlan.of(Survey.of(chunks)))
+        for chunk in chunks:
+            moments.add(chunk)
+        return moments
+
+    def add(self, log: Trajectories) -> None:
+        """Add the windows of a log; its names must be the plan's."""
+        plan = self.plan
+        names = (log.action_names, log.observation_names)
+        if names != (plan.action_names, plan.observation_names):
+            raise DataError(f"read a log over {names[0]}, {names[1]}: the plan is for other names")
+        if log.rewards is None:
+            raise DataError("the log has no rewards")
+        rewards = plan.counted(log.rewards)
+        if np.abs(rewards).max(initial=0.0) > 1 + ROUNDING:
+            read = log.rewards[np.abs(rewards).argmax()]
+            expected = f"{plan.centre - plan.scale:g} to {plan.centre + plan.scale:g}"
+            raise DataError(f"rewards: read {read:g}, expected {expected}, as the plan has it")
+        weights = plan.weights(log)
+        pairs = log.actions * len(plan.observation_names) + log.observations
+        shares = plan.censoring.shares(log, plan.depth)
+        self.windows += add_windows(
+            (log.actions, pairs, rewards, weights, shares),
+            log.offsets,
+            log.terminated,
+            -plan.centre / plan.scale,
+            plan.children,
+            plan.past,
+            plan.rows,
+            plan.depth,
+            plan.anchored,
+            self.nodes,
+            self.stats,
+        )
+
+    def __add__(self, other: Moments) -> Moments:
+        """The moments of both logs together."""
+        if not same_plan(self.plan, other.plan):
+            raise DataError("moments made to different plans cannot be added")
+        total = Moments(self.plan)
+        total.nodes[:] = self.nodes + other.nodes
+        total.stats[:] = self.stats + other.stats
+        total.windows = self.windows + other.windows
+        return total
+
+    def save(self, path: str | Path) -> None:
+        """Write the moments and their plan, completely or not at all."""
+        plan = self.plan
+        header: dict[str, Any] = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "written_by": __version__,
+            "actions": plan.action_names,
+            "observations": plan.observation_names,
+            "tests": plan.tests,
+            "reward_tests": plan.reward_tests,
+            "histories": plan.histories,
+            "scale": plan.scale,
+            "policy": plan.behaviour,
+            "anchored": plan.anchored,
+            "operators": plan.operators,
+            "centre": plan.centre,
+            "final": plan.final,
+            "cut": [plan.censoring.lengths, plan.censoring.lasting],
+            "windows": self.windows,
+        }
+        tables = {f"policy.{k}": table for k, table in enumerate(plan.policies or ())}
+        write_archive(path, header, {"nodes": self.nodes, "stats": self.stats, **tables})
+
+    @staticmethod
+    def load(path: str | Path) -> Moments:
+        """Read moments back, to go on with or to add to others."""
+        header, arrays = read_archive(path, "file of moments")
+        if header.get("format") != FORMAT or header.get("format_version") != FORMAT_VERSION:
+            raise InputError("not a file of moments that this version reads", place=str(path))
+        try:
+            tables = tuple(
+                arrays[f"policy.{k}"]
+                for k in range(sum(name.startswith("policy.") for name in arrays))
+            )
+            plan = WindowPlan(
+                tuple(header["actions"]),
+                tuple(header["observations"]),
+                _words(header["tests"]),
+                _words(header["reward_tests"]),
+                _words(header["histories"]),
+                float(header["scale"]),
+                str(header["policy"]),
+                tables or None,
+                bool(header["anchored"]),
+                bool(header["operators"]),
+                float(header["centre"]),
+                Censoring(*map(tuple, header["cut"])),
+                tuple(header["final"]),
+            )
+            moments = Moments(plan)
+            moments.nodes[:] = arrays["nodes"]
+            moments.stats[:] = arrays["stats"]
+            moments.windows = int(header["windows"])
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise InputError(f"damaged file of moments: {error}", place=str(path)) from None
+        return moments
+
+
+def _words(lists: list[list[int]]) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(map(int, word)) for word in lists)
+
+
+def same_plan(a: WindowPlan, b: WindowPlan) -> bool:
+    """Whether moments made to two plans mean the same."""
+    if a is b:
+        return True
+    fields = ("action_names", "observation_names", "tests", "reward_tests", "histories")
+    fields += ("scale", "behaviour", "anchored", "operators", "centre", "censoring", "final")
+    if any(getattr(a, field) != getattr(b, field) for field in fields):
+        return False
+    tables = (a.policies or (), b.policies or ())
+    return len(tables[0]) == len(tables[1]) and all(map(np.array_equal, *tables))

@@ -1,0 +1,190 @@
+"""Core intents and core histories from data, so that a person can read what the model predicts.
+
+The state of the model is then the predictions of n intents, r(i | h) for each core intent i.
+
+- 'pivoted': the matrix of intents by histories, scaled and cut to rank n; column-pivoted QR of its
+  row space picks the core intents, of its column space the core histories.
+- 'suffix-history' (Wolfe, James and Singh 2005): start from the shortest intents and histories,
+  find how many are independent, keep those, add everything one step longer, until nothing is
+  gained. Operators are then solved for on the core histories alone.
+- 'reset' (James and Singh 2004): the same, a history being all that happened since the start, which
+  needs episodes.
+
+Sets of intents with the same span differ by luck, so the choice is repeated on bootstrap samples:
+the stability of a core intent is the share of them that chose it too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal, Self
+
+import numpy as np
+
+from rpsr.errors import DataError
+from rpsr.io.records import Floats
+from rpsr.learning.caution import Caution
+from rpsr.learning.findings import CoreIntent, Findings
+from rpsr.learning.learned import learned_model
+from rpsr.learning.moments.hankel import Hankel, hankel
+from rpsr.learning.moments.plan import Word
+from rpsr.learning.moments.sums import Moments
+from rpsr.learning.parameters import FROM_0, one_of
+from rpsr.learning.prepared_log import FEW, PreparedLog
+from rpsr.learning.spectral.core import (
+    CoreIndices,
+    grown_core,
+    history_of,
+    intent_of,
+    intent_word,
+    pivoted_core,
+)
+from rpsr.learning.spectral.estimators import FromMoments, SpectralRPSR
+from rpsr.learning.spectral.fit import assemble, scales, singular_values
+from rpsr.learning.spectral.rank import noise_level
+from rpsr.models import LinearModel
+from rpsr.predictive.futures import Intent, Test
+
+Algorithm = Literal["pivoted", "suffix-history", "reset"]
+
+OVER = "over"  # whether the task is, beside the core intents of one that goes on
+
+
+@dataclass(kw_only=True, eq=False)
+class DiscoveredRPSR(FromMoments):
+    """An R-PSR whose state is the predictions of core intents, found in a log.
+
+    algorithm: 'pivoted', 'suffix-history' or 'reset'. rank: of the pivoted choice, or 'auto'; the
+    others find their own. repeats: bootstrap samples for the stability, from `seed`. The other
+    parameters are those of `FromMoments`.
+
+    Fitted: `core_` (intents), `core_histories_` (tests, most recent pair last; None for the
+    constant and the start), `stability_` (the share of samples that chose each core intent); the
+    rest is as of `SpectralRPSR`.
+    """
+
+    _ranges: ClassVar = {
+        **FromMoments._ranges,
+        "algorithm": one_of(*Algorithm.__args__),
+        **dict.fromkeys(("repeats", "seed"), FROM_0),
+    }
+
+    algorithm: Algorithm = "pivoted"
+    repeats: int = 20
+    seed: int = 0
+
+    core_: tuple[Intent, ...] = field(init=False, repr=False)
+    core_histories_: tuple[Test | None, ...] = field(init=False, repr=False)
+    stability_: tuple[float, ...] = field(init=False, repr=False)
+    _given: int | Literal["auto"] = field(init=False, repr=False)
+
+    def check(self) -> None:
+        """Refuse a parameter out of range, by its name, and a rank that would be ignored."""
+        super().check()
+        if self.algorithm != "pivoted" and self.rank != "auto":
+            raise DataError(f"rank: read {self.rank}, expected 'auto': {self.algorithm} finds it")
+
+    def learn(self, log: PreparedLog) -> None:
+        """Discover the core of a log and how stable that is."""
+        first = SpectralRPSR(**self.shared())
+        first.learn(log)
+        trials = first.trials_ if self.algorithm == "pivoted" else ()  # others find their own rank
+        data = first.hankel_
+        if self.algorithm == "reset":
+            if data.starts == 0:
+                raise DataError("algorithm 'reset' needs episodes that start")
+            data = hankel(Moments.of(log, replace(data.plan, anchored=True)))
+        self.fit_hankel(data, first.directions_)
+        self.singular_values_, self.noise_level_ = first.singular_values_, first.noise_level_
+        self.overlap_, self.caution_ = first.overlap_, first.caution_
+        self.model_ = self.caution_.applied(self.fitted_)
+        self.trials_ = trials
+        chosen = self._choose(data).intents
+        votes = np.zeros(len(chosen))
+        for repeat in range(self.repeats):
+            if self.progress is not None:
+                self.progress(f"bootstrap sample {repeat + 1} of {self.repeats}")
+            sample = Moments.of(log.resampled(self.seed + repeat), data.plan)
+            again = self._choose(hankel(sample)).intents if sample.windows else ()
+            votes += [intent in again for intent in chosen]
+        self.stability_ = tuple((votes / max(self.repeats, 1)).tolist())
+
+    def findings(self) -> Findings:
+        """What was found: the spectrum and the core intents with their stability."""
+        shares = self.stability_ or (None,) * len(self.core_)
+        core = tuple(map(CoreIntent, map(str, self.core_), shares))
+        return replace(super().findings(), core=core)
+
+    def fit_hankel(self, data: Hankel, rank: int | None = None) -> Self:
+        """Discover the core in expectations, estimated or exact."""
+        self.check()
+        self._given = self.rank if rank is None else rank
+        self.caution_ = Caution.none(data.plan.action_names)
+        self.hankel_ = data
+        scale = scales(data, "scaled")
+        self.singular_values_ = singular_values(data, scale)
+        self.noise_level_ = noise_level(data, scale)
+        choice = self._choose(data)
+        self.core_ = tuple(intent_of(data.plan, row) for row in choice.intents)
+        self.core_histories_ = tuple(history_of(data.plan, column) for column in choice.histories)
+        self.stability_ = ()
+        self.trials_ = ()
+        self.fitted_ = self.model_ = self._model(data, choice)
+        return self
+
+    def _choose(self, data: Hankel) -> CoreIndices:
+        scale = scales(data, "scaled")
+        if self.algorithm == "pivoted":
+            rank = None if self._given == "auto" else self._given
+            return pivoted_core(data, scale, rank)
+        return grown_core(data, scale)
+
+    def _model(self, data: Hankel, choice: CoreIndices) -> LinearModel:
+        n = len(choice.intents)
+        rows = list(choice.intents)
+        select = np.zeros((n, data.values.shape[1]))
+        select[np.arange(n), rows] = 1.0
+        scale = scales(data, "scaled")
+        if self.algorithm == "pivoted":
+            scaled = scale.rows[:, None] * data.values[0] * scale.columns
+            _, _, v = np.linalg.svd(scaled, full_matrices=False)
+            right = scale.columns[:, None] * v[:n].T
+        else:
+            right = np.zeros((data.values.shape[2], n))
+            right[list(choice.histories), np.arange(n)] = scale.columns[list(choice.histories)]
+        k = right @ np.linalg.pinv(select @ data.values[0] @ right)
+        parameters = assemble(data, select, k, stationary=data.starts < FEW)
+        # What the state says of each core intent: of those with rewards, what was taken off is put
+        # back, in proportion to the probability of the test before them.
+        coordinates = np.eye(n)
+        for column, row in enumerate(rows):
+            word, action = intent_word(data.plan, row)
+            if action >= 0:
+                test = data.values[0, data.plan.tests.index(word)] @ k
+                coordinates[:, column] *= data.plan.scale
+                coordinates[:, column] += data.centres[action] * test
+        model = learned_model(
+            parameters,
+            data.plan.action_names,
+            data.plan.observation_names,
+            kind="learned-rpsr",
+            name=self.name,
+            discount=self.discount,
+            estimator=type(self).__name__,
+            final=data.plan.final,
+            provenance=self.provenance(data),
+        )
+        if data.plan.final:  # where an intent is read as it is defined, as the last state has it
+            read = [prediction(model, *intent_word(data.plan, row))[-1] for row in rows]
+            coordinates = np.pad(coordinates, ((0, 1), (0, 1)))
+            coordinates[-1] = [*read, 1.0]
+        core = (*map(str, self.core_), *([OVER] if data.plan.final else []))
+        return replace(model, core=core, coordinates=coordinates)
+
+
+def prediction(model: LinearModel, word: Word, action: int) -> Floats:
+    """What a model says of a test, (n,), or of the reward of an action after it."""
+    vector = model.normalizer if action < 0 else model.rewards[:, action]
+    for pair in reversed(word):
+        vector = model.operators.right(vector[None], *divmod(pair, len(model.observations)))[0]
+    return vector

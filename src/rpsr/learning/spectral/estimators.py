@@ -1,0 +1,224 @@
+"""Spectral estimators of R-PSRs, and of PSRs with rewards fitted afterwards."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Literal, Self
+
+from rpsr.errors import DataError
+from rpsr.io.records import Floats
+from rpsr.learning.base import Estimator
+from rpsr.learning.caution import ENOUGH, Caution
+from rpsr.learning.findings import Findings, Spectrum
+from rpsr.learning.learned import learned_model
+from rpsr.learning.moments.hankel import Hankel, hankel
+from rpsr.learning.moments.plan import CELLS, Survey, WindowPlan
+from rpsr.learning.moments.sums import Moments
+from rpsr.learning.parameters import AUTO, DISCOUNT, FROM_1, NOT_NEGATIVE, one_of
+from rpsr.learning.prepared_log import FEW, PreparedLog, told
+from rpsr.learning.propensities import BEHAVIOURS, Behaviour, Overlap
+from rpsr.learning.spectral.fit import scales, singular_values, spectral_parameters
+from rpsr.learning.spectral.rank import (
+    BEYOND,
+    LARGEST_RANK,
+    Trial,
+    choose_rank,
+    noise_level,
+    rank_cut,
+)
+from rpsr.learning.spectral.weighted import weighted_parameters
+from rpsr.models import LinearModel
+from rpsr.showing import counted
+
+Weighting = Literal["plain", "scaled", "variance"]
+Starts = Literal["auto", "episodic", "stationary"]
+
+
+@dataclass(kw_only=True, eq=False)
+class FromMoments(Estimator):
+    """What estimators from the moments of a log share: parameters and fitted attributes.
+
+    rank: the dimension, or 'auto'. behaviour: how actions were chosen. tests, histories: the
+    longest, in (action, observation) pairs. discount, name: of the model. max_histories, cells:
+    bounds on memory, see `WindowPlan.of`. enough: how often an action must have been taken to be
+    known; less may do. progress: called with words that say what is being done.
+    """
+
+    streams = True
+    _ranges: ClassVar = {
+        "rank": AUTO | FROM_1,
+        "behaviour": one_of(*BEHAVIOURS),
+        "discount": DISCOUNT,
+        **dict.fromkeys(("tests", "histories", "max_histories", "cells"), FROM_1),
+        "enough": NOT_NEGATIVE,
+    }
+
+    rank: int | Literal["auto"] = "auto"
+    behaviour: Behaviour = "estimated"
+    tests: int = 2
+    histories: int = 3
+    discount: float | None = None
+    name: str = "log"
+    max_histories: int = 400
+    cells: int = CELLS
+    enough: float = ENOUGH
+    progress: Callable[[str], None] | None = None
+
+    singular_values_: Floats = field(init=False, repr=False)
+    noise_level_: float = field(init=False, repr=False)
+    overlap_: Overlap = field(init=False, repr=False)
+    trials_: tuple[Trial, ...] = field(init=False, repr=False)
+    hankel_: Hankel = field(init=False, repr=False)
+
+    def shared(self) -> dict[str, Any]:
+        """The parameters that all of these estimators have, by name."""
+        return {each.name: getattr(self, each.name) for each in fields(FromMoments) if each.init}
+
+    @property
+    def directions_(self) -> int:
+        """How many directions the state has, the end left out."""
+        return self.model_.dimension - bool(self.model_.final)
+
+    def spectrum(self) -> Spectrum:
+        """What decided the rank."""
+        return Spectrum(
+            self.singular_values_, self.noise_level_, self.directions_, self.rank, self.trials_
+        )
+
+    def findings(self) -> Findings:
+        """What was found: the spectrum, what the rank comes from, and what was hardly tried."""
+        end = bool(self.model_.final)
+        return Findings(
+            rank=self.rank_,
+            origin=f"{counted(self.directions_, 'direction')} and the end" if end else "",
+            spectrum=self.spectrum(),
+            caution=self.caution_,
+        )
+
+    def provenance(self, data: Hankel) -> dict[str, Any]:
+        """Where a model came from, for people: from how many windows, with what settings."""
+        settings = self.get_params()
+        settings.pop("progress")
+        return {"windows": data.samples, **settings}
+
+
+@dataclass(kw_only=True, eq=False)
+class SpectralRPSR(FromMoments):
+    """An R-PSR from the moments of a log.
+
+    weighting: of the cells, 'plain', 'scaled' (rows and columns by their typical error) or
+    'variance' (every cell by its own). starts: 'episodic', 'stationary' for one long recording
+    whose beginning is no different, or 'auto', by whether episodes are few. The other parameters
+    are those of `FromMoments`.
+
+    Fitted: `fitted_`, `model_`, `caution_` and `rank_` as of every estimator; `singular_values_`,
+    `noise_level_`, `overlap_`, `trials_` (what each rank was worth, where it was chosen),
+    `directions_` (the rank without the end), `hankel_`, `plan_`.
+    """
+
+    _with_rewards: ClassVar[bool] = True  # whether they take part in the state
+    _kind: ClassVar[str] = "learned-rpsr"
+    _ranges: ClassVar = {
+        **FromMoments._ranges,
+        "weighting": one_of(*Weighting.__args__),
+        "starts": one_of(*Starts.__args__),
+    }
+
+    weighting: Weighting = "scaled"
+    starts: Starts = "auto"
+
+    plan_: WindowPlan = field(init=False, repr=False)
+
+    def learn(self, log: PreparedLog) -> None:
+        """Learn from a log, which is gone through a few times."""
+        survey = log.survey(max(self.tests, self.histories), self.progress)
+        if survey.steps == 0:
+            raise DataError("the log has no steps")
+        self.plan_ = self._plan(survey)
+        trials: tuple[Trial, ...] = ()
+        rank = self.rank
+        if rank == "auto":
+            chunks = told(log.training, self.progress, "counting four fifths")
+            part = hankel(Moments.of(chunks, self.plan_))
+            most = min(self._cut(part) + BEYOND, LARGEST_RANK)
+            rank, trials = choose_rank(lambda n: self._trial(part, n, most), log.held_out, most)
+        moments = Moments.of(told(log, self.progress, "counting"), self.plan_)
+        self.overlap_ = survey.overlap
+        self.fit_hankel(hankel(moments), rank)
+        self.trials_ = trials
+        self.caution_ = Caution.of(survey, self.discount, self.enough)
+        self.model_ = self.caution_.applied(self.fitted_)
+
+    def fit_hankel(self, data: Hankel, rank: int | None = None) -> Self:
+        """Learn from expectations, estimated or exact; the rank, if not given, by the cut."""
+        self.check()
+        scale = scales(data, self.weighting, self._with_rewards)
+        self.hankel_ = data
+        self.plan_ = data.plan
+        self.singular_values_ = singular_values(data, scale)
+        self.noise_level_ = noise_level(data, scale)
+        self.trials_ = ()
+        self.caution_ = Caution.none(data.plan.action_names)
+        if rank is None:
+            rank = self._cut(data) if self.rank == "auto" else self.rank
+        self.fitted_ = self.model_ = self._model(data, rank)
+        return self
+
+    def _plan(self, survey: Survey) -> WindowPlan:
+        if self.behaviour == "blind":
+            warnings.warn(BLIND, stacklevel=4)
+        return WindowPlan.of(
+            survey,
+            tests=self.tests,
+            histories=self.histories,
+            behaviour=self.behaviour,
+            max_histories=self.max_histories,
+            cells=self.cells,
+        )
+
+    def _cut(self, data: Hankel) -> int:
+        scale = scales(data, "scaled", self._with_rewards)
+        return rank_cut(singular_values(data, scale), noise_level(data, scale))
+
+    def _trial(self, data: Hankel, rank: int, most: int) -> LinearModel:
+        if self.progress is not None:
+            self.progress(f"rank {rank} of {most}")
+        return self._model(data, rank)
+
+    def _model(self, data: Hankel, rank: int) -> LinearModel:
+        plain = "plain" if self.weighting == "plain" else "scaled"
+        scale = scales(data, plain, self._with_rewards)
+        stationary = data.starts < FEW if self.starts == "auto" else self.starts == "stationary"
+        estimate = weighted_parameters if self.weighting == "variance" else spectral_parameters
+        parameters = estimate(data, rank, scale, stationary)
+        return learned_model(
+            parameters,
+            data.plan.action_names,
+            data.plan.observation_names,
+            kind=self._kind,
+            name=self.name,
+            discount=self.discount,
+            estimator=type(self).__name__,
+            final=data.plan.final,
+            provenance=self.provenance(data),
+        )
+
+
+@dataclass(kw_only=True, eq=False)
+class SpectralPSR(SpectralRPSR):
+    """A PSR from the moments of a log: rewards take no part in the state and are regressed on it.
+
+    What prior work does, and what fails where a PSR is not enough. Parameters and fitted attributes
+    are those of `SpectralRPSR`.
+    """
+
+    _with_rewards: ClassVar[bool] = False
+    _kind: ClassVar[str] = "learned-psr"
+
+
+BLIND = (
+    "behaviour blind takes actions as chosen uniformly, whatever came before; if they were not, "
+    "the model is wrong and more data does not cure it: log propensities, or let them be estimated"
+)

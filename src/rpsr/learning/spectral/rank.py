@@ -1,0 +1,130 @@
+"""How large a model a log supports.
+
+First a cut: singular values below the noise mean nothing. With variances V of the scaled cells, a
+matrix of noise has a norm of about sqrt(largest row sum of V) + sqrt(largest column sum of V), if
+cells are independent; those of histories that overlap are not, and a few values too many may pass.
+Then a trial: models of every rank up to a little beyond the cut foretell what was held out, and the
+smallest wins that is within one standard error of the best, by the sum of log-probability and, for
+rewards, squared error over twice the best error (or over a small share of the rewards' variance,
+lest rewards that are known exactly silence everything else). So a rank beyond the cut is taken only
+where all within it are clearly worse on held-out episodes: of a short log less stands out of the
+noise than is worth having. `rank_words` says what decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from rpsr.io.records import Floats
+from rpsr.learning.learned import filtered, log_chances
+from rpsr.learning.moments.hankel import Hankel
+from rpsr.learning.spectral.fit import Scales
+from rpsr.logs.parts import beginning
+from rpsr.logs.trajectories import Trajectories
+from rpsr.models import LinearModel
+
+LARGEST_RANK = 40
+BEYOND = 2  # ranks tried beyond the cut
+TRIAL_STEPS = 100_000  # held-out steps that decide
+PRECISE = 0.1  # the share of the rewards' variance below which an error counts as none
+
+
+def noise_level(data: Hankel, scale: Scales) -> float:
+    """The norm that noise alone would give the scaled matrix."""
+    rows = scale.rows > 0
+    variances = data.variances[0][rows] * (scale.rows[rows, None] * scale.columns) ** 2
+    return float(np.sqrt(variances.sum(axis=1).max()) + np.sqrt(variances.sum(axis=0).max()))
+
+
+def rank_cut(singular_values: Floats, noise: float) -> int:
+    """How many singular values stand out of the noise, one at least."""
+    return max(1, int((singular_values > noise).sum()))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a rank was worth on the held-out log: mean score, log-likelihood, error of rewards.
+
+    behind: by how much the score, of a step, is below the best, and stderr how sure that is.
+    """
+
+    rank: int
+    score: float
+    loglik: float
+    reward_rmse: float
+    behind: float
+    stderr: float
+
+
+def choose_rank(
+    fit: Callable[[int], LinearModel], held_out: Iterable[Trajectories], most: int
+) -> tuple[int, tuple[Trial, ...]]:
+    """The rank to take, of 1 to `most`, and what each was worth."""
+    log = beginning(held_out, TRIAL_STEPS)
+    rewards = np.zeros(log.steps) if log.rewards is None else log.rewards
+    chances: list[Floats] = []
+    errors: list[Floats] = []
+    for rank in range(1, most + 1):
+        said = filtered(fit(rank), log)
+        chances.append(log_chances(said, log))
+        errors.append(
+            (np.zeros(log.steps) if log.rewards is None else log.rewards - said.rewards) ** 2
+        )
+    if not log.steps:
+        return most, ()
+    least = PRECISE * float(rewards.var()) or 1.0
+    best_error = max(min(float(error.mean()) for error in errors), least)
+    scores = [c - error / (2 * best_error) for c, error in zip(chances, errors, strict=True)]
+    means = np.array([score.mean() for score in scores])
+    best = int(means.argmax())
+    trials = tuple(
+        Trial(
+            k + 1,
+            float(means[k]),
+            float(c.mean()),
+            float(np.sqrt(error.mean())),
+            behind=float(means[best] - means[k]),
+            stderr=_error(scores[best] - scores[k], log),
+        )
+        for k, (c, error) in enumerate(zip(chances, errors, strict=True))
+    )
+    return next(trial.rank for trial in trials if trial.behind <= trial.stderr), trials
+
+
+def rank_words(rank: int, standing: int, trials: tuple[Trial, ...]) -> str:
+    """What decided a rank, in a sentence; without trials it was given.
+
+    standing: how many singular values stand out of the noise.
+    """
+    stand = "direction stands" if standing == 1 else "directions stand"
+    said = f"{standing} {stand} out of the noise"
+    if rank == 1:
+        said = f"with one direction nothing is remembered; {said}"
+    if not trials:
+        return f"it was given; {said}"
+    best = min(trials, key=lambda trial: trial.behind)
+    # Within the cut, what comes closest to the best; beyond it, what had to be beaten.
+    other = (
+        trials[rank - 1]
+        if rank <= standing
+        else min(trials[:standing], key=lambda trial: trial.behind)
+    )
+    if other is best:
+        return f"{said}; {best.rank} foretells held-out episodes best"
+    by = f"by {other.behind:.2g} ± {other.stderr:.2g} a step"
+    if rank <= standing:
+        return f"{said}; held-out episodes prefer {best.rank}, but not clearly, {by}"
+    also = "" if rank == best.rank else f", and {rank} is not clearly worse than {best.rank}"
+    return f"{said}; held-out episodes prefer {best.rank} to {other.rank} {by}{also}"
+
+
+def _error(difference: Floats, log: Trajectories) -> float:
+    """The standard error of a mean over steps, by episodes, or by blocks of a long one."""
+    blocks = log.offsets[:-1][log.lengths > 0]
+    if len(blocks) < 20:
+        blocks = np.linspace(0, log.steps, min(50, log.steps) + 1, dtype=np.int64)[:-1]
+    sums = np.add.reduceat(difference - difference.mean(), blocks)
+    return float(np.sqrt((sums**2).sum()) / log.steps)
