@@ -1,12 +1,12 @@
-"""A rival from deep learning, on the same logs: a recurrent predictor and fitted Q on its state.
+"""A deep-learning baseline on the same logs: a recurrent predictor, and fitted Q on its state.
 
-A GRU reads (action, observation) pairs and learns to predict the next observation and reward given
-the action; rewards are targets while training and never inputs, so the network runs without them.
-Rewards are predicted as one of up to 20 bins, whose means then give the expected reward, so that a
-rare reward of -100 does not drown the rest. Then Q on the hidden state: the predicted reward, and
-what follows it, fitted to the log by regression on the values of the round before. Episodes may
-differ in length: padding counts nowhere, and nothing follows a step that ended the task. Needs
-torch, which rpsr itself does not.
+A GRU reads interactions (action, observation) and learns to predict the next observation and reward
+given the action. Rewards are training targets and never inputs, so the network runs without them.
+Rewards are predicted as one of up to 20 bins, whose means give the expected reward; so a rare
+reward of -100 does not dominate the loss. Q on the hidden state is the predicted reward plus a
+regression of the discounted value after it, by fitted Q iteration on the log. Episodes may differ
+in length: padding has no weight, and the value after the end of a task is 0. Needs torch, which
+rpsr itself does not.
 
     python examples/gru.py loadunload --episodes 1000 --seed 0
 """
@@ -26,14 +26,14 @@ from rpsr.evaluation import StochasticController, returns, simulate
 from rpsr.evaluation.systems import sampler
 from rpsr.logs import Trajectories, from_arrays
 
-BINS = 20  # of rewards: each distinct value has its own where they are few
+BINS = 20  # of rewards; with fewer distinct values, one bin per value
 
 
 @dataclass(frozen=True)
 class Episodes:
-    """A log as tables (N, T). levels: the bin of each reward. taken: where a step is no padding.
+    """A log as tables (N, T). levels: the bin of each reward. taken: false for padding.
 
-    last: the step after which the task was over. means (K,): the mean reward of each bin.
+    last: whether the task ended with this step. means (K,): the mean reward of each bin.
     """
 
     actions: torch.Tensor
@@ -72,7 +72,7 @@ class Episodes:
 
 
 class Predictor(nn.Module):
-    """Hidden state before each step, and what an action there would show and earn."""
+    """A recurrent state, and predictions of observation and reward for each action."""
 
     def __init__(
         self, n_actions: int, n_observations: int, means: torch.Tensor, width: int = 64
@@ -81,12 +81,12 @@ class Predictor(nn.Module):
         self.shape = (n_actions, n_observations)
         self.cell = nn.GRU(n_actions + n_observations, width, batch_first=True)
         self.start = nn.Parameter(torch.zeros(width))
-        self.sights = nn.Linear(width, n_actions * n_observations)
+        self.observations = nn.Linear(width, n_actions * n_observations)
         self.levels = nn.Linear(width, n_actions * len(means))
         self.register_buffer("means", means)
 
     def pairs(self, actions: torch.Tensor, observations: torch.Tensor) -> torch.Tensor:
-        """One-hot pairs, (N, T) and (N, T) -> (N, T, A + O)."""
+        """One-hot interactions, (N, T) and (N, T) -> (N, T, A + O)."""
         return torch.cat(
             [
                 nn.functional.one_hot(labels, size)
@@ -106,23 +106,23 @@ class Predictor(nn.Module):
         return self.levels(states).unflatten(-1, (self.shape[0], -1)).softmax(-1) @ self.means
 
     def loss(self, log: Episodes) -> torch.Tensor:
-        """Nats a step of observation and reward."""
+        """Cross-entropy of observation and reward, in nats per step."""
         states = self.states(log.actions, log.observations)[:, :-1][log.taken]
-        each, a = torch.arange(len(states)), log.actions[log.taken]
+        steps, actions = torch.arange(len(states)), log.actions[log.taken]
         return sum(
             nn.functional.cross_entropy(
-                head(states).unflatten(-1, (self.shape[0], -1))[each, a], seen[log.taken]
+                head(states).unflatten(-1, (self.shape[0], -1))[steps, actions], target[log.taken]
             )
-            for head, seen in ((self.sights, log.observations), (self.levels, log.levels))
+            for head, target in ((self.observations, log.observations), (self.levels, log.levels))
         )
 
 
 def train(log: Trajectories, *, epochs: int = 200, patience: int = 20, seed: int = 0) -> Predictor:
-    """Fit the predictor until a tenth of the episodes, held out, is predicted no better."""
+    """Fit the predictor until the loss on held-out episodes, a tenth of all, stops falling."""
     torch.manual_seed(seed)
     episodes = Episodes.of(log)
     held_out, rest = torch.randperm(len(episodes)).tensor_split([max(1, len(episodes) // 10)])
-    size = min(64, max(4, len(rest) // 15))  # of a batch: a small log gives as many updates
+    size = min(64, max(4, len(rest) // 15))  # batch size: small for small logs
     model = Predictor(len(log.action_names), len(log.observation_names), episodes.means)
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
     best, least, waited = copy.deepcopy(model.state_dict()), np.inf, 0
@@ -143,7 +143,7 @@ def train(log: Trajectories, *, epochs: int = 200, patience: int = 20, seed: int
 
 
 class Values(nn.Module):
-    """Q on the hidden state: the reward that the network predicts, and a fit of what follows."""
+    """Q on the hidden state: predicted reward plus discount times a fitted value after it."""
 
     def __init__(self, model: Predictor, discount: float, unit: float, hidden: int = 64) -> None:
         super().__init__()
@@ -161,11 +161,11 @@ class Values(nn.Module):
 def fit_q(
     model: Predictor, log: Trajectories, discount: float, *, rounds: int = 100, seed: int = 0
 ) -> Values:
-    """Fitted Q: each round regresses what follows on the best value after it, of the round before.
+    """Fitted Q iteration: each round regresses `following` on the last round's best next value.
 
-    After a step that ended the task nothing follows; after one where only the recording ended, what
-    the state there is worth. No value lies beyond the least or the largest reward for ever, which
-    keeps a network that is asked about states unlike those of the log from running away.
+    The target is 0 after the end of a task, and the value of the last state after the end of a
+    recording. Targets are clipped to r_min / (1 - discount) and r_max / (1 - discount), so that
+    values of states unlike those of the log do not diverge.
     """
     torch.manual_seed(seed)
     episodes = Episodes.of(log)
@@ -173,7 +173,7 @@ def fit_q(
     with torch.no_grad():
         states = model.states(episodes.actions, episodes.observations)
     before, after = states[:, :-1][taken], states[:, 1:][taken]
-    actions, goes_on = episodes.actions[taken], ~episodes.last[taken]
+    actions, continues = episodes.actions[taken], ~episodes.last[taken]
     unit = float(episodes.means[episodes.levels[taken]].std()) or 1.0
     q = Values(model, discount, unit)
     least, most = (float(end) / unit / (1 - discount) for end in episodes.means.aminmax())
@@ -182,21 +182,21 @@ def fit_q(
     slower = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, rounds)
     for _ in range(rounds):
         with torch.no_grad():
-            target = q(after).max(dim=1).values.clamp(least, most) * goes_on
+            target = q(after).max(dim=1).values.clamp(least, most) * continues
         for batch in torch.randperm(len(actions)).split(size):
-            said = q.following(before[batch])[torch.arange(len(batch)), actions[batch]]
+            value = q.following(before[batch])[torch.arange(len(batch)), actions[batch]]
             optimiser.zero_grad()
-            nn.functional.mse_loss(said, target[batch]).backward()
+            nn.functional.mse_loss(value, target[batch]).backward()
             optimiser.step()
         slower.step()
     return q
 
 
 class RecurrentPolicy:
-    """Greedy for Q on the network's state; told of actions and observations only.
+    """Greedy for Q on the network's state; it receives actions and observations only.
 
-    It follows one episode, as every policy does, or with `reset(B)`, `act_all` and `update_all` as
-    many side by side.
+    It follows one episode, as every policy does, or, with `reset(B)`, `act_all` and `update_all`,
+    B episodes in parallel.
     """
 
     def __init__(self, q: Values, names: tuple[tuple[str, ...], tuple[str, ...]]) -> None:
@@ -206,7 +206,7 @@ class RecurrentPolicy:
 
     @property
     def memory(self) -> np.ndarray:
-        """The hidden state, of the first episode."""
+        """The hidden state of the first episode."""
         return self._states[0].numpy().astype(np.float64)
 
     def reset(self, batch: int = 1) -> None:
@@ -223,13 +223,13 @@ class RecurrentPolicy:
             return self.q(self._states).argmax(dim=1).numpy()
 
     def update(self, action: int | str, observation: int | str) -> None:
-        """Read one pair."""
+        """Read one interaction."""
         a = self.actions.index(action) if isinstance(action, str) else action
         o = self.observations.index(observation) if isinstance(observation, str) else observation
         self.update_all(np.array([a]), np.array([o]))
 
     def update_all(self, actions: np.ndarray, observations: np.ndarray) -> None:
-        """Read one pair in each episode, (B,) and (B,)."""
+        """Read one interaction per episode, (B,) and (B,)."""
         with torch.no_grad():
             pairs = self.model.pairs(torch.tensor(actions), torch.tensor(observations))
             self._states = self.model.cell(pairs[:, None], self._states[None])[1][0]
@@ -246,8 +246,7 @@ def earned(
 ) -> np.ndarray:
     """Expected returns of the policy along simulated histories, (episodes,).
 
-    `rpsr.evaluation.simulate` would ask a policy of one's own step by step; here all episodes are
-    followed at once.
+    All episodes run in parallel; `rpsr.evaluation.simulate` would run this policy one by one.
     """
     rng, system = np.random.default_rng(seed), sampler(pomdp)
     actions, observations = np.zeros((2, episodes, steps), dtype=np.int64)
@@ -264,7 +263,7 @@ def earned(
 
 
 def main() -> None:
-    """Learn from a uniform log of a domain and say what the policy earns there."""
+    """Learn from a uniform log of a domain and print the return of the policy."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("domain")
     parser.add_argument("--episodes", type=int, default=1000)

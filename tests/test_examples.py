@@ -69,5 +69,5 @@ def test_nothing_follows_the_end_of_a_task(gru):
     assert go == pytest.approx(5, abs=1)
     policy = gru.RecurrentPolicy(q, (log.action_names, log.observation_names))
     assert policy.act() == 0
-    policy.start(3)
+    policy.reset(3)
     assert policy.act_all().tolist() == [0, 0, 0]
