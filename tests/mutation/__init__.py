@@ -1,0 +1,1 @@
+"""A mutation tester: small faults are put into the source, and the tests should notice."""
