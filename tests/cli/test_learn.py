@@ -118,7 +118,7 @@ def test_a_misspelt_name_is_told_of(log, say):
         code, _, error = say("learn", "log.jsonl", "-o", "m.rpsr", *words)
         slips = [line for line in error.splitlines() if "misspelling" in line]
         assert (code, len(slips)) == (0, int(told))
-        said = "rpsr: observation 'Travel' was seen once: a misspelling of 'travel' ("
+        said = "rpsr: observation 'Travel' occurs once: a misspelling of 'travel' ("
         assert all(slip.startswith(said) for slip in slips)
         assert ("a misspelling of" in Path("p.html").read_text()) == told
 
@@ -209,7 +209,7 @@ def test_work_that_could_not_be_kept_is_not_begun(log, tmp_path, capsys):
     assert "native policy file" in capsys.readouterr().err
     for option in ("--plan", "--report"):
         assert main([*words, option, str(tmp_path / "nowhere" / "file.html")]) == 1
-        assert "its folder does not exist" in capsys.readouterr().err
+        assert "the folder does not exist" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

@@ -177,8 +177,8 @@ def test_usage(say, words, message):
     [
         (["--horizon", "3", "-o", "p.pg"], "p.pg: a plan for a horizon is a tree"),
         (["--horizon", "3", "-o", "p.ALPHA"], "p.ALPHA: a plan for a horizon is a tree"),
-        (["-o", "nowhere/p.alpha"], "nowhere/p.alpha: its folder does not exist"),
-        (["--checkpoint", "nowhere/c"], "nowhere/c: its folder does not exist"),
+        (["-o", "nowhere/p.alpha"], "nowhere/p.alpha: the folder does not exist"),
+        (["--checkpoint", "nowhere/c"], "nowhere/c: the folder does not exist"),
         (["-o", "c", "--checkpoint", "./c"], "c: is written to already"),
         (["-o", "p.html"], "p.html: expected another name for a policy: this one is a page's"),
         (["-o", "P.RPSR"], "P.RPSR: expected another name for a policy: this one is a model's"),
