@@ -25,7 +25,7 @@ def fails(capsys):
     return run
 
 
-# ---- 1: an input is at fault
+# ---- 1: wrong input
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_model_of_one_kind_is_not_silently_written_as_another(fails):
     save(build("tiger").belief_model(), "belief.rpsr")
     code, line = fails("convert", "belief.rpsr", "t.rpsr", "--model", "pomdp")
     assert code == 1
-    assert line == "belief.rpsr: holds a belief model, which has no pomdp form"
+    assert line == "belief.rpsr: a belief model cannot become a pomdp model"
 
 
 # ---- 2: usage
@@ -87,7 +87,7 @@ def test_usage(fails, words, message):
     assert code == 2
     assert message in line
     verb = "" if words[0] == "infoo" else " " + " ".join(words[: 1 + (words[0] == "domains")])
-    assert line.endswith(f"('rpsr{verb} --help' shows what there is)")
+    assert line.endswith(f"('rpsr{verb} --help' lists the options)")
 
 
 @pytest.mark.parametrize(

@@ -220,10 +220,10 @@ def test_no_file_is_written_over_another(log, say):
         Path(name).write_bytes(log.read_bytes())
     words = ["data", "-o", "m.rpsr", "--discount", "0.9", "--estimator", "last-k"]
     for wrong, said in (
-        (["--plan", "logs/../data"], "logs/../data: is read from already, expected another file"),
-        (["--plan", "./m.rpsr"], "./m.rpsr: is written to already, expected another file"),
+        (["--plan", "logs/../data"], "logs/../data: is already an input, expected another file"),
+        (["--plan", "./m.rpsr"], "./m.rpsr: is already an output, expected another file"),
         (["--plan", "logs/log.jsonl"], "logs/log.jsonl: expected another name for a policy"),
-        (["--plan", "p.html", "--report", "p.html"], "p.html: is written to already"),
+        (["--plan", "p.html", "--report", "p.html"], "p.html: is already an output"),
         (["--report", "m.rpsr"], "m.rpsr: expected a name ending in .html or .htm"),
         (["--report", "page.pdf"], "page.pdf: expected a name ending in .html or .htm"),
     ):
@@ -232,7 +232,7 @@ def test_no_file_is_written_over_another(log, say):
         assert error.startswith(f"rpsr: {said}")
     assert sorted(path.name for path in Path().iterdir()) == ["data", "logs"]
     assert Path("data").read_bytes() == Path("logs/log.jsonl").read_bytes() == log.read_bytes()
-    assert say("report", "data", "-o", "data")[2].startswith("rpsr: data: is read from already")
+    assert say("report", "data", "-o", "data")[2].startswith("rpsr: data: is already an input")
 
 
 def test_a_log_that_shows_no_alternatives_is_warned_of(tmp_path, capsys):

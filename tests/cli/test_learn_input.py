@@ -61,7 +61,7 @@ def test_what_a_folder_holds_and_is_not_read_is_said(log, say):
     code, _, error = say("learn", "logs", *words)
     assert code == 1
     place = folder / "other.jsonl"
-    assert error.startswith(f"rpsr: {place}: read action a, observation x, no name of")
+    assert error.startswith(f"rpsr: {place}: shares no name with ")
 
 
 def test_a_broken_log_is_named_by_its_line(tmp_path, capsys):

@@ -71,7 +71,7 @@ def test_a_limit_is_said_on_the_page(say):
     assert (code, out) == (3, "")
     assert err == (
         "rpsr: wrote page.html\n"
-        "rpsr: 4x3: planning on POMDP, PSR, R-PSR stopped at the time limit; bounds hold\n"
+        "rpsr: 4x3: planning on POMDP, PSR, R-PSR reached the time limit; the bounds hold\n"
     )
     assert [row[-1] for row in rows("Value at the start")[1:]] == ["time"] * 3
 
