@@ -17,14 +17,14 @@ from rpsr.predictive.rank import search
 from rpsr.predictive.survey import Options, survey, survey_row
 
 PHASES = {
-    "merging states that look alike",
+    "merging indistinguishable states",
     "searching for core tests",
     "searching for core intents",
     "certifying the rank",
-    "finding a basis of what tests and intents span",
+    "finding a basis of the span of tests and intents",
     "measuring the margin",
     "measuring the errors of rewards",
-    "asking what can be reached from the start",
+    "finding the states reachable from the start",
 }
 IN_FLOATS = PHASES - {
     "searching for core tests",
