@@ -141,8 +141,8 @@ FAULTS = [
     ("start: x", "6:8", f"'start': read 'x', {START}"),
     ("start: 5", "6:8", f"'start': read '5', {START}"),
     ("start include: z", "6:16", "read 'z', expected the name or index of a state"),
-    ("start include:", "6:1", "'start' leaves no state to start in"),
-    ("start exclude: s t", "6:1", "'start' leaves no state to start in"),
+    ("start include:", "6:1", "'start' allows no state, expected at least one"),
+    ("start exclude: s t", "6:1", "'start' allows no state, expected at least one"),
     # keywords
     ("T: a : s identity", "6:10", "'identity' needs a square matrix, expected 2 numbers"),
     ("O: a : s identity", "6:10", "'identity' needs a square matrix, expected 2 numbers"),

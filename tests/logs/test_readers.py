@@ -219,7 +219,7 @@ def _file(path, *labels):
 
 def test_files_of_different_systems_are_refused(tmp_path):
     first, second = _file(tmp_path / "a.jsonl", "lr", "xy"), _file(tmp_path / "b.jsonl", "ud", "zz")
-    message = "shares no name with .*a.jsonl: action d, action u, observation z here, action l, .*one"
+    message = "no name with .*a.jsonl: action d, action u, observation z here, action l, .*one"
     with pytest.raises(InputError, match=message) as caught:
         read_logs([first, second])
     assert str(caught.value).startswith(f"{second}: ")
@@ -329,7 +329,9 @@ def test_a_column_that_was_asked_for_by_name_must_be_there(tmp_path):
 def test_names_of_columns_mean_nothing_without_a_table(tmp_path):
     table, lines = parquet(tmp_path / "a.parquet"), write(tmp_path / "a.jsonl", GOOD)
     columns = Columns(action="action")
-    with pytest.raises(InputError, match=r"for Parquet: read a.jsonl, expected a file named .parq"):
+    with pytest.raises(
+        InputError, match=r"need a Parquet file: read a.jsonl, expected a file named"
+    ):
         read_logs(lines, columns=columns)
     assert read_logs([lines, table], columns=columns).episodes == 3
 

@@ -80,7 +80,7 @@ def read_start(
         if modifier == b"exclude":
             listed = np.setdiff1d(np.arange(size), listed)
         if len(listed) == 0:
-            raise tokens.error(first, "'start' leaves no state to start in")
+            raise tokens.error(first, "'start' allows no state, expected at least one")
         return _uniform_over(listed, size, values)
     if last == 0 or (len(words) == 1 and tokens.words[int(words[0])] == b"uniform"):
         return _uniform_over(np.arange(size, dtype=np.int64), size, values)

@@ -55,7 +55,7 @@ def read_table(
     """All statements of one table as entries. `keywords` expand `uniform`, `identity`, `reset`."""
     values: list[Entries] = []
     clears: list[Entries] = []
-    said: dict[bytes, Ints] = dict.fromkeys(keywords, np.zeros(0, dtype=np.int64))
+    by_keyword: dict[bytes, Ints] = dict.fromkeys(keywords, np.zeros(0, dtype=np.int64))
     for given, shaped in shape_statements(
         tokens, statements, layout.lookups, layout.fewest
     ).items():
@@ -73,14 +73,14 @@ def read_table(
             written, wiped = expand(_select(shaped, chosen), layout)
             values.append(written)
             clears.append(wiped)
-            said[word] = np.append(said[word], shaped.first[chosen])
+            by_keyword[word] = np.append(by_keyword[word], shaped.first[chosen])
             numeric &= ~chosen
         if numeric.any():
             written, wiped = _numbers(tokens, _select(shaped, numeric), given, layout)
             values.append(written)
             clears.append(wiped)
     dimensions = len(layout.sizes)
-    return Table(Entries.join(values, dimensions), Entries.join(clears, dimensions), said)
+    return Table(Entries.join(values, dimensions), Entries.join(clears, dimensions), by_keyword)
 
 
 def _select(shaped: Shaped, chosen: np.ndarray) -> Shaped:

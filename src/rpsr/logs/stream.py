@@ -121,7 +121,7 @@ def stream_logs(
     )
     if columns is not None and not any(map(_is_parquet, files)):
         expected = f"a file named {' or '.join(PARQUET_SUFFIXES)}"
-        raise InputError(f"columns are for Parquet: read {_some(files)}, expected {expected}")
+        raise InputError(f"columns need a Parquet file: read {_some(files)}, expected {expected}")
     return LogStream(
         files,
         None if action_names is None else tuple(action_names),

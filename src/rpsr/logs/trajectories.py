@@ -200,13 +200,13 @@ def join(logs: Iterable[Trajectories]) -> Trajectories:
         for kind in ("action_names", "observation_names"):
             read, expected = getattr(part, kind), getattr(first, kind)
             if read != expected:
-                raise InputError(f"{kind}: read {read}, expected {expected}, as before")
+                raise InputError(f"{kind}: read {read}, expected {expected}, as in the first log")
 
     def column(name: str) -> np.ndarray | None:
         columns = [getattr(part, name) for part in parts]
         present = [c for c in columns if c is not None]
         if present and len(present) < len(columns):
-            raise InputError(f"{name}: some logs have them and some do not")
+            raise InputError(f"{name}: some logs have them and others do not")
         return np.concatenate(present) if present else None
 
     return Trajectories(

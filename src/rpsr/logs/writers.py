@@ -128,7 +128,7 @@ def _parquet_writer(logs: Iterable[Trajectories], path: str | Path) -> Callable[
         groups = _groups(arrow, logs)
         first = next(groups, None)
         if first is None:
-            raise InputError("there are no episodes to write", place=str(path))
+            raise InputError("read no episodes, expected at least one", place=str(path))
         with parquet.ParquetWriter(stream, first.schema) as writer:
             for group in chain([first], groups):
                 writer.write_table(group)

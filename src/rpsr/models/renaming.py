@@ -36,7 +36,7 @@ def renamed(
         return model
     if set(model.actions) != set(actions):
         here = ", ".join(actions)
-        raise InputError(f"has other actions: {', '.join(model.actions)}; expected {here}")
+        raise InputError(f"has the actions {', '.join(model.actions)}; expected {here}")
     other = sorted(set(model.observations) - {*observations, END})
     if other:
         raise InputError(f"has observations unknown to this system: {', '.join(other)}")

@@ -202,7 +202,7 @@ def _pack_linear(model: LinearModel) -> tuple[dict[str, Any], Arrays]:
         arrays["basis"] = operators.basis
         arrays |= _pack_process("process", operators.process)
     else:
-        raise ModelError(f"operators of type {type(operators).__name__} have no file form")
+        raise ModelError(f"operators of type {type(operators).__name__} cannot be saved")
     match model.domain:
         case Simplex(n=n):
             header["domain"] = {"kind": "simplex", "n": n}
