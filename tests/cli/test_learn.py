@@ -43,7 +43,7 @@ def test_a_log_becomes_a_model_a_policy_and_a_value(estimator, log, tmp_path, ca
     assert main([*words, "--json"]) in (0, 3)
     assert json.loads(capsys.readouterr().out)["learned"] is not None
     assert main(words) in (0, 3)
-    assert "not of the system" in " ".join(capsys.readouterr().out.split())
+    assert "not for the system" in " ".join(capsys.readouterr().out.split())
     words = ["evaluate", "loadunload", "--policy", str(policy), "--episodes", "50", "--json"]
     assert main(words) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
@@ -222,7 +222,7 @@ def test_no_file_is_written_over_another(log, say):
     for wrong, said in (
         (["--plan", "logs/../data"], "logs/../data: is already an input, expected another file"),
         (["--plan", "./m.rpsr"], "./m.rpsr: is already an output, expected another file"),
-        (["--plan", "logs/log.jsonl"], "logs/log.jsonl: expected another name for a policy"),
+        (["--plan", "logs/log.jsonl"], "logs/log.jsonl: has the suffix of a log"),
         (["--plan", "p.html", "--report", "p.html"], "p.html: is already an output"),
         (["--report", "m.rpsr"], "m.rpsr: expected a name ending in .html or .htm"),
         (["--report", "page.pdf"], "page.pdf: expected a name ending in .html or .htm"),

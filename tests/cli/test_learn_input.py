@@ -20,7 +20,7 @@ from rpsr.cli.app import main
         (["-o", "m.rpsr", "--discount", "0.9", "--columns", "act=a"], 2, "a role of episode, step"),
         (["-o", "m.rpsr", "--discount", "0.9", "--columns", "action"], 2, "expected ROLE=NAME"),
         (["-o", "m.rpsr", "--discount", "0.9", "--columns", "step=a,step=b"], 2, "step twice"),
-        (["-o", "m.rpsr", "--discount", "0.9", "--columns", "step=t"], 1, "are for Parquet"),
+        (["-o", "m.rpsr", "--discount", "0.9", "--columns", "step=t"], 1, "need a Parquet file"),
     ],
 )
 def test_wrong_words_are_refused_in_one_line(words, code, said, log, tmp_path, capsys, monkeypatch):

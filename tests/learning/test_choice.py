@@ -178,7 +178,7 @@ def test_an_observation_that_a_model_never_saw_tells_it_nothing(tiger):
     state = model.update(model.start, "listen", 0)
     np.testing.assert_allclose(wider.update(state, "listen", "thunder"), state, atol=1e-9)
     assert wider.predict(state, "listen").sum() == pytest.approx(1, abs=1e-9)
-    with pytest.raises(InputError, match="do not exist here"):
+    with pytest.raises(InputError, match="unknown to this system"):
         renamed(model, model.actions, ("thunder",))
 
 

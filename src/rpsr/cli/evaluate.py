@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _COLUMNS = ("policy", "model", "mean", "std", "stderr", "exact", "episodes", "steps", "cut_off")
 
 
-# Each option of the verb is one argument.
+# The arguments are the options of the verb, one each.
 def evaluate(
     source: Source,
     /,

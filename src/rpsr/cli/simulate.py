@@ -46,7 +46,7 @@ Workers = Annotated[
 ]
 
 
-# Each option of the verb is one argument.
+# The arguments are the options of the verb, one each.
 def simulate(
     source: Source,
     /,

@@ -53,7 +53,7 @@ def _existing(_type: Any, name: str | None) -> None:
         raise ValueError(PLANNERS.unknown(name))
 
 
-# Each option of the verb is one argument.
+# The arguments are the options of the verb, one each.
 def solve(
     source: Source,
     /,

@@ -65,8 +65,8 @@ class RobustFilter(Filter):
     """A filter for a model that may be wrong, such as a learned one: it never raises an error.
 
     Negative predictions are set to zero, and the rest is divided by its sum. If an observation has
-    a probability below `IMPOSSIBLE`, or the state grows beyond `LARGEST` times the start's size,
-    the filter returns to the start state and replays the last `REPLAY` interactions.
+    a probability of at most `IMPOSSIBLE`, or the state exceeds `LARGEST` (1 + max |start|), the
+    filter returns to the start state and replays the last `REPLAY` interactions.
 
     resets: the number of such returns. negative_mass: the mean negative probability predicted for
     the actions taken.
@@ -170,13 +170,13 @@ class RobustBatch:
         self._recent = deque(recent, maxlen=REPLAY)
 
     def _moved(self, states: Floats, actions: Ints, observations: Ints) -> tuple[Floats, Bools]:
-        """The states after one interaction, (B, n), 0 if impossible; which are impossible, (B,)."""
+        """The states after one interaction, (B, n), or the start if it fails; which succeed."""
         model = self.model
         after = np.empty_like(states)
         with np.errstate(all="ignore"):
             for a, o, rows in alike(actions, observations):
                 after[rows], _ = model.moved(states[rows], a, o)
-            # Multiply the whole batch: the last bit of a row may depend on the other rows.
+            # One product for the batch: the last bit of a row may depend on the other rows.
             mass = after @ model.normalizer
             after /= mass[:, None]
             fine = (mass > IMPOSSIBLE) & (
@@ -188,9 +188,9 @@ class RobustBatch:
 
 
 REPLAY = 5  # interactions
-IMPOSSIBLE = 1e-4  # an estimated probability below this counts as zero
+IMPOSSIBLE = 1e-4  # an estimated probability of at most this counts as zero
 MOST_MASS = 1e100  # per prediction, so that the sum stays finite
-LARGEST = 100  # times the start's size; a larger state is an artefact
+LARGEST = 100  # times 1 + max |start|; a larger state is an artefact
 
 
 def alike(actions: Ints, observations: Ints) -> Iterator[tuple[int, int, Ints]]:

@@ -86,7 +86,7 @@ def products(
 
 @njit(cache=True)
 def outside(block: Ints, tests: Ints, p: int) -> Bools:
-    """(B,): which rows of the block (B, n) are not orthogonal to both test vectors (2, n)."""
+    """(B,): which rows of the block (B, n) have a non-zero product with a test vector (2, n)."""
     found = np.zeros(len(block), dtype=np.bool_)
     for b in range(len(block)):
         for t in range(len(tests)):
