@@ -163,7 +163,7 @@ def test_a_policy_that_carries_its_model_refuses_other_names_and_damage(tiger, l
     plan = solve(LastKTable(k=1, discount=0.95).fit(log).model_, planner_by_name("reachable"))
     path = tmp_path / "policy.json"
     save_policy(plan, path)
-    with pytest.raises(InputError, match="other actions"):
+    with pytest.raises(InputError, match="has the actions listen"):
         open_policy(path, rpsr.load_pomdp("paint"))
     document = json.loads(path.read_text())
     document["carries"] = document["carries"][:100]
