@@ -36,7 +36,7 @@ def test_the_python_examples_run(capsys: pytest.CaptureFixture[str]) -> None:
         exec(compile(example, "README.md", "exec"), namespace)
         assert len(example.strip().splitlines()) <= 12
     printed = capsys.readouterr().out
-    assert "look alike to every test" in printed
+    assert "no test distinguishes states" in printed
     assert "solved: the value is proven" in printed
 
 

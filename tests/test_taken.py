@@ -154,7 +154,7 @@ MODEL = "model: read int, expected a POMDP or a linear model"
 SYSTEM = "system: read int, expected a POMDP or a linear model"
 POMDP = "pomdp: read int, expected a POMDP"
 POLICY = "policy: read int, expected a plan, a policy with reset, act, update, a controller"
-SOURCE = "source: read int, expected a file's path as a text"
+SOURCE = "source: read int, expected a file's path as a string"
 WRONG: dict[str, tuple[Callable[[Any], object], str]] = {
     "load": (rpsr.load, SOURCE),
     "load_pomdp": (rpsr.load_pomdp, SOURCE),

@@ -98,7 +98,7 @@ BROKEN = {
     ),
     "negative emission": (
         negative_emission,
-        "after start, action 'open-right': a probability of -0.5",
+        "after start, action 'open-right': a probability is -0.5",
     ),
     "leaving the simplex": (leaving_the_simplex, "outside the domain"),
     "start not normalised": (
@@ -110,11 +110,11 @@ BROKEN = {
         "start: the state is 0.5 outside the domain",
     ),
     "start outside the hull": (start_beyond_a_corner, "outside the domain"),
-    "kernel of another order": (wrong_kernel, "corners do not move as the kernel says at 'listen'"),
+    "kernel of another order": (wrong_kernel, "move corners differently at 'listen'"),
     "kernel negative": (negative_kernel, "the kernel has a negative entry at 'listen'"),
     "kernel too small": (
         lambda: corners(kernel=build("tiger").D[:2]),
-        "a kernel of (2, 2) actions and observations, expected (3, 2)",
+        "the kernel has shape (2, 2), expected (3, 2)",
     ),
     "corners off by little": (shrunken_corners, "start: the state is 1.58"),
     "actions twice": (
@@ -124,21 +124,24 @@ BROKEN = {
     "observations twice": (lambda: broken(observations=("o", "o")), "observations are not unique"),
     "core without coordinates": (
         lambda: broken(core=("p", "q")),
-        "core names without their coordinates",
+        "core names without coordinates",
     ),
     "core too short": (
         lambda: broken(core=("p",), coordinates=np.eye(2)),
-        "1 core names for dimension 2",
+        "1 core names, expected 2",
     ),
     "core twice": (lambda: broken(core=("p", "p"), coordinates=np.eye(2)), "core are not unique"),
     "coordinates of another shape": (
         lambda: broken(coordinates=np.eye(3)),
-        "coordinates of shape (3, 3), expected (2, 2)",
+        "coordinates have shape (3, 3), expected (2, 2)",
     ),
-    "another simplex": (lambda: broken(domain=Simplex(3)), "a simplex of 3, expected dimension 2"),
+    "another simplex": (
+        lambda: broken(domain=Simplex(3)),
+        "the simplex has dimension 3, expected 2",
+    ),
     "other corners": (
         lambda: broken(domain=Corners(np.eye(3), ((sp.eye_array(3),),))),
-        "corners of dimension 3, expected 2",
+        "corners have dimension 3, expected 2",
     ),
 }
 
@@ -166,4 +169,4 @@ def test_checks_survive_optimised_python():
         [sys.executable, "-O", "-c", program], capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
-    assert "core names without their coordinates" in done.stderr
+    assert "core names without coordinates" in done.stderr

@@ -1,8 +1,8 @@
-"""How long kernels were compiled for: a first run waits once, and limits on time leave that out.
+"""Measure how long kernels took to compile: time limits do not count it.
 
-The compiler announces when it begins and ends; kernels found on disk are not compiled. A kernel
-that calls another compiles it meanwhile, so only the outermost of nested announcements is timed.
-Importing this module imports numba: `rpsr.kernels` does so with the first kernel to be compiled.
+The compiler signals when it begins and ends; kernels found on disk are not compiled. A kernel that
+calls another also compiles that one, so only the outermost of nested signals is timed. Importing
+this module imports numba: `rpsr.kernels` does so with the first kernel to be compiled.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from numba.core import event
 
 
 class Stopwatch(event.Listener):
-    """Seconds between outermost starts and ends; tell is called when compiling begins."""
+    """Seconds between outermost starts and ends; `announce` is called when compiling begins."""
 
-    def __init__(self, tell: Callable[[], None]) -> None:
+    def __init__(self, announce: Callable[[], None]) -> None:
         self.seconds = 0.0
-        self._tell = tell
+        self._announce = announce
         self._depth = 0
         self._began = 0.0
 
     def on_start(self, event: Any) -> None:
         """Compiling begins."""
         if self._depth == 0:
-            self._tell()
+            self._announce()
             self._began = time.perf_counter()
         self._depth += 1
 
@@ -37,8 +37,8 @@ class Stopwatch(event.Listener):
             self.seconds += time.perf_counter() - self._began
 
 
-def started(tell: Callable[[], None]) -> Stopwatch:
-    """A stopwatch that runs from now on."""
-    stopwatch = Stopwatch(tell)
+def started(announce: Callable[[], None]) -> Stopwatch:
+    """A stopwatch that starts now."""
+    stopwatch = Stopwatch(announce)
     event.register("numba:compile", stopwatch)
     return stopwatch

@@ -1,10 +1,10 @@
-"""A limit on time that reaches every phase of a computation without being passed to each.
+"""A time limit that holds in every phase of a computation without being passed to each.
 
-`time_limit(seconds)` sets it for what runs inside, `begin(phase)` says what is being done, and
-`check()`, between pieces of work, raises `TimeLimitReached` past the limit. Where no limit is set,
-nothing is checked. Most pieces take a tenth of a second or less. A factorisation of a dense matrix
-cannot be cut into pieces: whoever is about to make one says how many operations it takes, and it is
-not begun if even a fast machine could not end it in time.
+`time_limit(seconds)` sets the limit for the code inside it, `begin(phase)` names the current phase,
+and `check()`, called between pieces of work, raises `TimeLimitReached` once the limit has passed.
+Without a limit, nothing is checked. Most pieces take a tenth of a second or less. Factorising a
+dense matrix cannot be split into pieces: the caller first states the number of operations, and the
+work is not begun if even a fast machine could not finish it in time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from rpsr.errors import InputError, TimeLimitReached
 
-PIECE = 2**26  # operations of compiled work between two looks at the clock
+PIECE = 2**26  # operations of compiled work between two checks of the clock
 OPERATIONS_PER_SECOND = 3e10  # of dense linear algebra
 
 
@@ -32,7 +32,7 @@ _current: ContextVar[_Deadline | None] = ContextVar("_current", default=None)
 
 
 def now() -> float:
-    """Seconds on a clock that stands still while kernels are compiled, once on a machine."""
+    """Seconds on a clock that stops while kernels are compiled (once per machine)."""
     from rpsr.kernels import compiled_seconds
 
     return time.perf_counter() - compiled_seconds()
@@ -40,12 +40,12 @@ def now() -> float:
 
 @contextmanager
 def time_limit(seconds: float | None) -> Generator[None]:
-    """Within it, work ends after so many seconds; None leaves things as they are."""
+    """Limit the work inside to this many seconds; None adds no limit."""
     if seconds is None:
         yield
         return
     if not 0 < seconds < float("inf"):
-        raise InputError(f"time limit: read {seconds}, expected finite seconds above 0")
+        raise InputError(f"time limit: read {seconds}, expected a finite number of seconds above 0")
     token = _current.set(_Deadline(seconds, now() + seconds, "reading the model"))
     try:
         yield
@@ -54,7 +54,7 @@ def time_limit(seconds: float | None) -> Generator[None]:
 
 
 def begin(phase: str) -> None:
-    """Say what is done from here on, as in "stopped while ..."; and look at the clock."""
+    """Name the phase that begins, as in "stopped while ...", and check the clock."""
     deadline = _current.get()
     if deadline is not None:
         deadline.phase = phase
@@ -62,7 +62,7 @@ def begin(phase: str) -> None:
 
 
 def check(operations: float = 0.0) -> None:
-    """Raise `TimeLimitReached` past the limit, or if so many dense operations would pass it."""
+    """Raise `TimeLimitReached` past the limit, or if this many dense operations would pass it."""
     deadline = _current.get()
     if deadline is None:
         return
@@ -71,4 +71,4 @@ def check(operations: float = 0.0) -> None:
     if left < 0:
         raise TimeLimitReached(f"{limit} was reached while {deadline.phase}")
     if operations > left * OPERATIONS_PER_SECOND:
-        raise TimeLimitReached(f"{limit} would be passed while {deadline.phase}")
+        raise TimeLimitReached(f"{limit} would be exceeded while {deadline.phase}")

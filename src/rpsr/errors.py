@@ -12,7 +12,7 @@ class RpsrError(Exception):
 
 
 class InputError(RpsrError):
-    """An input (a file, an array, a name) is at fault.
+    """An input (a file, an array, a name) is wrong.
 
     `place` is a file name, `line` and `column` count from one; any of them may be missing.
     """
@@ -44,12 +44,12 @@ class DataError(InputError, ValueError):
 
 
 class ModelError(RpsrError):
-    """A question a model cannot answer, such as an exact one put to a model known in floats."""
+    """The model cannot answer the question, such as an exact one where it holds only floats."""
 
 
 class ImpossibleObservation(ModelError):
-    """A filter met an observation that its model gives probability zero."""
+    """A filter received an observation that has probability zero in its model."""
 
 
 class TimeLimitReached(RpsrError):
-    """A limit on time ended a computation; the message names the limit and the phase."""
+    """A time limit ended a computation; the message names the limit and the phase."""

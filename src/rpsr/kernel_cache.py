@@ -1,16 +1,15 @@
-"""Numba's `njit`, with a place for compiled kernels wherever one can be had.
+"""Numba's `njit`, with a cache folder for compiled kernels on more systems.
 
-Numba keeps compiled kernels in the folder that NUMBA_CACHE_DIR names, beside their source, or in
-the user's cache folder, and refuses to define a kernel where none of these can be written: in a
-container whose user owns neither the installation nor a home. Then a private temporary folder
-holds them. Loading a kernel runs machine code, so that folder must be the user's own and closed to
-others; where it is not, kernels are compiled in memory, in every process anew, and one warning
-says so.
+Numba caches compiled kernels in the folder NUMBA_CACHE_DIR, beside their source, or in the user's
+cache folder. It refuses to define a kernel if it can write to none of these, as in a container
+whose user owns neither the installation nor a home folder. Then this module uses a private
+temporary folder. Loading a kernel runs machine code, so the user must own that folder and nobody
+else may access it; otherwise every process compiles the kernels in memory, and one warning says so.
 
-Numba compiles what a kernel calls, and the constants that it reads, into the kernel itself, but
-looks for changes only in the file where the kernel stands. So here a kernel on disk is also stamped
-with the files of all kernels and named tuples that its module knows, and theirs: an edit of one of
-them is an edit of all that rest on it.
+Numba compiles the functions that a kernel calls, and the constants that it reads, into the kernel
+itself, but checks only the kernel's own file for changes. So this module also stamps a cached
+kernel with the files of all kernels and named tuples that its module imports, recursively: a change
+in one of them invalidates every kernel that depends on it.
 """
 
 from __future__ import annotations
@@ -34,25 +33,25 @@ _numba: Any = numba  # its stubs know neither all of its settings nor options in
 _settings: Any = config
 
 IN_MEMORY = (
-    "no folder can be written to keep compiled kernels in, so each run compiles them anew; "
-    "set NUMBA_CACHE_DIR to a folder of yours"
+    "no folder for compiled kernels is writable, so each run compiles them again; "
+    "set NUMBA_CACHE_DIR to a folder that you own"
 )
 
 
 def njit(**options: Any) -> Callable[[Function], Function]:
-    """Like `numba.njit`; `cache=True` keeps the kernel on disk where there is a place for it."""
+    """Like `numba.njit`; `cache=True` caches the kernel on disk if a folder is writable."""
 
     def compiled(function: Function) -> Function:
         try:
             return _stamped(_numba.njit(**options)(function), function)
-        except RuntimeError:  # numba has no place for its cache
+        except RuntimeError:  # numba found no folder for its cache
             return _elsewhere(function, options)
 
     return compiled
 
 
 def sources(function: Callable[..., Any]) -> set[str]:
-    """The files of a function and of all kernels that its module knows, and theirs."""
+    """The files of a function and of all kernels that its module imports, recursively."""
     known: Any = function
     found, waiting = set[str](), [known]
     while waiting:
@@ -67,14 +66,14 @@ def sources(function: Callable[..., Any]) -> set[str]:
 
 
 def _layout(value: Any) -> bool:
-    """Whether it is a named tuple: the order of its fields is compiled into kernels, too."""
+    """Whether the value is a named tuple type: kernels contain the order of its fields."""
     return isinstance(value, type) and hasattr(value, "_fields") and value.__module__ in sys.modules
 
 
 def _stamped(dispatcher: Any, function: Callable[..., Any]) -> Any:
-    """The dispatcher, looking for changes in all files that its machine code comes from."""
+    """The dispatcher, which now checks for changes all files that its machine code depends on."""
     kept = getattr(dispatcher, "_cache", None)
-    file = getattr(kept, "_cache_file", None)  # without a cache there is none
+    file = getattr(kept, "_cache_file", None)  # None without a cache
     if file is not None:
         stats = [(name, os.stat(name)) for name in sorted(sources(function)) if Path(name).exists()]
         stamps = tuple((name, stat.st_mtime, stat.st_size) for name, stat in stats)
@@ -83,11 +82,11 @@ def _stamped(dispatcher: Any, function: Callable[..., Any]) -> Any:
 
 
 def _elsewhere(function: Function, options: dict[str, Any]) -> Function:
-    """The kernel, kept in a temporary folder or, failing that, in memory."""
+    """The kernel, cached in a private temporary folder or, failing that, in memory."""
     folder = private_folder()
     if folder is not None:
         before = _settings.CACHE_DIR
-        _settings.CACHE_DIR = str(folder)  # is read while a kernel is defined
+        _settings.CACHE_DIR = str(folder)  # numba reads it while a kernel is defined
         try:
             return _stamped(_numba.njit(**options)(function), function)
         except RuntimeError:  # a full disk
@@ -100,11 +99,11 @@ def _elsewhere(function: Function, options: dict[str, Any]) -> Function:
 
 @cache
 def private_folder() -> Path | None:
-    """A temporary folder that only this user can write and read, the same in every process.
+    """A temporary folder that only this user can read and write, the same in every process.
 
-    None where there is no such folder: somebody else may have made one of that name.
+    None if there is none: another user may have made a folder of this name.
     """
-    if not hasattr(os, "getuid"):  # a system that does not say whose a folder is
+    if not hasattr(os, "getuid"):  # a system that does not report a folder's owner
         return None
     try:
         folder = Path(tempfile.gettempdir(), f"rpsr-kernels-{os.getuid()}")
@@ -118,5 +117,5 @@ def private_folder() -> Path | None:
 
 @cache
 def _warn_once() -> None:
-    if parent_process() is None:  # the first process has said it for those that it started
+    if parent_process() is None:  # a worker does not repeat the main process's warning
         warnings.warn(IN_MEMORY, stacklevel=4)

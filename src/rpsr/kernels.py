@@ -1,12 +1,11 @@
-"""Kernels: functions that numba compiles, interpreted first where there is little to do.
+"""Kernels: functions that numba compiles, or that are interpreted first for a small problem.
 
-Compiling the kernels of a planner takes ten seconds or more, once on a machine; a small problem is
-solved by the interpreter in a tenth of a second. So within `interpreted_first` kernels run as plain
-Python, with the same results to the last bit, until they have taken `PATIENCE` seconds in this
-process; from then on, and outside of it, they are compiled, or loaded from disk (`kernel_cache`).
+Compiling the kernels of a planner takes ten seconds or more, once per machine; the interpreter
+solves a small problem in a tenth of a second. So inside `interpreted_first` kernels run as plain
+Python, with bit-equal results, until they have taken `PATIENCE` seconds in this process. After
+that, and outside `interpreted_first`, they are compiled or loaded from disk (`kernel_cache`).
 
-Whoever asks for it has a small problem and calls kernels in short pieces: a call that is under way
-is not given up.
+A running call is never abandoned, so callers of `interpreted_first` call kernels in short pieces.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-PATIENCE = 1.5  # seconds of interpreting in a process, before compiling is worth the wait
+PATIENCE = 1.5  # seconds of interpreting per process, after which compiling pays off
 _allowed: ContextVar[bool] = ContextVar("_allowed", default=False)
 _spent = [0.0]  # seconds of interpreting so far, in all threads
-_stopwatch: list[Stopwatch] = []  # of the compiler, once there is one
-_listener: list[Callable[[], None]] = []  # who is told that kernels are being compiled
+_stopwatch: list[Stopwatch] = []  # times the compiler, once it is loaded
+_listener: list[Callable[[], None]] = []  # called before kernels are compiled
 _plain: dict[str, dict[str, Any]] = {}  # globals of modules, kernels replaced by plain functions
 
 
@@ -54,7 +53,7 @@ class Kernel:
 
     @cached_property
     def dispatcher(self) -> Any:
-        """Numba's object, made when it is first needed: importing numba takes a while, too."""
+        """Numba's object, made on first use, because importing numba is slow."""
         from rpsr.kernel_cache import njit as compiled
 
         if not _stopwatch:
@@ -65,12 +64,12 @@ class Kernel:
 
     @property
     def _numba_type_(self) -> Any:
-        """What this is to a kernel that calls it."""
+        """The type of this kernel inside another kernel."""
         return self.dispatcher._numba_type_
 
     @cached_property
     def plain(self) -> Callable[..., Any]:
-        """The function, calling other kernels as plain functions, too."""
+        """The Python function, which calls other kernels as Python functions as well."""
         function: Any = self.py_func
         names = _plain.get(function.__module__)
         if names is None:
@@ -92,13 +91,13 @@ def njit(**options: Any) -> Callable[[Function], Function]:
 
 
 def interpreting() -> bool:
-    """Whether kernels are interpreted here and now."""
+    """Whether kernels are currently interpreted."""
     return _allowed.get() and _spent[0] < PATIENCE
 
 
 @contextmanager
 def interpreted_first(small: bool) -> Generator[None]:
-    """Within it kernels are interpreted as long as patience lasts, if the problem is small."""
+    """If the problem is small, interpret the kernels inside, for up to `PATIENCE` seconds."""
     token = _allowed.set(small)
     try:
         yield
@@ -112,9 +111,9 @@ def compiled_seconds() -> float:
 
 
 @contextmanager
-def announced(tell: Callable[[], None]) -> Generator[None]:
-    """Within it, tell is called once if kernels must be compiled, before they are."""
-    _listener.append(tell)
+def announced(announce: Callable[[], None]) -> Generator[None]:
+    """Call `announce` once before kernels are compiled inside; never if none is."""
+    _listener.append(announce)
     try:
         yield
     finally:

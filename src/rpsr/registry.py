@@ -5,8 +5,8 @@ Another package offers its own through an entry point of the same group, in its 
     [project.entry-points."rpsr.planners"]
     mine = "my_package.planners:Mine"
 
-Nothing is imported before its name is asked for, so that listing names costs little and naming one
-planner does not compile another. A name of this library cannot be taken by another package.
+An object is imported when its name is first used: listing names is quick, and using one planner
+does not compile another. Another package cannot replace a name of this library.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class Registry:
     """Objects by name.
 
-    kind: what they are, for messages ("planner"). group: the group of entry points.
-    own: those of this library, each as "module:attribute".
+    kind: the word for them in messages ("planner"). group: the group of entry points.
+    own: the objects of this library, each as "module:attribute".
     """
 
     kind: str
@@ -43,7 +43,7 @@ class Registry:
         return name in self.own or name in self._offered()
 
     def get(self, name: str) -> Any:
-        """The object of that name; an `InputError` where there is none or it cannot be imported."""
+        """The object of this name; an `InputError` if there is none or its import fails."""
         if name in self.own:
             module, attribute = self.own[name].split(":")
             return getattr(import_module(module), attribute)
@@ -65,7 +65,7 @@ class Registry:
         return {entry.name: entry for entry in entry_points(group=self.group)}
 
     def unknown(self, name: str) -> str:
-        """What to say of a name that nobody has."""
+        """The error message for an unknown name."""
         names = self.names()
         close = get_close_matches(name, names, n=3)
         advice = (

@@ -1,7 +1,7 @@
-"""How objects show themselves: a title in one line, and a few facts below it.
+"""How objects are displayed: a one-line title, and a few facts below it.
 
-`str` is the title, which messages quote. `repr`, what an interactive session shows, is the title
-with the facts, one per line. A notebook shows the same as a small table.
+`str` is the title, which messages quote. `repr`, which an interactive session shows, is the title
+and the facts, one per line. A notebook shows the same as a small table.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 Side = Literal["left", "center", "right"]
-MOST_NAMES = 6  # of a list of names, before it is cut
+MOST_NAMES = 6  # shown from a longer list
 
 
 class Shown(ABC):
@@ -24,14 +24,14 @@ class Shown(ABC):
 
     @abstractmethod
     def title(self) -> str:
-        """What it is, in one line."""
+        """A description in one line."""
 
     @abstractmethod
     def facts(self) -> Sequence[tuple[str, ...]]:
-        """What a person wants to know of it: rows, each with its name first."""
+        """The facts to show, one row per fact, its name first."""
 
     def columns(self) -> tuple[str, ...]:
-        """What stands above the facts, where they are a table of several columns."""
+        """The column headings, if the facts form a table of several columns."""
         return ()
 
     def __str__(self) -> str:
@@ -56,9 +56,9 @@ class Shown(ABC):
         return f"<div><strong>{escape(self.title())}</strong>{table}</div>"
 
     def _sides(self) -> list[str]:
-        """Where the text of each column stands: numbers below a heading stand on the right."""
+        """The alignment of each column: right for numbers below a heading, else left."""
         columns, headed = zip(*self.facts(), strict=True), bool(self.columns())
-        return ["right" if headed and all(map(_is_number, each)) else "left" for each in columns]
+        return ["right" if headed and all(map(_is_number, text)) else "left" for text in columns]
 
 
 def _pad(text: str, width: int, side: str) -> str:
@@ -70,7 +70,7 @@ def _cell(text: str, side: str, tag: str) -> str:
 
 
 def _is_number(text: str) -> bool:
-    """Whether it is a number, or nothing in its place."""
+    """Whether the text is a number or empty."""
     try:
         float(text or 0)
     except ValueError:
@@ -79,10 +79,10 @@ def _is_number(text: str) -> bool:
 
 
 def grid(columns: Sequence[str], rows: Sequence[Sequence[str]], sides: Sequence[Side]) -> Table:
-    """A table of texts as terminals and text files show it; sides: where each column stands.
+    """A table of texts for terminals and text files; sides: the alignment of each column.
 
-    In a narrow terminal, a column on the left may fold. A number folded over two lines could be
-    read as two, so a column on the right never does.
+    In a narrow terminal, a left-aligned column may wrap. A right-aligned one never does, because a
+    number over two lines could be read as two numbers.
     """
     from rich import box
     from rich.table import Table
@@ -96,11 +96,11 @@ def grid(columns: Sequence[str], rows: Sequence[Sequence[str]], sides: Sequence[
 
 
 def some(names: Sequence[str]) -> str:
-    """The first names of a list, and how many there are where some are left out."""
+    """The first names of a list, and the number of all if some are omitted."""
     shown = ", ".join(names[:MOST_NAMES])
     return shown if len(names) <= MOST_NAMES else f"{shown}, ... ({len(names)} in all)"
 
 
 def counted(number: int, noun: str, nouns: str = "") -> str:
-    """A number with its noun, which where it is not 1 gets an s or is another word."""
+    """A number with its noun, in the plural (`nouns`, or an added s) unless it is 1."""
     return f"{number} {noun}" if number == 1 else f"{number} {nouns or noun + 's'}"

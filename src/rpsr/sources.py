@@ -1,4 +1,4 @@
-"""Where models come from: a file, standard input, or a domain's name; a path wins over a name."""
+"""Load a model from a file, standard input or a domain's name; a path wins over a name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def load(
     """A model from a `.pomdp` file (also gzipped, or `-`), a native file, or a built-in name.
 
     normalize: accept rows of probabilities of any positive sum and rescale them.
-    discount: replace the source's own.
+    discount: replaces the source's own discount.
     """
     model = _open(path_text(source, "source"), normalize)
     return model if discount is None else model.with_discount(discount)
@@ -33,7 +33,7 @@ def load(
 def load_pomdp(
     source: str | os.PathLike[str], *, normalize: bool = False, discount: float | str | None = None
 ) -> POMDP:
-    """Like `load`, for sources that must be POMDPs."""
+    """Like `load`, for a source that must hold a POMDP."""
     model = load(source, normalize=normalize, discount=discount)
     if not isinstance(model, POMDP):
         raise InputError(f"holds a {model.kind} model, expected a POMDP", place=str(source))
@@ -42,8 +42,8 @@ def load_pomdp(
 
 def _open(text: str, normalize: bool) -> POMDP | LinearModel:
     if not text:
-        expected = "expected a file's path, or the name of a domain"
-        raise InputError(f"source: read an empty text, {expected}")
+        expected = "expected a file's path or a domain's name"
+        raise InputError(f"source: read an empty string, {expected}")
     path = Path(text)
     builtin = text.partition(":")[0] in NAMES
     if text == "-" or (_exists(path) and not (builtin and path.is_dir())):
@@ -63,12 +63,12 @@ def _open(text: str, normalize: bool) -> POMDP | LinearModel:
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
-    except OSError as error:  # a name too long, a folder that may not be looked into
+    except OSError as error:  # the name is too long, or the folder cannot be read
         raise InputError(f"cannot be read: {error.strerror}", place=str(path)) from None
 
 
 def save(model: POMDP | LinearModel, target: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Write a model in the form its target's suffix names; notes on what that form cannot hold.
+    """Write a model in the format of the target's suffix; returns notes on what it cannot hold.
 
     `.rpsr` holds any model; `.pomdp`, `.pomdp.gz` and `-` (standard output) hold POMDPs.
     """
@@ -80,5 +80,5 @@ def save(model: POMDP | LinearModel, target: str | os.PathLike[str]) -> tuple[st
     if str(target) != "-" and suffixes[-1:] != [".pomdp"] and suffixes[-2:] != [".pomdp", ".gz"]:
         raise InputError("expected a name ending in .pomdp, .pomdp.gz or .rpsr", place=str(target))
     if not isinstance(model, POMDP):
-        raise InputError(f"a {model.kind} model has no .pomdp form; use .rpsr", place=str(target))
+        raise InputError(f"a {model.kind} model has no .pomdp format; use .rpsr", place=str(target))
     return write_pomdp(model.record, target)

@@ -1,6 +1,6 @@
-"""Public conformance checks: what passes obeys the laws that the rest of the library relies on.
+"""Public conformance checks of the laws that the rest of the library relies on.
 
-Use them on your own work too: `check_model` takes any model, `check_planner` a planner,
+Use them on your own classes too: `check_model` takes any model, `check_planner` a planner,
 `check_policy` a policy with its model, `check_estimator` an estimator, `check_domain` a domain's
 generator. Each raises an `AssertionError` that names the law, the place and the size of the
 violation.
@@ -40,7 +40,7 @@ def check_model(
 
     Shapes and labels agree; sum_o M[a, o] e = e for every action; the start lies in the domain;
     along random histories, probabilities are in [0, 1] and sum to one and states keep x e = 1 and
-    stay in the domain; corners move to corners as their kernel says.
+    stay in the domain; the operators move corners as their kernel says.
     """
     model = as_linear(model)
     _check_labels(model)
@@ -50,25 +50,25 @@ def check_model(
         _check_kernel(model, model.domain, tolerance)
     rng = np.random.default_rng(seed)
     for history in range(histories):
-        x, told = model.start, "start"
+        x, past = model.start, "start"
         for _ in range(steps):
             action = int(rng.integers(len(model.actions)))
             chances = model.predict(x, action)
-            where = f"after {told}, action {model.actions[action]!r}"
+            where = f"after {past}, action {model.actions[action]!r}"
             total, low = float(chances.sum()), float(chances.min())
             _require(abs(total - 1) <= tolerance, f"{where}: probabilities sum to {total!r}")
-            _require(low >= -tolerance, f"{where}: a probability of {low!r}")
+            _require(low >= -tolerance, f"{where}: a probability is {low!r}")
             possible = np.where(chances > model.rounding, chances, 0)
             observation = int(rng.choice(len(possible), p=possible / possible.sum()))
             x = model.update(x, action, observation)
-            told = f"{told}, {model.actions[action]} {model.observations[observation]}"[-200:]
-            # The hull of corners is a linear program a step: look at some histories only.
+            past = f"{past}, {model.actions[action]} {model.observations[observation]}"[-200:]
+            # The distance to a hull takes one linear program per step: check one history only.
             cheap = isinstance(model.domain, Simplex) or history == 0
-            _check_state(model, x, told, tolerance, in_domain=cheap)
+            _check_state(model, x, past, tolerance, in_domain=cheap)
 
 
 def _require(holds: bool, otherwise: str) -> None:
-    """Not an `assert`: `python -O` must not turn a check into a pass."""
+    """Not an `assert`, which `python -O` would skip."""
     if not holds:
         raise AssertionError(otherwise)
 
@@ -79,17 +79,17 @@ def _check_labels(model: LinearModel) -> None:
         names = getattr(model, kind)
         _require(len(set(names)) == len(names), f"{kind} are not unique: {names}")
     if model.core:
-        _require(len(model.core) == n, f"{len(model.core)} core names for dimension {n}")
-        _require(model.coordinates is not None, "core names without their coordinates")
+        _require(len(model.core) == n, f"{len(model.core)} core names, expected {n}")
+        _require(model.coordinates is not None, "core names without coordinates")
     if model.coordinates is not None:
         shape = model.coordinates.shape
-        _require(shape == (n, n), f"coordinates of shape {shape}, expected {(n, n)}")
+        _require(shape == (n, n), f"coordinates have shape {shape}, expected {(n, n)}")
     _require(bool(np.isfinite(model.rewards).all()), "a reward is not finite")
     if isinstance(model.domain, Simplex):
-        _require(model.domain.n == n, f"a simplex of {model.domain.n}, expected dimension {n}")
+        _require(model.domain.n == n, f"the simplex has dimension {model.domain.n}, expected {n}")
     if isinstance(model.domain, Corners):
         corners = model.domain.points.shape[1]
-        _require(corners == n, f"corners of dimension {corners}, expected {n}")
+        _require(corners == n, f"corners have dimension {corners}, expected {n}")
 
 
 def _check_law(model: LinearModel, tolerance: float) -> None:
@@ -114,7 +114,7 @@ def _check_state(
 def _check_kernel(model: LinearModel, domain: Corners, tolerance: float) -> None:
     size = (len(domain.kernel), len(domain.kernel[0]))
     expected = (len(model.actions), len(model.observations))
-    _require(size == expected, f"a kernel of {size} actions and observations, expected {expected}")
+    _require(size == expected, f"the kernel has shape {size}, expected {expected} (A, O)")
     for a, action in enumerate(model.actions):
         for o, observation in enumerate(model.observations):
             where = f"{action!r}, {observation!r}"
@@ -124,5 +124,6 @@ def _check_kernel(model: LinearModel, domain: Corners, tolerance: float) -> None
             moved = model.operators.left(domain.points, a, o)
             off = float(np.abs(moved - kernel @ domain.points).max())
             _require(
-                off <= tolerance, f"corners do not move as the kernel says at {where}: {off!r}"
+                off <= tolerance,
+                f"the operators and the kernel move corners differently at {where}: by {off!r}",
             )

@@ -3,4 +3,4 @@
 
 def said(err):
     """What was said on standard error, but for the word about compiling on a first run."""
-    return err.replace("rpsr: compiling kernels, which a first run waits for\n", "")
+    return err.replace("rpsr: compiling kernels (first run only)\n", "")

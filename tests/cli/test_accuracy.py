@@ -48,7 +48,7 @@ def test_an_unreadable_source_is_a_row_and_the_exit_code_after_all_rows(say):
 
 @pytest.mark.parametrize(
     ("options", "reason"),
-    [((), "and fractions would take too much work"), (("--float",), "exact arithmetic can tell")],
+    [((), "and fractions would take too much work"), (("--float",), "use exact arithmetic")],
 )
 def test_an_error_that_is_not_known_says_why(say, monkeypatch, options, reason):
     save(rarely_seen(Fraction(1, 10**8)), "rare.rpsr")
@@ -60,7 +60,7 @@ def test_an_error_that_is_not_known_says_why(say, monkeypatch, options, reason):
     (row,) = json.loads(out)["rows"]
     assert (code, err, row["error"]) == (0, "", None)
     assert row["d_inf_reachable"] is None
-    assert row["note"].startswith("d_inf_reachable is not known: floats cannot tell")
+    assert row["note"].startswith("d_inf_reachable is unknown: floats cannot determine")
     assert row["note"].endswith(reason)
     code, out, err = say("accuracy", "rare.rpsr", *options)
     assert code == 0
@@ -91,7 +91,7 @@ def test_a_narrow_terminal_cuts_no_digits_off(say, monkeypatch):
 
 def test_one_source_is_told_with_its_costly_merges(say):
     out = say("accuracy", "loadunload")[1]
-    assert "states loaded-0 and empty-0 look alike to every test, but actions right and left" in out
+    assert "no test distinguishes states loaded-0 and empty-0, but the reward of actions" in out
     assert "look alike" not in say("accuracy", "loadunload", "tiger")[1]
 
 

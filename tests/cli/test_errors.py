@@ -25,7 +25,7 @@ def fails(capsys):
     return run
 
 
-# ---- 1: an input is at fault
+# ---- 1: wrong input
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def fails(capsys):
         (["info", "tiger", "--discount", "1e-999999999"], "discount: read 1e-999999999, expected"),
         (["info", "a" * 300, "--json"], "cannot be read: File name too long"),
         (["convert", "tiger", "tiger.txt"], "tiger.txt: expected a name ending in .pomdp"),
-        (["convert", "tiger", "no/where.rpsr"], "no/where.rpsr: its folder does not exist"),
+        (["convert", "tiger", "no/where.rpsr"], "no/where.rpsr: the folder does not exist"),
         (["convert", "tiger", "t.pomdp", "--model", "belief"], "a belief model has no .pomdp form"),
         (["domains", "export", "tigre", "-o", "t.pomdp"], "no domain is called 'tigre'"),
         (["domains", "export", "tiger", "-o", "t.txt"], "t.txt: expected a name ending in .pomdp"),
@@ -63,7 +63,7 @@ def test_a_model_of_one_kind_is_not_silently_written_as_another(fails):
     save(build("tiger").belief_model(), "belief.rpsr")
     code, line = fails("convert", "belief.rpsr", "t.rpsr", "--model", "pomdp")
     assert code == 1
-    assert line == "belief.rpsr: holds a belief model, which has no pomdp form"
+    assert line == "belief.rpsr: a belief model cannot become a pomdp model"
 
 
 # ---- 2: usage
@@ -87,7 +87,7 @@ def test_usage(fails, words, message):
     assert code == 2
     assert message in line
     verb = "" if words[0] == "infoo" else " " + " ".join(words[: 1 + (words[0] == "domains")])
-    assert line.endswith(f"('rpsr{verb} --help' shows what there is)")
+    assert line.endswith(f"('rpsr{verb} --help' lists the options)")
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def test_a_log_becomes_a_model_a_policy_and_a_value(estimator, log, tmp_path, ca
     assert main([*words, "--json"]) in (0, 3)
     assert json.loads(capsys.readouterr().out)["learned"] is not None
     assert main(words) in (0, 3)
-    assert "not of the system" in " ".join(capsys.readouterr().out.split())
+    assert "not for the system" in " ".join(capsys.readouterr().out.split())
     words = ["evaluate", "loadunload", "--policy", str(policy), "--episodes", "50", "--json"]
     assert main(words) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
@@ -118,7 +118,7 @@ def test_a_misspelt_name_is_told_of(log, say):
         code, _, error = say("learn", "log.jsonl", "-o", "m.rpsr", *words)
         slips = [line for line in error.splitlines() if "misspelling" in line]
         assert (code, len(slips)) == (0, int(told))
-        said = "rpsr: observation 'Travel' was seen once: a misspelling of 'travel' ("
+        said = "rpsr: observation 'Travel' occurs once: a misspelling of 'travel' ("
         assert all(slip.startswith(said) for slip in slips)
         assert ("a misspelling of" in Path("p.html").read_text()) == told
 
@@ -209,7 +209,7 @@ def test_work_that_could_not_be_kept_is_not_begun(log, tmp_path, capsys):
     assert "native policy file" in capsys.readouterr().err
     for option in ("--plan", "--report"):
         assert main([*words, option, str(tmp_path / "nowhere" / "file.html")]) == 1
-        assert "its folder does not exist" in capsys.readouterr().err
+        assert "the folder does not exist" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -220,10 +220,10 @@ def test_no_file_is_written_over_another(log, say):
         Path(name).write_bytes(log.read_bytes())
     words = ["data", "-o", "m.rpsr", "--discount", "0.9", "--estimator", "last-k"]
     for wrong, said in (
-        (["--plan", "logs/../data"], "logs/../data: is read from already, expected another file"),
-        (["--plan", "./m.rpsr"], "./m.rpsr: is written to already, expected another file"),
-        (["--plan", "logs/log.jsonl"], "logs/log.jsonl: expected another name for a policy"),
-        (["--plan", "p.html", "--report", "p.html"], "p.html: is written to already"),
+        (["--plan", "logs/../data"], "logs/../data: is already an input, expected another file"),
+        (["--plan", "./m.rpsr"], "./m.rpsr: is already an output, expected another file"),
+        (["--plan", "logs/log.jsonl"], "logs/log.jsonl: has the suffix of a log"),
+        (["--plan", "p.html", "--report", "p.html"], "p.html: is already an output"),
         (["--report", "m.rpsr"], "m.rpsr: expected a name ending in .html or .htm"),
         (["--report", "page.pdf"], "page.pdf: expected a name ending in .html or .htm"),
     ):
@@ -232,7 +232,7 @@ def test_no_file_is_written_over_another(log, say):
         assert error.startswith(f"rpsr: {said}")
     assert sorted(path.name for path in Path().iterdir()) == ["data", "logs"]
     assert Path("data").read_bytes() == Path("logs/log.jsonl").read_bytes() == log.read_bytes()
-    assert say("report", "data", "-o", "data")[2].startswith("rpsr: data: is read from already")
+    assert say("report", "data", "-o", "data")[2].startswith("rpsr: data: is already an input")
 
 
 def test_a_log_that_shows_no_alternatives_is_warned_of(tmp_path, capsys):

@@ -20,7 +20,7 @@ from rpsr.cli.app import main
         (["-o", "m.rpsr", "--discount", "0.9", "--columns", "act=a"], 2, "a role of episode, step"),
         (["-o", "m.rpsr", "--discount", "0.9", "--columns", "action"], 2, "expected ROLE=NAME"),
         (["-o", "m.rpsr", "--discount", "0.9", "--columns", "step=a,step=b"], 2, "step twice"),
-        (["-o", "m.rpsr", "--discount", "0.9", "--columns", "step=t"], 1, "are for Parquet"),
+        (["-o", "m.rpsr", "--discount", "0.9", "--columns", "step=t"], 1, "need a Parquet file"),
     ],
 )
 def test_wrong_words_are_refused_in_one_line(words, code, said, log, tmp_path, capsys, monkeypatch):
@@ -56,12 +56,12 @@ def test_what_a_folder_holds_and_is_not_read_is_said(log, say):
     words = ["-o", "m.rpsr", "--discount", "0.9", "--estimator", "last-k"]
     code, _, error = say("learn", "logs", *words)
     assert code == 0
-    assert "rpsr: logs: left out older/\n" in error
+    assert "rpsr: logs: skipped older/\n" in error
     (folder / "other.jsonl").write_text('{"actions": ["a"], "observations": ["x"], "rewards": [1]}')
     code, _, error = say("learn", "logs", *words)
     assert code == 1
     place = folder / "other.jsonl"
-    assert error.startswith(f"rpsr: {place}: read action a, observation x, no name of")
+    assert error.startswith(f"rpsr: {place}: shares no name with ")
 
 
 def test_a_broken_log_is_named_by_its_line(tmp_path, capsys):
@@ -99,7 +99,7 @@ def test_a_file_may_be_called_like_standard_input(log, say, piped, monkeypatch):
     assert say("learn", "./-", *words)[0] == 0
     monkeypatch.setattr("sys.stdin", None)
     code, _, error = say("learn", "-", *words)
-    assert (code, error) == (1, "rpsr: <stdin>: there is no standard input to read\n")
+    assert (code, error) == (1, "rpsr: <stdin>: standard input is closed\n")
 
 
 def test_a_pipe_beside_a_file_is_one_log(log, say, piped):

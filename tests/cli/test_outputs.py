@@ -60,11 +60,11 @@ def test_a_target_that_cannot_be_is_refused_before_the_work(say, words):
     refusal = f"rpsr: {name}: is a folder, expected the name of a file\n"
     assert say(*words, name) == (1, "", refusal)
     missing = target.format("nowhere")
-    assert say(*words, missing) == (1, "", f"rpsr: {missing}: its folder does not exist\n")
+    assert say(*words, missing) == (1, "", f"rpsr: {missing}: the folder does not exist\n")
     if os.name != "nt" and os.geteuid() != 0:
         Path("locked").mkdir(mode=0o500)
         locked = target.format("locked")
-        refusal = f"rpsr: {locked}: cannot be written: its folder: Permission denied\n"
+        refusal = f"rpsr: {locked}: cannot be written: the folder: Permission denied\n"
         assert say(*words, locked) == (1, "", refusal)
 
 

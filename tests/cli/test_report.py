@@ -71,7 +71,7 @@ def test_a_limit_is_said_on_the_page(say):
     assert (code, out) == (3, "")
     assert err == (
         "rpsr: wrote page.html\n"
-        "rpsr: 4x3: planning on POMDP, PSR, R-PSR stopped at the time limit; bounds hold\n"
+        "rpsr: 4x3: planning on POMDP, PSR, R-PSR reached the time limit; the bounds hold\n"
     )
     assert [row[-1] for row in rows("Value at the start")[1:]] == ["time"] * 3
 
@@ -107,7 +107,7 @@ def test_nothing_is_written_on_ctrl_c(say, monkeypatch):
         (["nothing", "-o", "x.html"], 1, "no such file"),
         (["tiger", "-o", "page.pdf"], 1, "page.pdf: expected a name ending in .html or .htm"),
         (["tiger", "-o", "page"], 1, "page: expected a name ending in .html or .htm"),
-        (["tiger", "-o", "none/x.html"], 1, "none/x.html: its folder does not exist"),
+        (["tiger", "-o", "none/x.html"], 1, "none/x.html: the folder does not exist"),
     ],
 )
 def test_bad_words(say, words, code, message):

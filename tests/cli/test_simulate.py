@@ -275,7 +275,7 @@ def test_what_has_no_vectors_cannot_look_ahead(say):
     Path("1.pg").write_text("0 1  0 0\n")
     code, out, err = say("evaluate", "tiger", "--policy", "1.pg", "--look-ahead")
     assert (code, out) == (1, "")
-    assert "1.pg: has no vectors to look ahead with" in err
+    assert "1.pg: has no vectors for --look-ahead" in err
 
 
 def test_optimal_vectors_earn_the_same_both_ways(rows_of, succeed):

@@ -75,7 +75,7 @@ def test_anytime_planners_close_the_gap(say, planner):
 
 def test_help_names_every_planner(say):
     words = " ".join(say("solve", "--help")[1].replace("│", " ").split())
-    assert f"How to plan: {', '.join(PLANNER_NAMES[:-1])} or {PLANNER_NAMES[-1]}." in words
+    assert f"The planner: {', '.join(PLANNER_NAMES[:-1])} or {PLANNER_NAMES[-1]}." in words
 
 
 def test_an_exact_planner_that_runs_out_of_time_names_an_anytime_one(say):
@@ -177,14 +177,17 @@ def test_usage(say, words, message):
     [
         (["--horizon", "3", "-o", "p.pg"], "p.pg: a plan for a horizon is a tree"),
         (["--horizon", "3", "-o", "p.ALPHA"], "p.ALPHA: a plan for a horizon is a tree"),
-        (["-o", "nowhere/p.alpha"], "nowhere/p.alpha: its folder does not exist"),
-        (["--checkpoint", "nowhere/c"], "nowhere/c: its folder does not exist"),
-        (["-o", "c", "--checkpoint", "./c"], "c: is written to already"),
-        (["-o", "p.html"], "p.html: expected another name for a policy: this one is a page's"),
-        (["-o", "P.RPSR"], "P.RPSR: expected another name for a policy: this one is a model's"),
-        (["-o", "p.jsonl.gz"], "expected another name for a policy: this one is a log's"),
-        (["--horizon", "3", "--checkpoint", "c"], "planning a horizon cannot continue"),
-        (["--planner", "enumeration", "--checkpoint", "c"], "planner enumeration cannot continue"),
+        (["-o", "nowhere/p.alpha"], "nowhere/p.alpha: the folder does not exist"),
+        (["--checkpoint", "nowhere/c"], "nowhere/c: the folder does not exist"),
+        (["-o", "c", "--checkpoint", "./c"], "c: is already an output"),
+        (["-o", "p.html"], "p.html: has the suffix of a page, expected another one for a policy"),
+        (["-o", "P.RPSR"], "P.RPSR: has the suffix of a model, expected another one for a policy"),
+        (["-o", "p.jsonl.gz"], "has the suffix of a log, expected another one for a policy"),
+        (["--horizon", "3", "--checkpoint", "c"], "planning a horizon has no checkpoint"),
+        (
+            ["--planner", "enumeration", "--checkpoint", "c"],
+            "planner enumeration has no checkpoint",
+        ),
     ],
 )
 def test_what_cannot_be_written_is_refused_before_planning(say, monkeypatch, words, message):
@@ -201,7 +204,7 @@ def test_an_option_that_a_planner_lacks_is_not_passed_over_in_silence(say, monke
     monkeypatch.setattr(verb, "planner_options", lambda name: ("horizon",))
     code, _, err = say("solve", "parr", "--planner", "reachable", "--memory-limit", "1000000")
     assert code == 1
-    assert err == "rpsr: planner reachable has no memory limit\n"
+    assert err == "rpsr: planner reachable has no option --memory-limit\n"
 
 
 # ---- limits, interrupts, progress
@@ -310,7 +313,7 @@ def test_compiling_is_announced_once_where_it_happens(say, monkeypatch):
     monkeypatch.setattr(Reachable, "solve", compiling)
     monkeypatch.setattr("rpsr.kernels.PATIENCE", 0.0)
     words = ("solve", "parr", "--planner", "reachable")
-    assert say(*words)[2].count("rpsr: compiling kernels, which a first run waits for\n") == 1
+    assert say(*words)[2].count("rpsr: compiling kernels (first run only)\n") == 1
     assert "compiling" not in say(*words)[2]
 
 
@@ -326,7 +329,7 @@ def test_compressed_planning_says_what_it_saved_and_answers_for_the_pomdp(say):
 def test_only_a_pomdp_is_compressed(say):
     code, _, err = say("solve", "tiger", "--compress", "--model", "rpsr")
     assert code == 1
-    assert "--compress makes a POMDP smaller" in err
+    assert "--compress needs a POMDP" in err
 
 
 # ---- precision and memory, as people write them

@@ -30,8 +30,8 @@ def test_an_epsilon_that_floats_cannot_prove_is_met_as_closely_as_they_can(succe
     out, err = succeed("solve", "tiger", "--epsilon", "1e-20", "--json")
     found = json.loads(out)
     assert (found["status"], found["gap"] < 1e-9) == ("rounding", True)
-    note = f"floats can prove the value to {found['epsilon']:.2g} here, not to the epsilon asked"
-    assert said(err) == f"rpsr: {note} for\n"
+    note = f"floats prove the value only to {found['epsilon']:.2g} here, not to the epsilon given"
+    assert said(err) == f"rpsr: {note}\n"
 
 
 @pytest.mark.parametrize("planner", ["vi", "sarsop"])
@@ -63,7 +63,7 @@ def test_a_memory_limit_may_have_a_unit(monkeypatch, say, text, number):
 def test_a_memory_limit_that_is_none(say, text):
     code, out, err = say("solve", "tiger", "--memory-limit", text)
     assert (code, out) == (2, "")
-    assert f"--memory-limit: read {text!r}, expected a number of bytes, or one of KB, MB" in err
+    assert f"--memory-limit: read {text!r}, expected a number of bytes, such as" in err
 
 
 @pytest.mark.parametrize("text", ["%", "0%", "-1%", "nan%", "1%%", "x", "inf%", "1 percent"])

@@ -98,7 +98,7 @@ sys.exit(main({words!r}))
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no POSIX signals")
 @pytest.mark.parametrize("planner", ["sarsop", "vi"])
-def test_sigterm_is_heard_as_ctrl_c_is_and_exits_143(planner):
+def test_sigterm_is_handled_like_ctrl_c_and_exits_143(planner):
     words = ["solve", "4x3", "--planner", planner, "--epsilon", "1e-8", "--json"]
     words += ["-o", "p.json", "--checkpoint", "c.ckpt"]
     program = f"""

@@ -145,7 +145,7 @@ def test_convert_to_the_belief_model(succeed):
 def test_convert_says_what_the_target_cannot_hold(succeed):
     err = succeed("convert", "parr:right=1/3", "t.pomdp").err
     assert err.startswith("rpsr: t.pomdp: ")
-    assert "no finite decimal" in err
+    assert "without a finite decimal" in err
 
 
 # ---- domains

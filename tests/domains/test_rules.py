@@ -77,12 +77,12 @@ def test_resets_are_marked():
         ({"start": {"fog": 1}}, "start: read 'fog', expected one of True, False"),
         (
             {"transition": lambda *_: {True: 0.1, False: 0.9}},
-            r"transition\(True, 'wait'\): read 0.1 for True, expected an integer or a fraction: "
-            r"0.1 may be meant as Fraction\('0.1'\)",
+            r"transition\(True, 'wait'\): read 0.1 for True, expected an integer or a fraction, "
+            r"such as Fraction\('0.1'\)",
         ),
         (
             {"transition": lambda *_: "dry"},
-            "transition.*: read str, expected probabilities by name",
+            "transition.*: read str, expected a mapping of names to probabilities",
         ),
         ({"emission": lambda *_: {"damp": 1}}, r"emission.*: read 'damp', expected one of wet"),
         ({"emission": lambda *_: {"wet": "1"}}, "emission.*: read '1' for 'wet', expected an int"),
@@ -98,6 +98,6 @@ def test_rules_that_make_no_model_are_refused(changes, message):
 
 
 @pytest.mark.parametrize("both", [{"emission": None}, {"edge_emission": lambda *_: {"wet": 1}}])
-def test_observations_are_told_once(both):
-    with pytest.raises(InputError, match="expected one of emission and edge_emission"):
+def test_observations_have_one_rule(both):
+    with pytest.raises(InputError, match="expected either emission or edge_emission"):
         weather(**both)

@@ -37,8 +37,8 @@ def test_what_may_be_taken(monkeypatch):
     monkeypatch.setenv("RPSR_READ_LIMIT", "10MB")
     assert allowance(0) == 10**7
     assert excess(10**7, 0) is None
-    told = "reading that takes 9.6 MiB of memory, the limit is 9.5 MiB (RPSR_READ_LIMIT sets"
-    assert str(excess(10**7 + 10**5, 0)).startswith(told)
+    message = "reading takes 9.6 MiB of memory, the limit is 9.5 MiB (set RPSR_READ_LIMIT"
+    assert str(excess(10**7 + 10**5, 0)).startswith(message)
     monkeypatch.setenv("RPSR_READ_LIMIT", "much")
     with pytest.raises(InputError, match="RPSR_READ_LIMIT: read 'much', expected a size such as"):
         allowance(0)

@@ -144,7 +144,7 @@ def test_pickles_are_never_opened(tmp_path):
     path = tmp_path / "a.rpsr"
     content = saved(np.array([{"code": 1}], dtype=object), pickled=True)
     zipped(path, {"header.json": b"{}", "x.npy": content})
-    assert "'x.npy' holds object" in refused(path)
+    assert "'x.npy' has the type object" in refused(path)
 
 
 def test_an_array_larger_than_its_file_is_refused(tmp_path):

@@ -147,8 +147,8 @@ def test_report_keeps_the_file_and_warns(server, get):
     assert path.read_bytes() == server.files["one.POMDP"]
     assert len(told) == 1
     assert "one.POMDP has SHA-256" in told[0]
-    assert told[0].endswith("kept all the same")
-    with pytest.warns(UserWarning, match="kept all the same"):
+    assert told[0].endswith("kept nevertheless")
+    with pytest.warns(UserWarning, match="kept nevertheless"):
         get("one", checksums="report")
     with pytest.raises(InputError, match="expected"):
         get("one")

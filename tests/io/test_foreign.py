@@ -48,7 +48,7 @@ def test_by_name_whatever_the_content(tmp_path, suffix):
 def test_a_native_file_under_another_name(tmp_path):
     save(build("tiger"), tmp_path / "tiger.rpsr")
     (tmp_path / "tiger.rpsr").rename(tmp_path / "tiger.model")
-    with pytest.raises(InputError, match=r"expected a name ending in \.rpsr"):
+    with pytest.raises(InputError, match=r"needs a name ending in \.rpsr"):
         load(tmp_path / "tiger.model")
 
 

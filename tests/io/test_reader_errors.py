@@ -25,7 +25,7 @@ def test_a_row_within_a_millionth_of_a_millionth_is_divided_without_a_word(row):
 
 def test_a_row_within_six_printed_digits_is_rescaled_and_one_warning_says_so():
     record = read(MODEL + "T: a : s .5 .500005\nT: b : s .333333 .666666\nO: a : s .5 .49999")
-    expected = "3 rows were rescaled to sum to 1 (off by 1e-05 at worst)"
+    expected = "3 rows were rescaled to sum to 1 (largest deviation 1e-05)"
     assert record.warnings == (expected,)
     assert record.transition.values[:2].tolist() == [100000 / 200001, 100001 / 200001]
     assert record.transition.values[3:5].tolist() == [1 / 3, 2 / 3]
@@ -73,16 +73,16 @@ def test_a_row_of_zeros_is_refused_in_any_case(statement, message, normalize):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("O: * uniform\n", "the 'T' row of action 'a' and state 's' was never given"),
-        ("T: a identity\nO: * uniform", "the 'T' row of action 'b' and state 's' was never given"),
-        ("T: * identity\n", "the 'O' row of action 'a' and next state 's' was never given"),
+        ("O: * uniform\n", "the 'T' row of action 'a' and state 's' is missing"),
+        ("T: a identity\nO: * uniform", "the 'T' row of action 'b' and state 's' is missing"),
+        ("T: * identity\n", "the 'O' row of action 'a' and next state 's' is missing"),
         (
             "T: * identity\nO: * : s 1 0\nO: a : t 1 0",
-            "the 'O' row of action 'b' and next state 't' was never given",
+            "the 'O' row of action 'b' and next state 't' is missing",
         ),
         (
             "T: * identity\nOO: * : s : s 1 0",
-            "the observation row of action 'a', 't' to 't' was never given",
+            "the observation row of action 'a', 't' to 't' is missing",
         ),
     ],
 )
@@ -141,11 +141,11 @@ FAULTS = [
     ("start: x", "6:8", f"'start': read 'x', {START}"),
     ("start: 5", "6:8", f"'start': read '5', {START}"),
     ("start include: z", "6:16", "read 'z', expected the name or index of a state"),
-    ("start include:", "6:1", "'start' leaves no state to start in"),
-    ("start exclude: s t", "6:1", "'start' leaves no state to start in"),
+    ("start include:", "6:1", "'start' allows no state, expected at least one"),
+    ("start exclude: s t", "6:1", "'start' allows no state, expected at least one"),
     # keywords
-    ("T: a : s identity", "6:10", "'identity' stands for a square matrix, expected 2 numbers"),
-    ("O: a : s identity", "6:10", "'identity' stands for a square matrix, expected 2 numbers"),
+    ("T: a : s identity", "6:10", "'identity' needs a square matrix, expected 2 numbers"),
+    ("O: a : s identity", "6:10", "'identity' needs a square matrix, expected 2 numbers"),
     ("O: a reset", "6:6", "read 'reset', expected a number"),
     ("T: a : s : t uniform", "6:14", f"read 'uniform', {PROBABILITY}"),
     ("T: a uniform 1", "6:14", "read '1', expected a statement such as 'T:'"),
@@ -154,9 +154,9 @@ FAULTS = [
     # statements
     ("Q: a : s 1", "6:1", "read 'Q', expected a statement such as 'T:'"),
     ("R:*:*:*:* 1\njunk", "7:1", "read 'junk', expected a statement such as 'T:'"),
-    ("states: 2", "6:1", "a second 'states' statement"),
-    ("start: s\nstart include: t", "7:1", "a second 'start' statement"),
-    ("discount:\nvalues: cost", "6:1", "'discount:' says nothing; expected a value"),
+    ("states: 2", "6:1", "read a second 'states' statement, expected one"),
+    ("start: s\nstart include: t", "7:1", "read a second 'start' statement, expected one"),
+    ("discount:\nvalues: cost", "6:1", "'discount:' has no value; expected one"),
 ]  # fmt: skip
 
 
@@ -179,7 +179,7 @@ def test_a_fault_is_named_with_its_place(line, where, message):
         ("states: a - \n" + ONE, "f:1:11: 'states': read '-', expected a name"),
         ("states: 1 2\n" + ONE, "f:1:9: 'states': read '1', expected a name"),
         ("states: 2.5\n" + ONE, "f:1:9: 'states': read '2.5', expected a count or names"),
-        ("states:\n" + ONE, "f:1:1: 'states:' says nothing; expected a value"),
+        ("states:\n" + ONE, "f:1:1: 'states:' has no value; expected one"),
         ("states: 0\n" + ONE, f"f:1:9: 'states': read '0', {LIMIT}"),
     ],
 )  # fmt: skip

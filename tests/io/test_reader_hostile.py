@@ -158,15 +158,15 @@ def peak_of_refusal(text: str) -> tuple[str, int]:
         ),
         (
             "states: 100000\nactions: 2\nobservations: 2\nO: * uniform\nT: * uniform\n",
-            "f:5:1: 'T' statements stand for 20000000000 probabilities: reading that takes ",
+            "f:5:1: 'T' statements stand for 20000000000 probabilities: reading takes ",
         ),
         (
             "states: 100000\nactions: 2\nobservations: 2\nO: * uniform\nT: *:*:* .00001\n",
-            "f:5:1: 'T' statements stand for 20000000000 probabilities: reading that takes ",
+            "f:5:1: 'T' statements stand for 20000000000 probabilities: reading takes ",
         ),
         (
             "states: 100000\nactions: 2\nobservations: 2\nO: * uniform\nT: * reset\n",
-            "f:5:1: 'T' statements stand for 20000000000 probabilities: reading that takes ",
+            "f:5:1: 'T' statements stand for 20000000000 probabilities: reading takes ",
         ),
         (
             "states: 100000\nactions: 2\nobservations: 2\nT: * 1 0 0 1\n",
@@ -178,11 +178,11 @@ def peak_of_refusal(text: str) -> tuple[str, int]:
         ),
         (
             "states: 700\nactions: 1\nobservations: 700\nT: * uniform\nOO: *:*:* uniform\n",
-            "f:5:1: 490000 transitions times 700 observations: reading that takes ",
+            "f:5:1: 490000 transitions times 700 observations: reading takes ",
         ),
         (
             "states: 1000\nactions: 1\nobservations: 1000000\nT: * identity\nO: * uniform\n",
-            "f:5:1: 'O' statements stand for 1000000000 probabilities: reading that takes ",
+            "f:5:1: 'O' statements stand for 1000000000 probabilities: reading takes ",
         ),
     ],
 )

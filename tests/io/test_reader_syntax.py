@@ -153,7 +153,7 @@ def test_sums_beyond_64_bits_are_exact():
     nines = " ".join(["0.999999999999999999"] * 13)
     record = read(text + f"T: 0 : 0 {nines}", normalize=True)
     assert set(transition(record, 0, 0).values()) == {Fraction(1, 13)}
-    assert record.warnings == ("1 row was rescaled to sum to 1 (off by 12 at worst)",)
+    assert record.warnings == ("1 row was rescaled to sum to 1 (largest deviation 12)",)
 
 
 # ---- OO

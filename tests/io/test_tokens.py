@@ -63,7 +63,7 @@ def test_an_error_past_the_last_token_is_at_the_end():
 
 def test_a_long_word_is_shown_short():
     tokens = tokenize(b"x" * 1000 + b" \xff", "f")
-    assert tokens.show(0) == repr("x" * 37 + "...")
+    assert tokens.show(0) == repr("x" * 37 + "...") + " (1,000 characters)"
     assert tokens.show(1) == repr("\\xff")
     assert tokens.show(2) == "the end of the file"
 

@@ -191,7 +191,7 @@ def test_what_is_lost_is_noted(tmp_path):
     assert write_pomdp(two_states(), target) == ()
     odd = Rewards(np.array([1 / 3]), rewards.index, (third,))
     assert write_pomdp(two_states(rewards=odd, discount=third), target) == (
-        "rewards that are no finite decimals, written as their nearest floats: 1",
+        "rewards without a finite decimal, written as the nearest float: 1",
         "the discount 1/3 was written as its nearest float",
     )
     assert read_pomdp(target).rewards.values.tolist() == [1 / 3]

@@ -152,7 +152,7 @@ def test_a_policy_runs_where_ends_are_not_observations(fitted, tmp_path):
         state.update("work", "new")
     assert state.resets == 0
     assert wider.expected_rewards(state.state) == pytest.approx(list(EARNED.values()), abs=0.12)
-    with pytest.raises(InputError, match="observations that do not exist here: head"):
+    with pytest.raises(InputError, match="observations unknown to this system: head"):
         renamed(fitted.model_, ("rest", "work"), ("tail", END))
 
 

@@ -39,7 +39,7 @@ def test_a_slip_of_the_pen_is_told(slip):
     expected = "a misspelling of 'left' (50,012 times)?"
     for times, word in ((1, "once"), (2, "twice")):
         (line,) = census({"left": 50_012, "right": 49_000, slip: times}).slips()
-        assert line == f"observation {slip!r} was seen {word}: {expected}"
+        assert line == f"observation {slip!r} occurs {word}: {expected}"
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_a_long_log_of_short_episodes_is_passed_through_whatever_its_size(tmp_pa
     assert path.stat().st_size < 20_000
     assert passed_through(path) == 200_000
     said, _ = refused(path, read_logs)  # all at once is another matter
-    assert "steps or more: reading that takes" in said
+    assert "steps or more: reading takes" in said
     plain = tmp_path / "log.jsonl"
     plain.write_bytes(line * 10_000)  # a file that is as large as what it holds
     assert read_logs(plain).steps == 20_000
@@ -111,7 +111,7 @@ def test_a_column_that_is_not_text(write, name, packed):
     bad = pa.Array.from_buffers(pa.string(), 2, [None, ends, pa.py_buffer(b"\xff\xfe")])
     path = write(**{name: bad.dictionary_encode() if packed else bad})
     said, _ = refused(path, read_logs)
-    assert said == f"{path}: not UTF-8: a text in it has the bytes b'\\xff'"
+    assert said == f"{path}: not UTF-8: a string has the bytes b'\\xff'"
 
 
 def test_an_episode_of_more_rows_than_the_limit(write, monkeypatch):
@@ -119,6 +119,6 @@ def test_an_episode_of_more_rows_than_the_limit(write, monkeypatch):
     monkeypatch.setenv("RPSR_READ_LIMIT", "10MB")
     monkeypatch.setattr("rpsr.io.allowance.FACTOR", 4)  # steps are written out in the file
     said, _ = refused(path, passed_through)
-    assert "rows or more: reading that takes" in said
+    assert "rows or more: reading takes" in said
     monkeypatch.setenv("RPSR_READ_LIMIT", "100MB")
     assert passed_through(path) == 300_000

@@ -115,5 +115,5 @@ def test_a_real_dataset(tmp_path, monkeypatch):
         assert log.rewards is not None
         assert log.rewards.tolist() == [0, 0, 0, 1, 1, 0, 0, 0, 0]
         assert log.terminated.tolist() == [True, True, False]
-    with pytest.raises(InputError, match="Minari has no such dataset here"):
+    with pytest.raises(InputError, match="no such local Minari dataset"):
         read_minari("ring/other-v0")

@@ -117,7 +117,7 @@ def test_gzip(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"actions": ["left"]}, "episode 1: observations: read 2 of them, expected 1"),
+        ({"actions": ["left"]}, "episode 1: observations: read 2 values, expected 1"),
         ({"actions": "left"}, 'episode 1: actions: read "left", expected a list'),
         ({"observations": None}, "episode 1: observations: read nothing, expected a list"),
         ({"actions": ["left", 1]}, "episode 1, step 1: action: read 1, expected a name, as before"),
@@ -135,8 +135,8 @@ def test_gzip(tmp_path):
         ({"rewards": None}, "episode 1: read no rewards; the first episode has them"),
         ({"terminated": 1}, "terminated: read 1, expected true or false"),
         ({"truncated": [False]}, "truncated: read [false], expected true or false"),
-        ({"observations": ["dark"] * 3}, "one an action (none before the first action)"),
-        ({"reward": [0, 0]}, "read a key 'reward', expected actions"),
+        ({"observations": ["dark"] * 3}, "one per action (without one before the first action)"),
+        ({"reward": [0, 0]}, "read the key 'reward', expected one of actions"),
         ({"states": [0, 0]}, "read states; the first episode has none"),
     ],
 )
@@ -156,13 +156,13 @@ def test_a_name_that_does_not_exist(tmp_path):
 
 def test_lines_that_are_no_episodes(tmp_path):
     (tmp_path / "d.jsonl").write_text("{]\n")
-    with pytest.raises(InputError, match=r"d\.jsonl:1:2: not JSON: .*; expected one episode a"):
+    with pytest.raises(InputError, match=r"d\.jsonl:1:2: not JSON: .*; expected one episode per"):
         read_logs(tmp_path / "d.jsonl")
     (tmp_path / "d.jsonl").write_bytes('{"actions": ["größer"]}'.encode("latin-1"))
     with pytest.raises(InputError, match=r"d\.jsonl:1: not UTF-8"):
         read_logs(tmp_path / "d.jsonl")
     (tmp_path / "d.jsonl").write_text("[1]\n")
-    with pytest.raises(InputError, match=r"d\.jsonl:1: read \[1\], expected an object"):
+    with pytest.raises(InputError, match=r"d\.jsonl:1: read \[1\], expected a JSON object"):
         read_logs(tmp_path / "d.jsonl")
 
 
@@ -189,7 +189,7 @@ def test_how_many_steps_decides_whether_a_log_is_held_in_memory(tmp_path, monkey
 def test_places_that_hold_no_log(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         read_logs(tmp_path / "nothing")
-    with pytest.raises(InputError, match="read no file"):
+    with pytest.raises(InputError, match="read no path"):
         read_logs([])
     (tmp_path / ".hidden.jsonl").write_text("what some systems leave beside a file")
     with pytest.raises(InputError, match="holds no log"):
@@ -205,10 +205,10 @@ def test_what_a_folder_holds_and_is_not_read_is_said(tmp_path):
         (tmp_path / other).touch()
     (tmp_path / "b.jsonl").mkdir()
     (tmp_path / ".hidden").mkdir()
-    with pytest.warns(UserWarning, match="left out b.jsonl/, more.md, notes.txt and 2 more"):
+    with pytest.warns(UserWarning, match="skipped b.jsonl/, more.md, notes.txt and 2 more"):
         assert read_logs(tmp_path).episodes == 1
     (tmp_path / "a.jsonl").unlink()
-    with pytest.raises(InputError, match=r"holds no log; read b\.jsonl/.*not in folders"):
+    with pytest.raises(InputError, match=r"holds no log; read b\.jsonl/.*not in subfolders"):
         read_logs(tmp_path)
 
 
@@ -219,7 +219,7 @@ def _file(path, *labels):
 
 def test_files_of_different_systems_are_refused(tmp_path):
     first, second = _file(tmp_path / "a.jsonl", "lr", "xy"), _file(tmp_path / "b.jsonl", "ud", "zz")
-    message = "read action d, action u, observation z, no name of .*a.jsonl: action l, .*one system"
+    message = "no name with .*a.jsonl: action d, action u, observation z here, action l, .*one"
     with pytest.raises(InputError, match=message) as caught:
         read_logs([first, second])
     assert str(caught.value).startswith(f"{second}: ")
@@ -231,10 +231,14 @@ def test_files_of_different_systems_are_refused(tmp_path):
 
 def test_files_that_share_no_action_are_warned_of(tmp_path):
     files = [_file(tmp_path / "a.jsonl", "ll", "xy"), _file(tmp_path / "b.jsonl", "rr", "yy")]
-    with pytest.warns(UserWarning, match=r"b.jsonl: read r, no action of .*a.jsonl: l; taken"):
+    with pytest.warns(
+        UserWarning, match=r"b.jsonl: shares no action with .*a.jsonl: r here, l there; read"
+    ):
         assert read_logs(files).action_names == ("l", "r")
     _file(tmp_path / "b.jsonl", "lr", "zz")
-    with pytest.warns(UserWarning, match=r"b.jsonl: read z, no observation of .*a.jsonl: x, y"):
+    with pytest.warns(
+        UserWarning, match=r"b.jsonl: shares no observation with .*a.jsonl: z here, x, y there"
+    ):
         read_logs(files)
 
 
@@ -298,7 +302,10 @@ def test_parquet_and_json_lines_say_the_same(tmp_path):
         ({"step": [3, 4, 0]}, ":1: episode 0: step: read 3, expected 0 or 1 in its first row"),
         ({"step": [1, 2, 0]}, ":3: episode 1: step: read 0, expected 1 in its first row"),
         ({"episode": [7, 8, 7]}, ":2: episode 1: step: read 1, expected 0 in its first row"),
-        ({"episode": [7, 7, None]}, ":3: episode 1: read nothing, expected a name or number"),
+        (
+            {"episode": [7, 7, None]},
+            ":3: episode 1: episode: read nothing, expected a name or number",
+        ),
         ({"terminated": [True, True, False]}, ":1: episode 0, step 1: terminated: read true"),
         ({"reward": [0.0, None, 1.0]}, ":1: episode 0, step 1: rewards: read None"),
         ({"action": None}, "has no column 'action' for the action; its columns are episode"),
@@ -322,7 +329,9 @@ def test_a_column_that_was_asked_for_by_name_must_be_there(tmp_path):
 def test_names_of_columns_mean_nothing_without_a_table(tmp_path):
     table, lines = parquet(tmp_path / "a.parquet"), write(tmp_path / "a.jsonl", GOOD)
     columns = Columns(action="action")
-    with pytest.raises(InputError, match=r"for Parquet: read a.jsonl, expected a file named .parq"):
+    with pytest.raises(
+        InputError, match=r"need a Parquet file: read a.jsonl, expected a file named"
+    ):
         read_logs(lines, columns=columns)
     assert read_logs([lines, table], columns=columns).episodes == 3
 
@@ -349,7 +358,7 @@ def test_tables_and_lists_of_arrays():
     ("columns", "message"),
     [
         (([[0]], [[0], [1]]), "observations: read 2 episodes, expected 1"),
-        (([[0]], [[0, 1]]), "episode 0: observations: read 2 of them, expected 1"),
+        (([[0]], [[0, 1]]), "episode 0: observations: read 2 values, expected 1"),
         (([[0.5]], [[0]]), "episode 0, step 0: actions: read 0.5, expected an index from 0"),
         (([[0], [0, np.nan]], [[0], [0, 0]]), "episode 1, step 1: actions: read nan"),
         (([["go"]], [[0]]), "episode 0, step 0: actions: read 'go', expected an index"),

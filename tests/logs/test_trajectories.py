@@ -111,7 +111,7 @@ def test_no_episodes_and_an_empty_one():
         ({"rewards": [0, 0, 0, 0, np.nan]}, "episode 1, step 1: rewards: read nan"),
         ({"propensities": [1, 0.5, 0, 1, 1]}, "episode 0, step 2: propensities: read 0.0"),
         ({"rewards": [0.0]}, r"rewards: read shape \(1,\), expected \(5,\)"),
-        ({"offsets": [0, 3]}, "rise from 0 to 5"),
+        ({"offsets": [0, 3]}, "expected to increase from 0 to 5"),
         ({"offsets": [1, 5]}, "expected the first step"),
         ({"terminated": [True]}, r"terminated: read shape \(1,\), expected \(2,\)"),
     ],

@@ -133,7 +133,7 @@ def test_what_is_interrupted_is_not_written(tmp_path, name):
     [
         (make(), "log.csv", "expected a name ending in .jsonl"),
         (make(), "no/such/folder.jsonl", "cannot be written"),
-        ([make(), make(rewards=None)], "log.jsonl", "the same names and columns"),
+        ([make(), make(rewards=None)], "log.jsonl", "the logs differ in names or columns"),
         ([], "log.parquet", "no episodes"),
         (make(offsets=[0, 0, 5]), "log.parquet", "episode 0 has no step"),
     ],

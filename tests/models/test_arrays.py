@@ -225,6 +225,6 @@ def test_what_floats_do_not_hold_is_not_made_exact(reward, read):
 def test_rows_that_are_off_are_judged_exactly():
     pomdp = POMDP.from_arrays([[[0.333333] * 3] * 3], np.ones((1, 3, 1)), [0] * 3, exact=True)
     assert pomdp.record.transition.fractions(0) == dict.fromkeys(range(3), Fraction(1, 3))
-    assert pomdp.warnings == ("3 rows were rescaled to sum to 1 (off by 1e-06 at worst)",)
+    assert pomdp.warnings == ("3 rows were rescaled to sum to 1 (largest deviation 1e-06)",)
     with pytest.raises(InputError, match=r"T\[a=0, s=0\]: the row sums to 0\.9"):
         POMDP.from_arrays([[[0.9]]], [[[1.0]]], [0], exact=True)

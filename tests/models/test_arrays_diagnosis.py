@@ -45,7 +45,7 @@ def test_a_row_off_by_more_than_rounding_is_divided_by_its_sum():
 def test_a_row_off_by_printing_is_rescaled_and_said():
     T, seen, R, s = with_sum(5e-6)
     pomdp = POMDP.from_arrays(T, seen, R)
-    assert pomdp.warnings == ("1 row was rescaled to sum to 1 (off by 5e-06 at worst)",)
+    assert pomdp.warnings == ("1 row was rescaled to sum to 1 (largest deviation 5e-06)",)
     np.testing.assert_allclose(transition_of(pomdp)[1, s], T[1, s] / T[1, s].sum(), rtol=1e-15)
 
 
@@ -54,7 +54,7 @@ def test_rescaled_rows_are_counted_over_all_arrays():
     start = [0.3, 0.3, 0.4 - 2e-6]
     pomdp = POMDP.from_arrays(T, seen * (1 + 1e-6), R, start)
     rows = 1 + A * S + 1
-    assert pomdp.warnings == (f"{rows} rows were rescaled to sum to 1 (off by 5e-06 at worst)",)
+    assert pomdp.warnings == (f"{rows} rows were rescaled to sum to 1 (largest deviation 5e-06)",)
 
 
 def test_a_row_off_by_more_is_refused():
@@ -90,15 +90,15 @@ WRONG = {
     "T one sparse matrix": (changed("T", value=sp.eye_array(3)), "T: expected an array of numbers"),
     "T transposed": (
         changed("T", value=T7.transpose(0, 2, 1)),
-        "expected 1; its columns do: is T transposed?",
+        "expected 1; the columns sum to 1: is T transposed?",
     ),
     "T sparse and transposed": (
         changed("T", value=[sp.csr_array(block.T) for block in T7]),
-        "expected 1; its columns do: is T transposed?",
+        "expected 1; the columns sum to 1: is T transposed?",
     ),
     "T of two sizes": (
         changed("T", value=[sp.eye_array(2), sp.eye_array(3)]),
-        "T: read matrices of shape [(2, 2), (3, 3)], expected A of (S, S)",
+        "T: read matrices of shape [(2, 2), (3, 3)], expected A matrices (S, S)",
     ),
     "T sparse, no states": (
         changed("T", value=[sp.csr_array((0, 0))]),
@@ -144,7 +144,10 @@ WRONG = {
         "names: the action name 'go' was given twice",
     ),
     "names a number": (changed("names", value={"states": 3}), "names: states: read 3, expected a"),
-    "names unknown": (changed("names", value={"state": ["x"]}), "names: unknown key 'state'"),
+    "names unknown": (
+        changed("names", value={"state": ["x"]}),
+        "names: read the key 'state', expected 'states'",
+    ),
 }
 
 

@@ -87,7 +87,7 @@ def test_read_only_arrays_are_shared_not_copied():
         (lambda: SparseOperators(()), "expected a matrix for every action"),
         (lambda: SparseOperators(((),)), "expected a matrix for every action"),
         (lambda: SparseOperators((ONE[0], ONE[0] * 2)), "for every action and observation"),
-        (lambda: SparseOperators(((sp.eye_array(2), sp.eye_array(3)),)), "all of one"),
+        (lambda: SparseOperators(((sp.eye_array(2), sp.eye_array(3)),)), "expected one shape"),
         (lambda: SparseOperators(((sp.csr_array((2, 3)),),)), r"shape \[\(2, 3\)\]"),
         (lambda: FactoredOperators(np.eye(3), ONE), r"basis: read shape \(3, 3\), exp.* \(2, n\)"),
         (lambda: FactoredOperators(np.ones(2), ONE), r"basis: read shape \(2,\)"),

@@ -187,5 +187,5 @@ def test_operators_of_a_users_own_class_have_no_file_form(tmp_path):
         right = left
 
     model = replace(build("tiger").belief_model(), operators=Identity())
-    with pytest.raises(ModelError, match="Identity have no file form"):
+    with pytest.raises(ModelError, match="Identity cannot be saved"):
         save(model, tmp_path / "model.rpsr")

@@ -107,15 +107,15 @@ def test_a_pickle_is_never_opened(path):
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("format", "zip", "not a model file of rpsr"),
+        ("format", "zip", "is not an rpsr model file"),
         ("format_version", 1, "format version 1, expected 2"),
         ("format_version", None, "format version None, expected 2"),
-        ("kind", "mdp", "damaged model file: it has no"),
-        ("discount", "1/2", "does not match its fingerprint"),
+        ("kind", "mdp", "damaged model file: 'operators' is missing"),
+        ("discount", "1/2", "does not match its digest"),
         ("discount", "1/0", "damaged model file"),
         ("discount", "half", "damaged model file"),
-        ("digest", "0" * 64, "does not match its fingerprint"),
-        ("actions", ["listen", "left", "right"], "does not match its fingerprint"),
+        ("digest", "0" * 64, "does not match its digest"),
+        ("actions", ["listen", "left", "right"], "does not match its digest"),
         ("states", ["one"], "damaged model file"),
         ("states", None, "damaged model file"),
         ("emission_by_edge", True, "damaged model file"),
@@ -134,7 +134,7 @@ def test_an_edited_pomdp_header_is_refused(path, key, value, message):
 def test_a_missing_key_is_named(path, key):
     save(build("tiger"), path)
     rewrite(path, lambda header: header.pop(key))
-    refused(path, f"damaged model file: it has no '{key}'")
+    refused(path, f"damaged model file: '{key}' is missing")
 
 
 @pytest.mark.parametrize(

@@ -88,36 +88,36 @@ def assert_damaged(path, message):
         (unweighted(put("emission.values", 0, 1.5)), "read 1.5, expected a probability"),
         (unweighted(put("emission.values", 0, 0.8)), "emission: a row does not sum to 1"),
         (put("emission.values", 0, 0.85 + 1e-9), "does not sum to 1"),
-        (put("emission.weights", 0, 18), "probabilities are not what their weights say"),
-        (put("emission.weights", 0, -17), "a weight that is not above 0"),
-        (put("emission.weights", 0, 2**62), "weights whose sums do not fit"),
-        (put("transition.indices", 0, 10**9), "an index that is out of range"),
-        (put("transition.indices", 0, -1), "an index that is out of range"),
-        (put("transition.indices", 2, 1), "the columns of a row do not ascend"),
-        (put("transition.indptr", 1, 2**62), "not where its offsets say"),
-        (put("transition.indptr", -1, 2**35), "not where its offsets say"),
-        (put("transition.indptr", 2, 1), "not where its offsets say"),
-        (put("emission.digits", 0, 10**9), "digits that no number has"),
+        (put("emission.weights", 0, 18), "the probabilities differ from their weights"),
+        (put("emission.weights", 0, -17), "a weight is not above 0"),
+        (put("emission.weights", 0, 2**62), "a sum of weights exceeds 64 bits"),
+        (put("transition.indices", 0, 10**9), "an index is out of range"),
+        (put("transition.indices", 0, -1), "an index is out of range"),
+        (put("transition.indices", 2, 1), "the columns of a row are not ascending"),
+        (put("transition.indptr", 1, 2**62), "the offsets do not fit the rows"),
+        (put("transition.indptr", -1, 2**35), "the offsets do not fit the rows"),
+        (put("transition.indptr", 2, 1), "the offsets do not fit the rows"),
+        (put("emission.digits", 0, 10**9), "a number of digits is out of range"),
         (put("rewards.values", 0, np.nan), "rewards: read nan"),
         (put("rewards.values", 0, 1e308), "rewards: read 1e[+]308"),
-        (put("rewards.values", 0, -99.0), "rewards are not what their fractions are"),
-        (put("rewards.index", 0, 10**9), "a reward that does not exist"),
+        (put("rewards.values", 0, -99.0), "the rewards differ from their fractions"),
+        (put("rewards.index", 0, 10**9), "rewards of outcomes: an index is out of range"),
         (replaced("rewards.index", lambda v: v[:-1]), "rewards of outcomes: read"),
-        (replaced("resets", lambda v: v[:1]), "resets: shape"),
-        (said("discount", "7"), "a discount of 7"),
+        (replaced("resets", lambda v: v[:1]), "resets: read shape"),
+        (said("discount", "7"), "discount: read 7, expected a number in"),
         (said("discount", "1e999999999"), "expected a fraction"),
         (said("discount", "1/0"), "Fraction"),
         (said("discount", "1" * 5000), "4300"),
         (said("discount", 0.5), "expected a fraction"),
-        (said("states", ["s", "s"]), "states: a name was given twice"),
+        (said("states", ["s", "s"]), "states: a name occurs twice"),
         (said("states", ["s", "\ud800"]), "surrogates"),
         (said("states", "st"), "expected a list of names"),
-        (said("actions", []), "actions: expected a name or more"),
-        (said("observations", [1, 2]), "expected a text"),
+        (said("actions", []), "actions: read no name, expected at least one"),
+        (said("observations", [1, 2]), "expected a string"),
         (said("emission_by_edge", 0), "expected true or false"),
-        (said("name", None), "expected a text"),
-        (said("warnings", [3]), "expected a text"),
-        (said("exact_rewards", ["1"]), "not what their fractions are"),
+        (said("name", None), "expected a string"),
+        (said("warnings", [3]), "expected a string"),
+        (said("exact_rewards", ["1"]), "the rewards differ from their fractions"),
         (said("exact_rewards", {"a": 1}), "expected a fraction"),
     ],
 )
@@ -132,7 +132,7 @@ def test_a_pomdp_with_a_valid_fingerprint_and_nonsense_in_it(path, change, messa
         (put("start", 0, np.nan), "start: entry"),
         (put("start", 0, 9.0), "start is not normalized"),
         (put("normalizer", 0, np.inf), "normalizer: entry"),
-        (put("normalizer", 0, 5.0), "sum to 1 but for"),
+        (put("normalizer", 0, 5.0), "do not sum to 1: off by"),
         (put("rewards", 0, 1e308), "rewards: entry"),
         (put("coordinates", 0, np.nan), "coordinates: entry"),
         (replaced("coordinates", lambda v: v[:1]), "coordinates: read shape"),
@@ -140,19 +140,19 @@ def test_a_pomdp_with_a_valid_fingerprint_and_nonsense_in_it(path, change, messa
         (put("corners", 0, 3.0), "a corner is not normalized|but for"),
         (put("kernel.values", 0, np.nan), "kernel: .* expected finite"),
         (put("kernel.values", 0, -0.5), "negative entry"),
-        (put("kernel.values", 0, 0.3), "as its kernel says but for"),
-        (put("kernel.indices", 0, 10**9), "kernel: an index that is out of range"),
+        (put("kernel.values", 0, 0.3), "the operators and the kernel move corners differently"),
+        (put("kernel.indices", 0, 10**9), "kernel: an index is out of range"),
         (said("discount", 7), "discount: read 7"),
         (said("discount", "nan"), "discount: read nan"),
         (said("rounding", float(2)), "rounding: read 2"),
-        (said("actions", ["a", "a", "b"]), "actions: a name was given twice"),
+        (said("actions", ["a", "a", "b"]), "actions: a name occurs twice"),
         (said("core", ["x"]), "core: read 1 names"),
         (said("provenance", [1]), "damaged model file"),
-        (said("estimator", 3), "read 3, expected a text"),
-        (said("pomdp", ["x"]), "expected a text"),
+        (said("estimator", 3), "read 3, expected a string"),
+        (said("pomdp", ["x"]), "expected a string"),
         (said("final", ["nothing"]), "final: read 'nothing', expected the name of an observation"),
         (said("final", "none"), "final: read 'none', expected a list of names"),
-        (said("domain", {"kind": "simplex", "n": 3}), "a simplex of 3 for 2 states"),
+        (said("domain", {"kind": "simplex", "n": 3}), "domain: read n = 3, expected 2"),
     ],
 )
 def test_a_linear_model_with_nonsense_in_it(path, change, message):
@@ -164,9 +164,9 @@ def test_a_linear_model_with_nonsense_in_it(path, change, message):
     ("change", "message"),
     [
         (put("basis", 0, np.nan), "basis: entry"),
-        (put("basis", 0, 3.0), "but for"),
-        (put("process.indptr", 1, 2**62), "not where its offsets say"),
-        (put("process.indptr", -1, 2**35), "not where its offsets say"),
+        (put("basis", 0, 3.0), "do not sum to 1: off by"),
+        (put("process.indptr", 1, 2**62), "the offsets do not fit the rows"),
+        (put("process.indptr", -1, 2**35), "the offsets do not fit the rows"),
         (put("process.size", 0, 10**9), "process.indptr: read"),
         (put("process.size", 0, 0), "read sizes"),
     ],
@@ -202,11 +202,11 @@ def test_an_array_that_unpacks_to_more_than_the_limit(path, monkeypatch):
     np.save(stream, np.zeros(2 * MEGABYTE))
     written(path, {"header.json": b"{}", "x.npy": stream.getvalue()})
     message, peak = peak_of_refusal(path)
-    assert "it unpacks to 16,000,130 bytes: reading that takes 61.0 MiB of memory" in message
+    assert "it unpacks to 16,000,130 bytes: reading takes 61.0 MiB of memory" in message
     assert "RPSR_READ_LIMIT" in message
     assert peak < 2 * MEGABYTE
     monkeypatch.setenv("RPSR_READ_LIMIT", "100MB")
-    assert "not a model file of rpsr" in peak_of_refusal(path)[0]
+    assert "is not an rpsr model file" in peak_of_refusal(path)[0]
 
 
 def test_a_header_that_unpacks_to_more_than_the_limit(path, monkeypatch):
@@ -224,7 +224,7 @@ def test_an_array_whose_shape_is_not_its_size(path):
     )
     written(path, {"header.json": b"{}", "x.npy": stream.getvalue() + bytes(64)})
     message, peak = peak_of_refusal(path)
-    assert "'x.npy' does not hold (34359738368,) of float64" in message
+    assert "'x.npy' does not have the size of its shape (34359738368,) of float64" in message
     assert peak < 2 * MEGABYTE
 
 
@@ -278,5 +278,5 @@ def test_a_mutated_file_is_refused_or_holds_a_model(path, model):
 
 def test_what_a_policy_carries_is_checked_as_well(path):
     forged(rpsr(build("tiger")), path, put("kernel.values", 0, -0.5))
-    with pytest.raises(RpsrError, match="p: damaged model file: a kernel with a negative entry"):
+    with pytest.raises(RpsrError, match="p: damaged model file: the kernel has a negative entry"):
         store.from_native_bytes(path.read_bytes(), "p")

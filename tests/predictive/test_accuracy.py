@@ -236,11 +236,13 @@ def test_errors_along_histories_are_those_of_beliefs():
 
 def test_costly_merges_are_named():
     merges = [str(merge) for merge in accuracy(hidden_coin()).merges]
-    assert merges == ["states 0 and 1 look alike to every test, but action go earns 0 in 0, 1 in 1"]
+    assert merges == [
+        "no test distinguishes states 0 and 1, but the reward of action go is 0 in 0, 1 in 1"
+    ]
     first, last = accuracy(build("loadunload")).merges
     assert str(first) == (
-        "states loaded-0 and empty-0 look alike to every test, "
-        "but actions right and left earn 0 in loaded-0, 1 in empty-0"
+        "no test distinguishes states loaded-0 and empty-0, "
+        "but the reward of actions right and left is 0 in loaded-0, 1 in empty-0"
     )
     assert last.states == ("loaded-4", "empty-4")
 
@@ -264,11 +266,11 @@ def test_rounding_is_no_cost():
 def test_a_merge_of_many_states_is_told_briefly_and_without_contradiction():
     many = Merge(tuple("abcdefg"), ("go",), (1, 1, 1, 1, 1, 1, 2))
     assert str(many) == (
-        "states a, b, c and 4 more look alike to every test, "
-        "but action go earns 1 in a, b, c and 3 more, 2 in g"
+        "no test distinguishes states a, b, c and 4 more, "
+        "but the reward of action go is 1 in a, b, c and 3 more, 2 in g"
     )
     close = Merge(("a", "b", "c"), ("go",), (0.1 + 0.2, 0.3, 0.3000001))
-    assert str(close).endswith("action go earns 0.3 in a and b, 0.3000001 in c")
+    assert str(close).endswith("the reward of action go is 0.3 in a and b, 0.3000001 in c")
 
 
 def test_outcomes_that_underflow_do_not_spoil_the_answer():

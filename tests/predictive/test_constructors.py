@@ -186,15 +186,15 @@ def test_a_native_file_keeps_everything(make, most, tmp_path, monkeypatch):
 
 def test_a_core_of_another_model_is_refused():
     core = find_core(build("loadunload"), "psr")
-    with pytest.raises(InputError, match="read one of a psr on 10 states"):
+    with pytest.raises(InputError, match="read a psr core of 10 states"):
         rpsr(build("loadunload"), core=core)
-    with pytest.raises(InputError, match="read one of a psr on 10 states"):
+    with pytest.raises(InputError, match="read a psr core of 10 states"):
         psr(build("tiger"), core=core)
     other = build("loadunload").record
     swapped = POMDP(
         type(other)(**vars(other) | {"actions": other.actions[::-1], "name": "swapped"})
     )
-    with pytest.raises(InputError, match="its outcomes are not those of swapped"):
+    with pytest.raises(InputError, match="the outcomes differ from those of swapped"):
         psr(swapped, core=core)
 
 

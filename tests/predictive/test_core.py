@@ -119,7 +119,7 @@ def test_the_empty_test_may_be_a_member():
         ("psr", [], "core: not closed: right unloading is independent of the given set"),
         ("psr", ["ε", *TABLE], "core: right unloading depends on the members before it"),
         ("psr", [*TABLE, "left travel"], "core: left travel depends on the members before it"),
-        ("psr", [*TABLE, "left loading"], "core: left loading is given twice"),
+        ("psr", [*TABLE, "left loading"], "core: read left loading twice"),
         ("psr", ["right loading", *TABLE], "core: right loading depends on the members before"),
         ("psr", ["left loading; ζ"], "core: read left loading; ζ, expected tests"),
         ("rpsr", list(TABLE), "core: read left loading, expected intents"),
@@ -211,14 +211,14 @@ def test_outcomes_that_underflow_are_told_and_do_not_end_in_a_traceback():
     core = find_core(fuse(), "psr")
     assert core.rank == 40
     assert core.condition_number == np.inf
-    with pytest.raises(ModelError, match="floats cannot read these core members"):
+    with pytest.raises(ModelError, match="too large for core coordinates in floats"):
         _ = CoreView(psr(fuse(), core=core)).R
-    with pytest.raises(ModelError, match="floats cannot read these core members"):
+    with pytest.raises(ModelError, match="too large for core coordinates in floats"):
         approximate_rewards(core, fuse().R)
 
 
 def test_a_model_without_corners_or_core_has_no_such_view():
-    with pytest.raises(ModelError, match="has no core set to read it by"):
+    with pytest.raises(ModelError, match="has no core set, so no"):
         CoreView(reachable_restriction(rpsr(LOAD_UNLOAD)).model)
 
 

@@ -17,14 +17,14 @@ from rpsr.predictive.rank import search
 from rpsr.predictive.survey import Options, survey, survey_row
 
 PHASES = {
-    "merging states that look alike",
+    "merging indistinguishable states",
     "searching for core tests",
     "searching for core intents",
     "certifying the rank",
-    "finding a basis of what tests and intents span",
+    "finding a basis of the span of tests and intents",
     "measuring the margin",
     "measuring the errors of rewards",
-    "asking what can be reached from the start",
+    "finding the states reachable from the start",
 }
 IN_FLOATS = PHASES - {
     "searching for core tests",
@@ -118,7 +118,7 @@ def test_every_phase_of_a_core_search_looks_at_the_clock(clock, order, exact):
 def test_work_that_cannot_be_cut_is_not_begun_if_it_cannot_end(clock, monkeypatch):
     monkeypatch.setattr(deadline, "OPERATIONS_PER_SECOND", 1e-9)
     clock()
-    with pytest.raises(TimeLimitReached, match=r"of 500 seconds would be passed while finding a"):
+    with pytest.raises(TimeLimitReached, match=r"of 500 seconds would be exceeded while finding a"):
         find_core(load("paint"), "psr", exact=False, time_limit=500)
 
 
@@ -131,7 +131,7 @@ def test_a_limit_ends_with_the_call_that_set_it(clock):
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf")])
 def test_a_limit_is_a_finite_number_of_seconds(seconds):
-    with pytest.raises(InputError, match=r"time limit: read .*, expected finite seconds above 0"):
+    with pytest.raises(InputError, match=r"time limit: read .*, expected a finite number of"):
         accuracy(load("tiger"), time_limit=seconds)
 
 

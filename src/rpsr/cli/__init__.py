@@ -1,1 +1,1 @@
-"""The command line: each verb parses, calls the library and shows; nothing is computed here."""
+"""The command line: each verb parses its arguments, calls the library and prints the result."""

@@ -1,8 +1,8 @@
 """The `rpsr` command: verbs, exit codes, and errors in one line.
 
-Exit codes: 0 done; 1 an input is at fault; 2 usage; 3 a limit was reached before the goal;
-130 interrupted by Ctrl-C; 143 ended by SIGTERM, which is heard as Ctrl-C is: what was found by then
-is shown and written. Numerical libraries are imported inside the verbs, so that help is quick.
+Exit codes: 0 done; 1 wrong input; 2 wrong usage; 3 a limit was reached before the goal; 130
+interrupted by Ctrl-C; 143 ended by SIGTERM, which is handled like Ctrl-C: the results so far are
+shown and written. Numerical libraries are imported inside the verbs, so that help is quick.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from rpsr.cli.options import STANDARD_STREAM
 from rpsr.cli.output import note
 from rpsr.cli.report import report
 from rpsr.cli.reproduce import reproduce
-from rpsr.cli.signals import INTERRUPTED, TERMINATED, heard_as_ctrl_c
+from rpsr.cli.signals import INTERRUPTED, TERMINATED, handled_as_ctrl_c
 from rpsr.cli.simulate import simulate
 from rpsr.cli.solve import solve
 from rpsr.errors import RpsrError, TimeLimitReached
@@ -38,8 +38,8 @@ app = App(
     name="rpsr",
     help="Predictive state representations that get rewards right.",
     version=__version__,
-    help_epilogue="Every verb takes --debug, which shows the traceback of an error.\n\n"
-    "Exit codes: 0 done; 1 an input is at fault; 2 usage; 3 a limit was reached before the goal; "
+    help_epilogue="Every verb accepts --debug, which shows the traceback of an error.\n\n"
+    "Exit codes: 0 done; 1 wrong input; 2 wrong usage; 3 a limit was reached before the goal; "
     "130 interrupted by Ctrl-C; 143 ended by SIGTERM.",
     help_format="plaintext",
     suppress_keyboard_interrupt=False,
@@ -47,7 +47,7 @@ app = App(
 
 
 def _flowing(verb: Callable[..., object]) -> str:
-    """A verb's docstring with one line a paragraph: help folds it to the terminal's width."""
+    """A verb's docstring with one line per paragraph: help wraps it to the terminal's width."""
     return "\n\n".join(" ".join(part.split()) for part in (getdoc(verb) or "").split("\n\n"))
 
 
@@ -60,14 +60,14 @@ app.register_install_completion_command()
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; the exit code."""
-    with heard_as_ctrl_c() as signalled:
+    with handled_as_ctrl_c() as signalled:
         code = _main(arguments)
     return TERMINATED if signalled and code == INTERRUPTED else code
 
 
 def _main(arguments: list[str] | None) -> int:
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # a terminal without ζ is shown its number
+        if isinstance(stream, TextIOWrapper):  # escapes ζ on a terminal that cannot show it
             stream.reconfigure(errors="backslashreplace")
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
@@ -80,7 +80,7 @@ def _main(arguments: list[str] | None) -> int:
         return code if isinstance(code, int) else 0
     except CycloptsError as error:
         verb = " ".join(["rpsr", *(error.command_chain or ())])
-        note(f"{_one_line(error)} ('{verb} --help' shows what there is)")
+        note(f"{_one_line(error)} ('{verb} --help' lists the options)")
         return 2
     except RpsrError as error:
         if debug:
@@ -95,7 +95,7 @@ def _main(arguments: list[str] | None) -> int:
     except (BrokenPipeError, SystemExit) as error:
         if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
             raise
-        # The reader of our output has gone, as in `rpsr ... | head`; rich makes that an exit.
+        # The reader of the output has closed it, as in `rpsr ... | head`; rich then exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:

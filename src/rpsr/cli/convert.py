@@ -1,4 +1,4 @@
-"""`rpsr convert`: from any source to any file form."""
+"""`rpsr convert`: from any source to any file format."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Kind = Literal["pomdp", "belief", "psr", "rpsr", "ra-psr"]
 
 
 def as_kind(pomdp: POMDP, kind: Kind) -> POMDP | LinearModel:
-    """A POMDP as the kind of model that was asked for."""
+    """A POMDP as a model of another kind."""
     from rpsr.predictive import psr, reward_aware_psr, rpsr
 
     match kind:
@@ -44,27 +44,27 @@ def convert(
     /,
     *,
     model: Annotated[
-        Kind | None, Parameter(help="What to write the source as; as what it is by default.")
+        Kind | None, Parameter(help="The kind of model to write; by default that of the source.")
     ] = None,
     normalize: Normalize = False,
     discount: Discount = None,
 ) -> None:
-    """Read a model and write it in another form.
+    """Read a model and write it in another format.
 
-    A .pomdp target is compact and reads back to the same numbers; a .rpsr target holds any model.
+    A .pomdp file is compact and reads back to the same numbers; a .rpsr file holds any model.
     """
     from rpsr.errors import InputError
     from rpsr.models import POMDP
     from rpsr.sources import load, save
 
-    check_targets(target)  # which may be the source: it is read before it is replaced
+    check_targets(target)  # the target may be the source, which is read before it is replaced
     loaded = load(source, normalize=normalize, discount=discount)
     if isinstance(loaded, POMDP):
         for warning in loaded.warnings:
             note(f"{source}: {warning}")
         loaded = as_kind(loaded, model or "pomdp")
     elif model not in (None, loaded.kind):
-        raise InputError(f"holds a {loaded.kind} model, which has no {model} form", place=source)
+        raise InputError(f"a {loaded.kind} model cannot become a {model} model", place=source)
     for remark in save(loaded, target):
         note(f"{target}: {remark}")
     wrote(target)

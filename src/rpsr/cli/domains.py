@@ -17,7 +17,7 @@ app = App(name="domains", help="List, export and fetch problems.")
 
 @app.command(name="list")
 def list_domains(*, json: Json = False) -> None:
-    """List the domains: sizes, discount and the first line of each story."""
+    """List the domains: sizes, discount and a one-line description."""
     from rpsr.domains import build, names, story
 
     models = {name: build(name) for name in names()}
@@ -49,7 +49,7 @@ def list_domains(*, json: Json = False) -> None:
             for name, pomdp in models.items()
         ],
         caption="S, A, O: numbers of states, actions and observations. `rpsr domains export NAME` "
-        "writes one to a file; `rpsr info NAME` says more.",
+        "writes one to a file; `rpsr info NAME` shows more.",
     )
 
 
@@ -77,25 +77,27 @@ def export(
 @app.command
 def fetch(
     names: Annotated[
-        tuple[str, ...], Parameter(help="Files of the repository; all of them if none is named.")
+        tuple[str, ...], Parameter(help="Names of files in the repository; by default all.")
     ] = (),
     /,
     *,
     mirror: Annotated[
-        str | None, Parameter(help="Download from here instead (also: variable RPSR_MIRROR).")
+        str | None,
+        Parameter(help="Download from this address (also: environment variable RPSR_MIRROR)."),
     ] = None,
     folder: Annotated[
         Path | None,
         Parameter(
-            converter=named_path, help="Where to keep the files (also: variable RPSR_CACHE)."
+            converter=named_path,
+            help="Folder for the files (also: environment variable RPSR_CACHE).",
         ),
     ] = None,
     keep_unverified: Annotated[
-        bool, Parameter(negative="", help="Keep files whose checksum is wrong, with a warning.")
+        bool, Parameter(negative="", help="Keep files with a wrong checksum, with a warning.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Download the classic repository: checked, resumable, into a folder you can see and move."""
+    """Download the classic repository of POMDP files; checksums are verified, and runs resume."""
     from rpsr.io.fetch import NOT_CHECKED
     from rpsr.io.fetch import fetch as download
 

@@ -1,4 +1,4 @@
-"""`rpsr evaluate`: what a policy is worth, by simulation and exactly."""
+"""`rpsr evaluate`: the value of a policy, by simulation and exactly."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _COLUMNS = ("policy", "model", "mean", "std", "stderr", "exact", "episodes", "steps", "cut_off")
 
 
-# One option of the verb is one of its arguments: there are as many as the command has.
+# The arguments are the options of the verb, one each.
 def evaluate(
     source: Source,
     /,
@@ -28,9 +28,8 @@ def evaluate(
         list[str] | None,
         Parameter(
             converter=standard_streams,
-            help="The policy to follow, as `rpsr solve -o` writes it, or an .alpha or .pg file of "
-            "the classic solver; several times, to compare; without one, every action is equally "
-            "likely.",
+            help="A policy file of `rpsr solve -o`, or an .alpha or .pg file of pomdp-solve; "
+            "repeat the option to compare policies; by default the uniformly random policy.",
         ),
     ] = None,
     look_ahead: LookAhead = False,
@@ -39,7 +38,7 @@ def evaluate(
         Parameter(
             converter=whole,
             validator=validators.Number(gte=1),
-            help="How many episodes to simulate.",
+            help="Number of episodes to simulate.",
         ),
     ] = 1000,
     steps: Annotated[
@@ -47,8 +46,8 @@ def evaluate(
         Parameter(
             converter=whole,
             validator=validators.Number(gte=1),
-            help="Steps of an episode; by default, enough that what is cut off counts for less "
-            "than the standard error, but no more than 2000.",
+            help="Steps per episode; by default enough that the value of later steps is below the "
+            "standard error, at most 2000.",
         ),
     ] = None,
     seed: Seed = 0,
@@ -57,14 +56,14 @@ def evaluate(
     discount: Discount = None,
     json: Json = False,
 ) -> None:
-    """Say what policies earn on a model, discounted, and how much the steps cut off may count for.
+    """Estimate the discounted return of policies on a model by simulation; bound later steps.
 
-    Every episode is valued by the rewards that the POMDP, its PSR and its R-PSR expect along it; a
-    native file holds one model, and that one values. Beside the estimate stands the exact value,
-    where it can be computed.
+    Each episode's return is the sum of the rewards that the POMDP, its PSR and its R-PSR expect
+    along it, one row per model; a native file holds only one model. If it can be computed, the
+    exact value is shown next to the estimate.
 
-    A policy file is followed as it is written. Where it holds vectors, and looking one step ahead
-    with them earns something else, that is shown too.
+    A policy file is followed as written. If it holds alpha vectors, and one-step look-ahead with
+    them has a different return, that policy is shown too.
     """
     from rpsr.evaluation import evaluate as estimate
     from rpsr.evaluation.estimates import differ, missing
@@ -88,9 +87,9 @@ def evaluate(
         rows += first
         rows += [row for other in others if differ(first, other) for row in other]
     for name in dict.fromkeys(row.policy for row in rows):
-        told = missing([row for row in rows if row.policy == name], system.discount)
-        if told is not None:
-            note(f"{told}; --steps sets their number")
+        warning = missing([row for row in rows if row.policy == name], system.discount)
+        if warning is not None:
+            note(f"{warning}; --steps sets their number")
     if json:
         head = {"name": system.name, "discount": system.discount, "seed": seed}
         print_json("evaluate", source, head | {"rows": [_row(row) for row in rows]})
@@ -99,9 +98,9 @@ def evaluate(
 
 
 def _ways(path: str | None, policy: AnyPolicy, look_ahead: bool) -> dict[str, AnyPolicy]:
-    """A policy under its name and, where it holds vectors with actions, the other way to follow it.
+    """A policy by name and, if it holds vectors with actions, its look-ahead variant.
 
-    The way that was asked for comes first.
+    The variant that the user asked for comes first.
     """
     from rpsr.planning import AlphaPolicy
 
@@ -124,7 +123,7 @@ def _show(rows: list[Estimate], system: POMDP | LinearModel) -> None:
     print_table(_COLUMNS, [list(_row(row).values()) for row in rows])
     print_lines(
         [
-            f"Returns {sum_of}, by each model's own expected rewards. mean and exact count as many "
-            "steps as shown; cut_off: what later steps may add or take at most."
+            f"Returns {sum_of}, by each model's own expected rewards. mean, exact: over the steps "
+            "shown. cut_off: a bound on the absolute value of all later steps."
         ]
     )

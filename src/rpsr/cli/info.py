@@ -1,4 +1,4 @@
-"""`rpsr info`: what a model is."""
+"""`rpsr info`: the facts about a model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def info(
     discount: Discount = None,
     json: Json = False,
 ) -> None:
-    """Show what a model is: sizes, discount, rewards, and what its reader noticed."""
+    """Show the facts about a model: sizes, discount, rewards, and warnings of the reader."""
     from rpsr.models import POMDP
     from rpsr.sources import load
 
@@ -35,7 +35,7 @@ def info(
 
 
 def builtin_facts(source: str) -> dict[str, Any]:
-    """What a built-in domain's name adds: its story and its parameters with their defaults."""
+    """The facts about a built-in domain: its story and its parameters with their defaults."""
     from pathlib import Path
 
     from rpsr.domains import NAMES, parameters, story
@@ -47,7 +47,7 @@ def builtin_facts(source: str) -> dict[str, Any]:
 
 
 def pomdp_facts(pomdp: POMDP) -> dict[str, Any]:
-    """The facts of a POMDP, by JSON key."""
+    """The facts about a POMDP, by JSON key."""
     values = pomdp.outcomes.reward
     return {
         "model": "pomdp",
@@ -77,7 +77,7 @@ def pomdp_facts(pomdp: POMDP) -> dict[str, Any]:
 
 
 def linear_facts(model: LinearModel) -> dict[str, Any]:
-    """The facts of a linear model, by JSON key; it has no states to count."""
+    """The facts about a linear model, by JSON key; it has no states."""
     return {
         "model": model.kind,
         "name": model.name,

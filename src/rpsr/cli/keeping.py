@@ -1,4 +1,4 @@
-"""Files that are written during planning, so that a killed run loses little."""
+"""Write files during planning, so that a killed run loses little."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 def kept_meanwhile(
     rows: Progress, jobs: Mapping[str | Path | None, Callable[[Solution], object]]
 ) -> Progress:
-    """Progress that also has the solution so far written, to those targets that are files.
+    """Progress that also writes the solution so far to the targets that are files.
 
-    jobs: what writes each target; None stands for a file that nobody asked for. A device or a pipe
-    is written to once, when all is done. What fails is told once and tried again later.
+    jobs: the function that writes each target; a target None is skipped. A device or a pipe is
+    written once, at the end. A failure is reported once and tried again later.
     """
     from rpsr.errors import RpsrError
     from rpsr.io.files import check_writable
@@ -29,15 +29,15 @@ def kept_meanwhile(
         for target, write in jobs.items()
         if target is not None and str(target) != "-" and check_writable(target)
     ]
-    told: set[str] = set()
+    reported: set[str] = set()
 
     def keep(found: Solution) -> None:
         for write in writes:
             try:
                 write(found)
             except RpsrError as error:
-                if str(error) not in told:
-                    told.add(str(error))
+                if str(error) not in reported:
+                    reported.add(str(error))
                     note(f"{error}; planning continues")
 
     return keeping.Keeping(keep, rows, keeping.EVERY) if writes else rows

@@ -19,7 +19,7 @@ STANDARD_STREAMS = (STANDARD_STREAM, "/dev/stdout")
 
 
 def standard_stream(_type: Any, tokens: Sequence[Token]) -> str:
-    """A path as the user wrote it: `-` is standard input or output."""
+    """A path as the user typed it; `-` is standard input or output."""
     return standard_streams(_type, tokens)[0]
 
 
@@ -29,10 +29,10 @@ def standard_streams(_type: Any, tokens: Sequence[Token]) -> list[str]:
 
 
 def named_file(_type: Any, tokens: Sequence[Token]) -> str:
-    """A path that must be a name: what is kept there cannot be a stream."""
+    """The path of a file, which cannot be a stream."""
     path = standard_stream(_type, tokens)
     if path == "-":
-        raise ValueError("read -, expected a name: it is not written to standard output")
+        raise ValueError("read -, expected a name: standard output is not possible here")
     return path
 
 
@@ -46,12 +46,12 @@ def size(_type: Any, tokens: Sequence[Token]) -> int:
     text = tokens[0].value
     number = parse_size(text)
     if number is None or not 1 <= number < 2**63:
-        raise ValueError(f"read {text!r}, expected a number of bytes, or one of KB, MB, GB or GiB")
+        raise ValueError(f"read {text!r}, expected a number of bytes, such as 2000000000 or 2GB")
     return number
 
 
 def whole(_type: Any, tokens: Sequence[Token]) -> int:
-    """A whole number; 1.5 is none."""
+    """A whole number; 1.5 is refused."""
     text = tokens[0].value.strip()
     if re.fullmatch(r"[+-]?[0-9]{1,18}", text) is None:
         raise ValueError(f"read {text!r}, expected a whole number")
@@ -90,14 +90,14 @@ Source = Annotated[
 ]
 Normalize = Annotated[
     bool,
-    Parameter(negative="", help="Accept rows of probabilities of any sum and rescale them."),
+    Parameter(negative="", help="Accept rows of probabilities with any sum and rescale them."),
 ]
 Discount = Annotated[str | None, Parameter(help="Use this discount instead of the source's own.")]
 TimeLimit = Annotated[
     float | None,
     Parameter(
         validator=positive,
-        help="Seconds after which to stop working on a source; reading it is not counted.",
+        help="Time limit in seconds per source; the time to read it does not count.",
     ),
 ]
 Json = Annotated[

@@ -1,4 +1,4 @@
-"""What a verb prints: tables for people, or one JSON document and nothing else on stdout."""
+"""Output of the verbs: tables for people, or one JSON document and nothing else on stdout."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PAGES = (".html", ".htm")
 
 
 def print_json(schema: str, source: Any, document: dict[str, Any]) -> None:
-    """One JSON document on standard output; a number that does not exist is null."""
+    """Print one JSON document on standard output; a missing number is null."""
     head = {"schema": f"rpsr.{schema}/1", "version": __version__, "source": source}
     json.dump(_plain(head | document), sys.stdout, indent=2, allow_nan=False)
     sys.stdout.write("\n")
@@ -33,9 +33,9 @@ def print_json(schema: str, source: Any, document: dict[str, Any]) -> None:
 def print_table(
     columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "", digits: int = 4
 ) -> None:
-    """A table; numbers are right-aligned, what does not exist is left blank.
+    """Print a table; numbers are right-aligned, missing values blank.
 
-    caption: sentences below it, which may be wider than the table. digits: of numbers.
+    caption: sentences below the table. digits: significant digits of numbers.
     """
     from rpsr.showing import grid
 
@@ -50,14 +50,14 @@ def print_table(
     width = console.width
     unlimited = console.options.update(width=10_000)
     console.width = max(width, console.measure(table, options=unlimited).minimum)
-    console.print(table)  # too narrow a terminal folds it; digits are never cut off
+    console.print(table)  # a narrow terminal wraps it; digits are never cut off
     console.width = width
     if caption:
         console.print(printable(caption), width=min(console.width, PROSE_WIDTH))
 
 
 def print_facts(facts: Iterable[tuple[str, Any]]) -> None:
-    """Names and values, one a line."""
+    """Print names and values, one per line."""
     from rich.table import Table
 
     table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
@@ -69,7 +69,7 @@ def print_facts(facts: Iterable[tuple[str, Any]]) -> None:
 
 
 def _console() -> Console:
-    """A console as wide as the terminal; piped output need not be folded to 80 columns."""
+    """A console as wide as the terminal; piped output is not wrapped to 80 columns."""
     from rich.console import Console
 
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
@@ -77,56 +77,56 @@ def _console() -> Console:
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Sentences for people, one a line."""
+    """Print sentences for people, one per line."""
     for line in lines:
         print(printable(line))
 
 
 def note(text: str) -> None:
-    """A line for people on standard error."""
+    """Print a line for people on standard error."""
     print(f"rpsr: {printable(text)}", file=sys.stderr)
 
 
 def check_targets(*targets: str | Path | None, sources: Iterable[str | Path] = ()) -> None:
-    """Refuse files that could not be written, before the work: no folder, or a file lost by it.
+    """Before the work, refuse targets that cannot be written or would overwrite an input.
 
-    sources: what is read, where it is a file, and must not be written over. None and standard
-    output are left out.
+    sources: the inputs, which must not be overwritten if they are files. Targets that are None or
+    standard output are skipped.
     """
     from rpsr.io.files import check_writable
 
-    taken = {Path(source).resolve(): "read from" for source in sources if Path(source).exists()}
+    taken = {Path(source).resolve(): "an input" for source in sources if Path(source).exists()}
     for target in targets:
         if target is None or str(target) == "-" or not check_writable(target):
             continue
         path = Path(target).resolve()
         if path in taken:
-            raise InputError(f"is {taken[path]} already, expected another file", place=str(target))
-        taken[path] = "written to"
+            raise InputError(f"is already {taken[path]}, expected another file", place=str(target))
+        taken[path] = "an output"
 
 
 def check_suffix(target: str | Path, *suffixes: str) -> None:
-    """Refuse a name that does not say what will be in the file."""
+    """Refuse a name without one of these suffixes."""
     if not str(target).lower().endswith(suffixes):
         raise InputError(f"expected a name ending in {' or '.join(suffixes)}", place=str(target))
 
 
 def check_policy_name(target: str | Path | None) -> None:
-    """Refuse a name that says that a model, a log or a page is in what will hold a policy."""
+    """Refuse a policy file with the suffix of a model, a log or a page."""
     from rpsr.logs.stream import LOG_SUFFIXES
 
     names = {"model": (".pomdp", ".pomdp.gz", ".rpsr"), "log": LOG_SUFFIXES, "page": PAGES}
     for what, suffixes in names.items():
         if target is not None and str(target).lower().endswith(suffixes):
-            expected = f"expected another name for a policy: this one is a {what}'s"
+            expected = f"has the suffix of a {what}, expected another one for a policy"
             raise InputError(expected, place=str(target))
 
 
 def write_each(jobs: Mapping[str | Path | None, Callable[[], object]], quiet: bool = False) -> None:
-    """Write files, each whatever becomes of the others, and say which were written.
+    """Write files, continuing after a failure, and report those written.
 
-    jobs: what writes each target; None stands for a file that nobody asked for. Failures are told
-    once all were tried, the last one by raising it. quiet: nothing is said of what went well.
+    jobs: the function that writes each target; a target None is skipped. After all were tried,
+    failures are reported and the last one is raised. quiet: report failures only.
     """
     failure: RpsrError | None = None
     for target, write in jobs.items():
@@ -146,14 +146,14 @@ def write_each(jobs: Mapping[str | Path | None, Callable[[], object]], quiet: bo
 
 
 def wrote(*targets: str | Path | None) -> None:
-    """Say, on standard error, which files were written: not None, nor standard output."""
+    """Report on standard error the files written, without None and standard output."""
     for target in targets:
         if target is not None and str(target) != "-":
             note(f"wrote {target}")
 
 
 def show(value: Any, digits: int = 4) -> str:
-    """A value as people read it."""
+    """A value as text for people."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -164,7 +164,7 @@ def show(value: Any, digits: int = 4) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Only what JSON has; NaN and infinities become null."""
+    """A value of JSON types only; NaN and infinities become null."""
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from rpsr.io.checksums import Classic
     from rpsr.planning.solution import Progress, ProgressRow
 
-ROW_SECONDS = 0.2  # progress rows closer than this to the last one are not drawn
+ROW_SECONDS = 0.2  # shortest time between two rows drawn
 
 
 @contextmanager
 def download_progress() -> Generator[Callable[[Classic, int], None] | None]:
-    """A line per file being downloaded; nothing where standard error is no terminal."""
+    """A line per file being downloaded; nothing if standard error is no terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -35,7 +35,7 @@ def download_progress() -> Generator[Callable[[Classic, int], None] | None]:
 
 @contextmanager
 def counted_progress(what: str, total: int) -> Generator[Callable[[str], None]]:
-    """A bar for `total` pieces of work, told the name of each as it is done."""
+    """A bar for `total` pieces of work; call it with the name of each finished piece."""
     if not sys.stderr.isatty():
         yield lambda name: None
         return
@@ -52,7 +52,7 @@ def counted_progress(what: str, total: int) -> Generator[Callable[[str], None]]:
 
 @contextmanager
 def measured_progress(what: str) -> Generator[Callable[[int, int], None]]:
-    """A bar for work that says how much of how much is done."""
+    """A bar for work that reports how much of the total is done."""
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return
@@ -69,7 +69,7 @@ def measured_progress(what: str) -> Generator[Callable[[int, int], None]]:
 
 @contextmanager
 def planning_progress() -> Generator[Progress]:
-    """The one row of planning, as a growing table; nothing where standard error is no terminal."""
+    """Rows of planning progress, as a growing table; nothing if standard error is no terminal."""
     if not sys.stderr.isatty():
         yield lambda row: None
         return
@@ -93,7 +93,7 @@ def planning_progress() -> Generator[Progress]:
 
 @contextmanager
 def spinning_progress(what: str) -> Generator[Callable[[str], None] | None]:
-    """A line that says what is being done now; nothing where standard error is no terminal."""
+    """A line that names the current work; nothing if standard error is no terminal."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -24,16 +24,16 @@ def report(
     output: Output,
     time_limit: Annotated[
         float,
-        Parameter(validator=positive, help="Seconds of planning on each of the three models."),
+        Parameter(validator=positive, help="Planning time per model (of three), in seconds."),
     ] = 20.0,
-    seed: Annotated[int, Parameter(help="Seed of whatever uses chance.")] = 0,
+    seed: Annotated[int, Parameter(help="Random seed.")] = 0,
     normalize: Normalize = False,
     discount: Discount = None,
 ) -> int:
-    """Write one HTML page about a POMDP: what a PSR loses, what planning gives, and a stepper.
+    """Write one HTML page about a POMDP: the errors of its PSR, the values of plans, and a stepper.
 
-    The page holds everything it needs: no network, no other files. Exit 3: planning stopped at its
-    time limit, and the page says where.
+    The page is self-contained: it needs no network and no other files. Exit 3: planning stopped at
+    its time limit, and the page says where.
     """
     from rpsr.cli.info import builtin_facts
     from rpsr.errors import RpsrError
@@ -58,13 +58,13 @@ def report(
         _show(solutions)
         raise
     wrote(output)
-    late = [name for name, each in solutions.items() if not each.status.reached_goal]
+    late = [name for name, found in solutions.items() if not found.status.reached_goal]
     if late:
-        note(f"{source}: planning on {', '.join(late)} stopped at the time limit; bounds hold")
+        note(f"{source}: planning on {', '.join(late)} reached the time limit; the bounds hold")
     return LIMIT_REACHED if late else 0
 
 
 def _show(solutions: Mapping[str, Solution]) -> None:
-    """What planning found, where there is no page to say it."""
-    rows = [(name, each.value, each.lower, each.upper) for name, each in solutions.items()]
+    """Print the solutions if the page cannot be written."""
+    rows = [(name, found.value, found.lower, found.upper) for name, found in solutions.items()]
     print_table(("model", "value", "lower", "upper"), rows, digits=12)

@@ -1,4 +1,4 @@
-"""`rpsr reproduce`: the paper's evaluation, and a verdict on all it says."""
+"""`rpsr reproduce`: the paper's evaluation, and a verdict on each of its claims."""
 
 from __future__ import annotations
 
@@ -19,25 +19,30 @@ def reproduce(
         Path,
         Parameter(
             converter=named_path,
-            help="The folder to write to; what is done there is not done again.",
+            help="The folder to write to; finished work found there is not repeated.",
         ),
     ] = Path("reproduction"),
     corpus: Annotated[
         Path | None,
         Parameter(
-            help="A folder of classic model files, to count inaccurate ones among the paper's 63; "
-            "'rpsr domains fetch' downloads them."
+            help="A folder of the classic model files, to count those of the paper's 63 for which "
+            "a PSR is not accurate; 'rpsr domains fetch' downloads them."
         ),
     ] = None,
     quick: Annotated[
-        bool, Parameter(negative="", help="A first look; says what it leaves out.")
+        bool, Parameter(negative="", help="Do less; the report lists what it omits.")
     ] = False,
-    seed: Annotated[int, Parameter(validator=validators.Number(gte=0), help="Of all chance.")] = 0,
+    seed: Annotated[
+        int,
+        Parameter(
+            validator=validators.Number(gte=0), help="Random seed; equal seeds give equal output."
+        ),
+    ] = 0,
     jobs: Annotated[
         int,
         Parameter(
             validator=validators.Number(gte=1),
-            help="How many processes to use; results do not depend on it.",
+            help="Number of processes; results do not depend on it.",
         ),
     ] = 2,
     json: Json = False,
@@ -45,12 +50,12 @@ def reproduce(
     """Reproduce the paper on built-in domains: its tables, its figures, and a verdict on each.
 
     Writes report.html (open it in a browser), report.md, report.txt, tables, figures and
-    results.json. The same seed gives the same bytes in every file but timings.json. Interrupted, it
-    continues where it was when run again.
+    results.json. Equal seeds give equal bytes in every file but timings.json. After an
+    interruption, the same command continues the work.
     """
     from rpsr.io.processes import one_thread_each
 
-    with one_thread_each():  # while libraries are loaded: one process shall find what many find
+    with one_thread_each():  # for the imports: one process must compute the same bits as several
         from rpsr.reproduce.page import exhibits
         from rpsr.reproduce.run import Settings, pieces
         from rpsr.reproduce.run import reproduce as run
@@ -72,7 +77,7 @@ def reproduce(
             sys.stdout.flush()
         write_report(findings, found, out)
     except KeyboardInterrupt:
-        note(f"what is done is kept in {out}: run the same command again to continue")
+        note(f"finished work is kept in {out}: run the same command again to continue")
         raise
     if not json:
         print(f"\nWritten to {out}: open {out / 'report.html'} in a browser.")

@@ -1,4 +1,4 @@
-"""Signals that end a command: SIGTERM is heard as Ctrl-C is, and has an exit code of its own."""
+"""Signals that end a command: SIGTERM is handled like Ctrl-C, with its own exit code."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
 
-INTERRUPTED, TERMINATED = 130, 143  # exit codes: 128 and the number of the signal, as shells say
+INTERRUPTED, TERMINATED = 130, 143  # exit codes of shells: 128 plus the signal's number
 
 
 @contextmanager
-def heard_as_ctrl_c() -> Generator[list[int]]:
-    """SIGTERM raises KeyboardInterrupt meanwhile; the signals that came, as a list that grows.
+def handled_as_ctrl_c() -> Generator[list[int]]:
+    """Inside, SIGTERM raises KeyboardInterrupt; yields the growing list of received signals.
 
-    Only the main thread can hear signals, and one that is ignored stays so.
+    Only the main thread can receive signals. A handler that is not the default one stays in place.
     """
-    heard: list[int] = []
+    received: list[int] = []
 
     def interrupt(number: int, _frame: FrameType | None) -> None:
-        heard.append(number)
+        received.append(number)
         raise KeyboardInterrupt
 
     if threading.current_thread() is not threading.main_thread():
-        yield heard
+        yield received
         return
     before = signal.getsignal(signal.SIGTERM)
     if before is not signal.SIG_DFL:
-        yield heard
+        yield received
         return
     signal.signal(signal.SIGTERM, interrupt)
     try:
-        yield heard
+        yield received
     finally:
         signal.signal(signal.SIGTERM, before)

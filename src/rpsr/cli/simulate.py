@@ -20,35 +20,33 @@ PolicyFile = Annotated[
     str | None,
     Parameter(
         converter=standard_stream,
-        help="The policy to follow, as `rpsr solve -o` writes it, or an .alpha or .pg file of the "
-        "classic solver; without one, every action is equally likely.",
+        help="A policy file of `rpsr solve -o`, or an .alpha or .pg file of pomdp-solve; by "
+        "default the uniformly random policy.",
     ),
 ]
 LookAhead = Annotated[
     bool,
     Parameter(
         negative="",
-        help="Look one step ahead with the vectors of a policy file, instead of taking the action "
-        "that is written beside the best vector.",
+        help="Choose actions by one-step look-ahead with the policy file's alpha vectors, not by "
+        "the action stored with the best vector.",
     ),
 ]
-Steps = Annotated[
-    int, Parameter(converter=whole, validator=AtLeastOne, help="Steps of an episode.")
-]
+Steps = Annotated[int, Parameter(converter=whole, validator=AtLeastOne, help="Steps per episode.")]
 Seed = Annotated[
     int,
     Parameter(
         converter=whole,
         validator=validators.Number(gte=0),
-        help="The seed; the same gives the same.",
+        help="Random seed; equal seeds give equal output.",
     ),
 ]
 Workers = Annotated[
-    int, Parameter(converter=whole, validator=AtLeastOne, help="How many threads to use.")
+    int, Parameter(converter=whole, validator=AtLeastOne, help="Number of threads.")
 ]
 
 
-# One option of the verb is one of its arguments: there are as many as the command has.
+# The arguments are the options of the verb, one each.
 def simulate(
     source: Source,
     /,
@@ -58,23 +56,24 @@ def simulate(
         Parameter(
             name=["--output", "-o"],
             converter=standard_stream,
-            help="The file to write: .jsonl or .ndjson (also .gz) has one episode a line, .parquet "
-            "one row a step; - is JSON lines on standard output.",
+            help="The file to write: .jsonl or .ndjson (also .gz) has one episode per line, "
+            ".parquet one row per step; - is JSON lines on standard output.",
         ),
     ],
     episodes: Annotated[
-        int, Parameter(converter=whole, validator=AtLeastOne, help="How many episodes to simulate.")
+        int,
+        Parameter(converter=whole, validator=AtLeastOne, help="Number of episodes to simulate."),
     ] = 1000,
     steps: Steps = 100,
     seed: Seed = 0,
     policy: PolicyFile = None,
     look_ahead: LookAhead = False,
     states: Annotated[
-        bool, Parameter(negative="", help="Record the hidden states, by number.")
+        bool, Parameter(negative="", help="Record the hidden states, as indices.")
     ] = False,
-    rewards: Annotated[bool, Parameter(help="Record the rewards, or not.")] = True,
+    rewards: Annotated[bool, Parameter(help="Record the rewards.")] = True,
     propensities: Annotated[
-        bool, Parameter(negative="", help="Record how probable each action was.")
+        bool, Parameter(negative="", help="Record the probability of each action.")
     ] = False,
     workers: Workers = 1,
     normalize: Normalize = False,
@@ -82,8 +81,8 @@ def simulate(
 ) -> None:
     """Simulate a policy on a model and write the episodes.
 
-    An episode ends before its last step only where an observation says that the task is over. The
-    file is written completely or, after an error or Ctrl-C, not at all.
+    An episode ends early only at an observation that marks the end of the task. The file is
+    written completely or, after an error or Ctrl-C, not at all.
     """
     from rpsr.evaluation import simulate_blocks
     from rpsr.logs.writers import check_target, write_logs
@@ -110,7 +109,7 @@ def simulate(
 
 
 def load_system(source: str, normalize: bool, discount: str | None) -> POMDP | LinearModel:
-    """What is simulated; warnings about it go to standard error."""
+    """The model to simulate; its warnings go to standard error."""
     from rpsr.models import POMDP
     from rpsr.sources import load
 
@@ -134,5 +133,5 @@ def looking_ahead(path: str | None, policy: AnyPolicy) -> AlphaPolicy:
     from rpsr.planning import AlphaPolicy
 
     if not isinstance(policy, AlphaPolicy):
-        raise InputError("has no vectors to look ahead with", place=path or "the uniform policy")
+        raise InputError("has no vectors for --look-ahead", place=path or "the uniform policy")
     return policy.looking_ahead()

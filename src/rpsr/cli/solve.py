@@ -1,4 +1,4 @@
-"""`rpsr solve`: plan, and say how good the plan is proven to be."""
+"""`rpsr solve`: plan, and show proven bounds on the plan's value."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ LIMIT_REACHED = 3
 
 
 def _compiling() -> None:
-    note("compiling kernels, which a first run waits for")
+    note("compiling kernels (first run only)")
 
 
 def _existing(_type: Any, name: str | None) -> None:
@@ -53,7 +53,7 @@ def _existing(_type: Any, name: str | None) -> None:
         raise ValueError(PLANNERS.unknown(name))
 
 
-# One option of the verb is one of its arguments: there are as many as the command has.
+# The arguments are the options of the verb, one each.
 def solve(
     source: Source,
     /,
@@ -61,15 +61,15 @@ def solve(
     model: Annotated[
         Kind | None,
         Parameter(
-            help="What to plan on: the POMDP, its PSR, its R-PSR, or the PSR whose observations "
-            "show rewards. By default the POMDP, or what a native file holds."
+            help="The model to plan on: the POMDP, its PSR, its R-PSR, or the PSR of the POMDP "
+            "whose observations include the reward (ra-psr). By default the source's own model."
         ),
     ] = None,
     planner: Annotated[
         str | None,
         Parameter(
             validator=_existing,
-            help="How to plan: vi, enumeration, reachable, hsvi, sarsop, pbvi, perseus, qmdp, fib, "
+            help="The planner: vi, enumeration, reachable, hsvi, sarsop, pbvi, perseus, qmdp, fib, "
             "policy-iteration or q-learning. By default vi, or pbvi on a learned model.",
         ),
     ] = None,
@@ -78,27 +78,27 @@ def solve(
         Parameter(
             converter=whole,
             validator=positive,
-            help="Plan this many steps; infinitely many by default.",
+            help="Number of steps to plan; by default the horizon is infinite.",
         ),
     ] = None,
     epsilon: Annotated[
         Any,
         Parameter(
             converter=precision,
-            allow_leading_hyphen=True,  # refused with the rest of what is no precision
-            help="How far the value may be off, in units of reward, or as a share of the value at "
-            "the start, such as 1%; by default a small share of the range of values.",
+            allow_leading_hyphen=True,  # `precision` refuses a negative number
+            help="Largest error of the value, in units of reward, or relative to the value at the "
+            "start, such as 1%; by default a small share of the range of values.",
         ),
     ] = None,
     time_limit: Annotated[
-        float | None, Parameter(validator=positive, help="Seconds after which to stop.")
+        float | None, Parameter(validator=positive, help="Time limit of planning, in seconds.")
     ] = None,
     memory_limit: Annotated[
         int | None,
         Parameter(
             converter=size,
             allow_leading_hyphen=True,
-            help="Memory that planning may take, its model included: bytes, or such as 2GB.",
+            help="Memory limit of planning, the model included: bytes, or a size such as 2GB.",
         ),
     ] = None,
     max_iterations: Annotated[
@@ -106,46 +106,47 @@ def solve(
         Parameter(
             converter=whole,
             validator=positive,
-            help="Stop after this many iterations: backups, rounds or trials, by the planner.",
+            help="Limit on iterations: backups, rounds or trials, depending on the planner.",
         ),
     ] = None,
     seed: Annotated[
-        int | None, Parameter(converter=whole, help="Seed of planners that use chance.")
+        int | None, Parameter(converter=whole, help="Random seed, for randomised planners.")
     ] = None,
     output: Annotated[
         str | None,
         Parameter(
             name=["--output", "-o"],
             converter=standard_stream,
-            help="Write the policy here: .alpha or .pg of the classic solver, else a native JSON "
-            "file; - is standard output.",
+            help="The policy file to write: .alpha or .pg in the format of pomdp-solve, else "
+            "native JSON; - is standard output.",
         ),
     ] = None,
     checkpoint: Annotated[
         Path | None,
         Parameter(
             converter=named_path,
-            help="Keep what was found here, every minute and when planning stops; continue from "
-            "it if it exists. Planning a horizon and the planners enumeration, reachable, qmdp, "
-            "fib and q-learning keep none.",
+            help="Save the state of planning in this file, every minute and at the end; resume "
+            "from it if it exists. Not available with --horizon, nor for the planners enumeration, "
+            "reachable, qmdp, fib and q-learning.",
         ),
     ] = None,
     compress: Annotated[
         bool,
         Parameter(
             negative="",
-            help="Plan without states never reached and without what no observation or reward "
-            "depends on; the result is the POMDP's. Pays where the quotient is much smaller.",
+            help="Plan on a smaller model: without unreachable states, and with states merged that "
+            "no observation or reward distinguishes. The result holds for the POMDP. Pays off if "
+            "the model becomes much smaller.",
         ),
     ] = False,
     normalize: Normalize = False,
     discount: Discount = None,
     json: Json = False,
 ) -> int:
-    """Plan on a model; show the value at the start, bounds that hold, and why planning stopped.
+    """Plan on a model; show the value at the start, proven bounds, and why planning stopped.
 
-    Exit 0: the goal was reached; 3: a limit came first; 130: Ctrl-C; 143: SIGTERM. What was found
-    by then is shown and written in every case. Files are also written every minute meanwhile.
+    Exit 0: the goal was reached; 3: a limit came first; 130: Ctrl-C; 143: SIGTERM. In every case,
+    the best solution so far is shown and written. Files are also written every minute.
     """
     from rpsr.errors import InputError
     from rpsr.kernels import announced
@@ -160,7 +161,7 @@ def solve(
     form = policies.classic_form(output or "")
     if horizon is not None:
         policies.check_holds_trees(output or "")
-    # Found out now, rather than after hours of planning.
+    # Checked before planning, which may take hours.
     check_targets(output, checkpoint, sources=[source])
     check_policy_name(output)
     smaller = _compressed(source, model, normalize, discount) if compress else None
@@ -178,14 +179,14 @@ def solve(
     known = planner_options(planner)
     for option, value in options.items():
         if value is not None and option not in known and option != "seed":
-            raise InputError(f"planner {planner} has no {option.replace('_', ' ')}")
+            raise InputError(f"planner {planner} has no option --{option.replace('_', '-')}")
     given: dict[str, Any] = {key: options[key] for key in options if key in known}
     if form == "alpha" and "faces" in known:
-        given["faces"] = False  # the file's vectors may be followed from any belief
+        given["faces"] = False  # the file's vectors may be used from any belief
     chosen = planner_by_name(planner, **given)
     if checkpoint is not None and (horizon is not None or not isinstance(chosen, Resumable)):
         what = f"planner {planner}" if horizon is None else "planning a horizon"
-        raise InputError(f"{what} starts afresh each time: it keeps no checkpoint")
+        raise InputError(f"{what} has no checkpoint: it always starts from the beginning")
 
     def lift(found: Solution) -> Solution:
         return found if smaller is None else smaller.lift(found)
@@ -210,7 +211,7 @@ def solve(
 
         played = play_out(solution)
     document = solution_document(solution, model, seed, played)
-    try:  # what was found is shown whatever becomes of the files, and the other way round
+    try:  # if showing the solution fails, the files are still written
         if json:
             print_json("solve", source, document)
         elif output != "-":
@@ -227,11 +228,9 @@ def solve(
         note(f"{played.doubt}; rpsr learn --plan --ensemble weighs several models")
     if epsilon is not None and solution.status is Status.ROUNDING:
         proven_to = solution.gap if solution.epsilon is None else solution.epsilon
-        note(f"floats can prove the value to {proven_to:.2g} here, not to the epsilon asked for")
+        note(f"floats prove the value only to {proven_to:.2g} here, not to the epsilon given")
     if by_default and solution.planner == "vi" and solution.status in (Status.TIME, Status.MEMORY):
-        note(
-            "vi proves values at every belief; --planner sarsop closes the gap at the start sooner"
-        )
+        note("vi bounds the value at all beliefs; for the start alone, --planner sarsop is faster")
     if solution.status is Status.INTERRUPTED:
         return INTERRUPTED
     return 0 if solution.status.reached_goal else LIMIT_REACHED
@@ -250,7 +249,7 @@ def _model(source: str, kind: Kind | None, normalize: bool, discount: str | None
     for warning in loaded.warnings:
         note(f"{source}: {warning}")
     model = as_kind(loaded, "belief" if kind in (None, "pomdp") else kind)
-    assert not isinstance(model, POMDP), "a POMDP is planned on through its beliefs"
+    assert not isinstance(model, POMDP), "a POMDP is planned on as its belief model"
     return model
 
 
@@ -265,7 +264,7 @@ def _compressed(
     loaded = load(source, normalize=normalize, discount=discount)
     if not isinstance(loaded, POMDP) or kind not in (None, "pomdp"):
         what = kind or getattr(loaded, "kind", "pomdp")
-        raise InputError(f"--compress makes a POMDP smaller, not a {what} model", place=source)
+        raise InputError(f"--compress needs a POMDP, not a {what} model", place=source)
     for warning in loaded.warnings:
         note(f"{source}: {warning}")
     return compress(loaded)
@@ -314,8 +313,8 @@ def _for_people(solution: Solution, document: dict[str, Any]) -> list[tuple[str,
     }
     learned = document["learned"]
     if learned is not None:
-        said = "bounds are" if solution.proven else "nothing is proven, and the value is"
-        numbers["learned"] = f"by {learned}: {said} of this model, not of the system"
+        holds = "bounds hold" if solution.proven else "nothing is proven; the value holds"
+        numbers["learned"] = f"by {learned}: {holds} for this model, not for the system"
     saved = solution.extras.get("compressed")
     if saved is not None:
         from rpsr.planning.compression import Saved

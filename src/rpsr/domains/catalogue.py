@@ -56,12 +56,12 @@ def generator(name: str) -> Callable[..., POMDP]:
 
 
 def story(name: str) -> str:
-    """The first line of a domain's story; empty where its generator has no docstring."""
+    """The first line of a domain's docstring; empty if it has none."""
     return next(iter((generator(name).__doc__ or "").strip().splitlines()), "")
 
 
 def parameters(name: str) -> dict[str, str]:
-    """The parameters that `build` takes for a domain, and their defaults, as one writes them."""
+    """The parameters that `build` accepts for a domain, and their defaults as text."""
     return {key: str(default) for key, default in _parameters(generator(name)).items()}
 
 
@@ -78,7 +78,7 @@ def build(specification: str) -> POMDP:
                 f"{name}: read {part!r}, expected one of {', '.join(known)}, as key=value"
             )
         if key in given:
-            raise InputError(f"{name}: {key} was given twice")
+            raise InputError(f"{name}: read {key} twice, expected it once")
         given[key] = _value(name, key, text, known[key])
     try:
         pomdp = make(**given)
@@ -88,7 +88,7 @@ def build(specification: str) -> POMDP:
 
 
 def _parameters(make: Callable[..., POMDP]) -> dict[str, object]:
-    """The generator's parameters that a number or a truth value can set, and their defaults."""
+    """The generator's numeric and boolean parameters, and their defaults."""
     types = get_type_hints(make)
     return {
         key: parameter.default

@@ -1,8 +1,7 @@
-"""Exact numbers and exact lotteries, from which the built-in domains are made.
+"""Exact numbers and exact distributions, for the built-in domains.
 
 A parameter may be given as a fraction, an integer or a float. A float means the decimal that it
-prints as: `0.85` is 17/20, not the binary number nearest to it, so a domain stays exact however its
-parameters are written.
+prints as: `0.85` is 17/20, not the binary number nearest to it, so a domain is always exact.
 """
 
 from collections.abc import Hashable, Iterable
@@ -14,7 +13,7 @@ Outcome = TypeVar("Outcome", bound=Hashable)
 
 
 def exact(name: str, value: Number) -> Fraction:
-    """The fraction that `value` stands for; `name` is the parameter an error speaks of."""
+    """The fraction that `value` stands for; `name`: the parameter, for errors."""
     try:
         return Fraction(repr(float(value))) if isinstance(value, float) else Fraction(value)
     except (TypeError, ValueError):
@@ -29,21 +28,21 @@ def probability(name: str, value: Number) -> Fraction:
     return fraction
 
 
-LARGEST = 20_000  # of any size parameter: a table of states, written out one by one, has an end
+LARGEST = 20_000  # limit of any size parameter, because all states are enumerated
 
 
 def at_least(name: str, value: int, least: int, why: str) -> int:
-    """`value` itself, which must be an integer and no less than `least`."""
+    """`value` itself; an error unless it is an integer of at least `least`."""
     number = exact(name, value)
     if number.denominator != 1 or number < least:
         raise ValueError(f"{name} is {value}, but must be an integer of {least} or more: {why}")
     if number > LARGEST:
-        raise ValueError(f"{name} is {value}, but models are built up to {LARGEST} only")
+        raise ValueError(f"{name} is {value}, but must be at most {LARGEST}")
     return int(number)
 
 
 def lottery(tickets: Iterable[tuple[Outcome, Fraction | int]]) -> dict[Outcome, Fraction]:
-    """Outcomes and their chances: those of equal outcomes added up, impossible ones left out."""
+    """Outcomes with probabilities: those of equal outcomes are added, zeros are omitted."""
     chances: dict[Outcome, Fraction] = {}
     for outcome, chance in tickets:
         if chance:
@@ -52,6 +51,6 @@ def lottery(tickets: Iterable[tuple[Outcome, Fraction | int]]) -> dict[Outcome, 
 
 
 def evenly(outcomes: Iterable[Outcome]) -> dict[Outcome, Fraction]:
-    """The same chance for each outcome."""
+    """The uniform distribution over outcomes."""
     outcomes = list(outcomes)
     return lottery((outcome, Fraction(1, len(outcomes))) for outcome in outcomes)

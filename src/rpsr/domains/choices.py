@@ -1,4 +1,4 @@
-"""A hidden coin, a way to look at it, and a choice that pays when it matches the coin.
+"""A hidden coin, an action that observes it, and a choice that pays if it matches the coin.
 
 Listening for the tigers costs reward; in Parr and Russell's world, looking costs time.
 """
@@ -14,16 +14,16 @@ _OTHER = {"left": "right", "right": "left"}
 
 
 def _growl(side: str, accuracy: Fraction) -> dict[str, Fraction]:
-    """The side that a listener hears the tiger on."""
+    """The side on which the listener hears the tiger."""
     return lottery([(side, accuracy), (_OTHER[side], 1 - accuracy)])
 
 
 def tiger(*, accuracy: Number = Fraction(17, 20), discount: Number = Fraction(19, 20)) -> POMDP:
     """Two doors, a tiger behind one and a treasure behind the other: listen, then open.
 
-    Listening costs 1 and is heard on the right side with probability `accuracy`. Opening the
-    treasure's door pays 10, opening the tiger's costs 100, and either way the tiger is put behind a
-    door anew, both equally likely, as at the start; what is heard then means nothing.
+    Listening costs 1 and reports the correct side with probability `accuracy`. Opening the
+    treasure's door pays 10, opening the tiger's costs 100. Then the tiger is placed behind a random
+    door, both equally likely, as at the start; the observation of that step is noise.
 
     Args:
         accuracy: the probability that the tiger is heard on its own side.
@@ -73,10 +73,10 @@ def stand_tiger(*, accuracy: Number = Fraction(4, 5), discount: Number = Fractio
         sitting  -- stand-up -->  standing  -- open-left, open-right -->  sitting, new tiger
            listen: informative       listen: noise
 
-    Standing up is final until a door has been opened: one knows one's posture, and hears nothing
-    but noise on one's feet. Listening costs 1 while sitting and nothing while standing; a door that
-    is opened from the chair stays shut, at no cost. Opened on one's feet, the treasure pays 30 and
-    the tiger costs 100. The start is equally likely to be any of the four states.
+    Only opening a door ends standing. The posture is observed, and listening while standing gives
+    noise. Listening costs 1 while sitting and nothing while standing; opening a door while sitting
+    does nothing, at no cost. Opened while standing, the treasure pays 30 and the tiger costs 100.
+    The start is equally likely to be any of the four states.
 
     Args:
         accuracy: the probability that the tiger is heard on its own side while sitting.
@@ -100,7 +100,7 @@ def stand_tiger(*, accuracy: Number = Fraction(4, 5), discount: Number = Fractio
         return evenly(_Listener(side, "sitting") for side in sides)
 
     def hear(action: str, listener: _Listener) -> dict[str, Fraction]:
-        # The actions leave one in a posture of their own, except for listening, which keeps it.
+        # Every action but listening determines the posture; listening keeps it.
         posture = {"listen": listener.posture, "stand-up": "standing"}.get(action, "sitting")
         informative = action == "listen" and posture == "sitting"
         heard = _growl(listener.side, hearing if informative else Fraction(1, 2))
@@ -139,9 +139,9 @@ def parr(*, right: Number = 2, wrong: Number = 0, discount: Number = Fraction(19
           hi or lo   +-- c, where it is hi; b, where it is lo --> plus1  --> I
                      +-- b, where it is hi; c, where it is lo --> minus1 --> I
 
-    Every action leads from I to A, where a fair coin has decided between hi-A and lo-A; they look
-    the same, and all the rest looks as it is. Action `a` tells them apart, by way of C or D, at the
-    price of two steps. The two outcomes pay when they are left, and nothing else pays.
+    Every action leads from I to A, where a fair coin decides between hi-A and lo-A; these two have
+    the same observation, and every other state has its own. Action `a` distinguishes them, by way
+    of C or D, which takes two steps. Leaving plus1 or minus1 pays; nothing else does.
 
     Args:
         right: the reward of the outcome plus1.

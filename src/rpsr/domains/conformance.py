@@ -1,4 +1,4 @@
-"""What every domain owes its user, as a check (public in `rpsr.testing`)."""
+"""The conformance check of domains (public in `rpsr.testing`)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from rpsr.models.pomdp import POMDP
 
 
 def check_domain(generator: Callable[..., POMDP]) -> None:
-    """Verify what every generator of a domain owes its user.
+    """Verify the rules for the generator of a domain.
 
-    Its docstring tells the story; every parameter has a default; it returns a POMDP that is known
-    in exact rationals, has names of its own and warns of nothing; calling it again gives an equal
-    one.
+    It has a docstring, which describes the problem; every parameter has a default; it returns an
+    exact POMDP without warnings; a second call returns an equal one.
     """
     _require(bool((generator.__doc__ or "").strip()), "the generator has no docstring")
     for key, parameter in inspect.signature(generator).parameters.items():
@@ -28,6 +27,6 @@ def check_domain(generator: Callable[..., POMDP]) -> None:
 
 
 def _require(holds: bool, otherwise: str) -> None:
-    """Not an `assert`: `python -O` must not turn a check into a pass."""
+    """Not an `assert`, which `python -O` would skip."""
     if not holds:
         raise AssertionError(otherwise)

@@ -1,6 +1,6 @@
 """Lines of cells: a delivery road, a blind walk between two goals, a corridor with one goal.
 
-In each of them the agent stands on one cell of a line and sees little or nothing of where it is.
+In each of them the agent stands on one cell of a line and observes little about its position.
 """
 
 from fractions import Fraction
@@ -27,14 +27,14 @@ def load_unload(*, cells: int = 5, discount: Number = Fraction(19, 20)) -> POMDP
         | loading | travel | travel | travel | unloading |
         +---------+--------+--------+--------+-----------+
 
-    The cart sees which kind of cell it is on, but not whether it is loaded: one bit to remember,
-    and no more is needed to act optimally. It handles its load on the step after it arrives:
-    acting while empty at the loading end, whatever the action, pays 1 and leaves loaded; acting
-    while loaded at the unloading end pays 1 and leaves empty. Driving off the road does not move
-    the cart. It starts anywhere, loaded or not, all equally likely.
+    The cart observes the kind of its cell, but not whether it is loaded: one bit to remember, and
+    no more is needed to act optimally. It handles its load on the step after it arrives: any action
+    while empty at the loading end pays 1 and leaves it loaded; any action while loaded at the
+    unloading end pays 1 and leaves it empty. Driving off the road does not move the cart. It starts
+    anywhere, loaded or not, all equally likely.
 
-    The rewards alone tell a loaded cart from an empty one at the ends, which is why a model that
-    predicts observations only cannot hold them.
+    At the ends, only the rewards distinguish a loaded cart from an empty one. So a model that
+    predicts observations alone cannot represent them.
 
     Args:
         cells: the length of the road.
@@ -82,10 +82,10 @@ def line_two_goals(*, cells: int = 4, slip: Number = Fraction(1, 5), discount: N
         | goal |  1   |  2   | goal |
         +------+------+------+------+
 
-    There is nothing to see, only a direction to choose. A step succeeds unless it slips; a slip
-    stays put or goes the other way, each half of the time. Both goals keep whoever reaches them.
-    A step towards a goal that gets there pays 1; slipping into the goal behind one's back ends the
-    walk just the same, but pays nothing. The walk starts anywhere, the goals included.
+    Observations carry no information. A step succeeds unless it slips; a slip stays in place or
+    goes the other way, with probability 1/2 each. Both goals are absorbing. A step that reaches the
+    goal it aims for pays 1; slipping into the other goal also ends the walk, but pays nothing. The
+    walk starts anywhere, the goals included.
 
     Args:
         cells: the length of the line, goals included.
@@ -127,7 +127,7 @@ def line_two_goals(*, cells: int = 4, slip: Number = Fraction(1, 5), discount: N
 def corridor(
     *, slip: Number = 0, start_at_goal: bool = True, discount: Number = Fraction(3, 4)
 ) -> POMDP:
-    """A robot in a corridor of four cells that shows only whether it stands on the goal.
+    """A robot in a corridor of four cells observes only whether it stands on the goal.
 
     ::
 

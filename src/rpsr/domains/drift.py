@@ -1,7 +1,7 @@
 """The float/reset world, the running example of the first paper on predictive representations.
 
-No number of recent observations determines its state, while a handful of tests do: after a reset
-the light is certain to answer the next one, and each float since makes that answer less likely.
+No fixed number of recent observations determines its state, but a few tests do: after a reset the
+next one shows the light with certainty, and each float in between makes that less likely.
 """
 
 from fractions import Fraction
@@ -21,10 +21,10 @@ def float_reset(*, positions: int = 5, discount: Number = Fraction(99, 100)) -> 
         | 0 | 1 | 2 | 3 | 4 |
         +---+---+---+---+---+
 
-    Floating (`f`) drifts one position to either side, each half of the time; at the two ends,
-    drifting outwards stays put. Resetting (`r`) puts the float back at 0. The only light there is,
-    observation 1, goes on when a reset finds the float at 0 already; everything else shows 0. A
-    reset pays as much as the position that the float had reached. It starts at 0.
+    Floating (`f`) drifts one position to either side, with probability 1/2 each; at the two ends,
+    drifting outwards stays in place. Resetting (`r`) puts the float back at 0. Observation 1, the
+    light, follows a reset if the float was at 0 already; otherwise the observation is 0. The reward
+    of a reset is the float's position before it. The float starts at 0.
 
     Args:
         positions: how many positions there are.

@@ -14,7 +14,7 @@ class _Part(NamedTuple):
 
     @property
     def blemished(self) -> bool:
-        """A flaw shows as a blemish until it is painted over."""
+        """A flaw is visible as a blemish until it is painted over."""
         return self.flawed and not self.painted
 
 
@@ -26,20 +26,21 @@ def paint(
 ) -> POMDP:
     """Parts are to be painted and shipped if sound, rejected if flawed, and paint hides flaws.
 
-    Half of the parts are flawed, and a flaw shows as a blemish. Inspecting tells whether there is a
-    blemish (BL) or none (NBL), and is mistaken one time in four. Painting takes nine times in ten;
-    it covers the blemish, but the flaw remains, and no inspection finds it any more. Shipping and
-    rejecting bring in the next part. Nothing but an inspection ever reports a blemish.
+    Half of the parts are flawed, and a flaw causes a blemish. Inspecting reports a blemish (BL) or
+    none (NBL), and is wrong with probability 1/4. Painting succeeds with probability 9/10; it
+    covers the blemish, but the flaw remains, and no inspection finds it any more. Shipping and
+    rejecting bring in the next part. Only an inspection ever reports a blemish.
 
     Shipping pays 1 for a part that is sound and painted, and costs 1 for any other. Rejecting pays
-    1 for a part whose blemish shows and costs 1 for a sound one; rejecting a flawed part that has
-    been painted over pays nothing and costs nothing.
+    1 for a part with a visible blemish and costs 1 for a sound one; rejecting a flawed part that
+    has been painted over has reward 0.
 
-    A state says flawed (FL), blemished (BL) and painted (PA), each with an N in front when not.
+    A state is named by flawed (FL), blemished (BL) and painted (PA), each with an N in front if
+    not.
 
     Args:
-        coverage: the probability that painting takes.
-        accuracy: the probability that an inspection is right.
+        coverage: the probability that painting succeeds.
+        accuracy: the probability that an inspection is correct.
         discount: the discount factor.
 
     References:

@@ -1,8 +1,8 @@
 """Floors of cells to search: four moves that always work, and a goal to be found.
 
 Both problems share their rules. Moving into a wall leaves the robot where it is, arriving at the
-goal pays 1, and whatever it does there, the robot is next put down on one of the other cells, all
-equally likely. They differ in the floor and in what the robot sees of it.
+goal pays 1, and any action there moves the robot to one of the other cells, all equally likely.
+They differ in the floor and in the observations.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ def grid(*, rows: int = 4, columns: int = 4, discount: Number = Fraction(19, 20)
         |   |   |   | G |
         +---+---+---+---+
 
-    The robot sees nothing but whether it stands on the goal, so it has to use the outer walls:
+    The robot observes only whether it stands on the goal, so it has to use the outer walls:
     going south often enough, then east often enough, leads there from anywhere. It starts on any
     cell but the goal, all equally likely.
 
@@ -74,8 +74,8 @@ def cheese(*, depth: int = 2, discount: Number = Fraction(19, 20)) -> POMDP:
         |   |   | G |   |   |
         +---+   +---+   +---+
 
-    The mouse sees on which sides of its cell there are walls, and it smells the cheese once it is
-    there. The alleys look the same inside: only the way it came tells it in which one it is. It
+    The mouse observes on which sides of its cell there are walls, and whether it is at the cheese.
+    Inside, the alleys have the same observations: only its past path tells in which one it is. It
     starts on any cell but the cheese, all equally likely.
 
     Args:
@@ -95,12 +95,12 @@ def cheese(*, depth: int = 2, discount: Number = Fraction(19, 20)) -> POMDP:
         blocked = [side for side, move in _SIDES.items() if _beside(cell, move) not in cells]
         return f"walls-{''.join(blocked)}"
 
-    sights = dict.fromkeys(walls(cell) for cell in cells if cell != goal)  # in order of appearance
+    seen = dict.fromkeys(walls(cell) for cell in cells if cell != goal)  # in order of appearance
     return _search(
         name="cheese",
         cells=cells,
         goal=goal,
-        observations=(*sights, "goal"),
+        observations=(*seen, "goal"),
         look=walls,
         discount=discount,
     )

@@ -1,17 +1,17 @@
 """Office corridors: one robot that moves and sees with error, on three floors.
 
-The robot stands on a cell and faces north, east, south or west. All three floors share its body.
+The robot stands on a cell and faces north, east, south or west. It is the same on all three floors.
 
-Moving forward works 8 times in 10. One time in 20 each, it slips to the left, to the right or
-backwards, or does not move. Slipping sideways leaves it facing the way it slipped; after slipping
-backwards it faces either way, half of the time each. A wall stops any of these movements, and then
-nothing changes. Turning has its own errors, but no walls to mind; staying has none.
+Moving forward succeeds with probability 8/10. With probability 1/20 each, it slips to the left, to
+the right or backwards, or does not move. Slipping sideways leaves it facing the way it slipped;
+after slipping backwards it faces forwards or backwards, with probability 1/2 each. A wall stops any
+of these movements, and then nothing changes. Turning has its own errors; staying has none.
 
-Looking reports, for the four sides of the robot, whether there is a wall. Each side is judged by
-itself: a wall is seen 9 times in 10, and one that is not there is imagined 1 time in 20. Only the
-goal, and in one floor the alcoves, are recognised without error.
+An observation reports, for each of the robot's four sides independently, whether there is a wall: a
+wall is seen with probability 9/10, and one that is not there with probability 1/20. Only the goal,
+and on one floor the alcoves, are recognised without error.
 
-Arriving at a goal pays 1. Whatever the robot does on a goal, it is next put down as at the start.
+Arriving at a goal pays 1. Any action on a goal moves the robot to a pose of the start distribution.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ _STEPS = ((-1, 0), (0, 1), (1, 0), (0, -1))  # one cell along each heading
 _AHEAD, _RIGHT, _BACK, _LEFT = range(4)  # quarter turns clockwise from the robot's heading
 _SIDES = ("F", "R", "B", "L")  # front, right, back, left
 
-# Forward: the direction of the movement, the direction faced after it, and the chance of the two.
+# Forward: the direction of the movement, the direction faced after it, and their probability.
 _DRIFT = (
     (_AHEAD, _AHEAD, Fraction(8, 10)),
     (_RIGHT, _RIGHT, Fraction(1, 20)),
@@ -45,7 +45,7 @@ _DRIFT = (
     (_BACK, _AHEAD, Fraction(1, 40)),
 )
 
-# Turning: the chance of each number of quarter turns clockwise.
+# Turning: the probability of each number of quarter turns clockwise.
 _TURNS = {
     "right": {1: Fraction(7, 10), 0: Fraction(1, 10), 2: Fraction(1, 10), 3: Fraction(1, 10)},
     "around": {2: Fraction(6, 10), 0: Fraction(1, 10), 1: Fraction(3, 20), 3: Fraction(3, 20)},
@@ -68,9 +68,9 @@ def hallway(
             .   .   .   G          W + E
                                      S
 
-    Looking south into an alcove, the robot recognises which one it is, without error; everywhere
-    else it sees only walls, and those badly. It starts anywhere but on the goal, facing any way,
-    all equally likely.
+    Facing south in front of an alcove, the robot recognises which one it is, without error;
+    everywhere else it sees only walls, with errors. It starts anywhere but on the goal, facing any
+    way, all equally likely.
 
     Args:
         alcoves: how many alcoves there are; every second cell of the corridor has one, and the
@@ -113,9 +113,9 @@ def hallway2(
         . .   .   . G        S
           . . . . .
 
-    But for the goal the floor is its own mirror image both ways, so a robot that has not been there
-    cannot know at which of the doors it is. It starts anywhere but on the goal, facing any way, all
-    equally likely.
+    Except for the goal the floor is symmetric in both directions, so a robot that has not been at
+    the goal cannot know at which of the doors it is. It starts anywhere but on the goal, facing any
+    way, all equally likely.
 
     Args:
         wall_seen: the probability that a wall is seen.
@@ -186,8 +186,8 @@ def _robot(
 ) -> POMDP:
     """The robot on a floor plan, in which a space is solid and `G` and `X` are goals and tigers.
 
-    Without a start, every pose that is not on a goal is equally likely. Landmarks are the poses in
-    which the robot sees something unmistakable.
+    Without a start, every pose that is not on a goal is equally likely. Landmarks are poses with an
+    observation of their own, without error.
     """
     plan = {
         (row, column): mark

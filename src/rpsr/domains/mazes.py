@@ -35,11 +35,11 @@ def four_by_three(
         |   |   |   |   |
         +---+---+---+---+
 
-    A move goes the way it was meant, or drifts off at a right angle, to one side or the other; what
-    runs into a wall stays put. The robot feels a wall or the pillar to its west (`left`), to its
-    east (`right`), on both sides or on neither, and knows the two marked cells when it stands on
-    them (`good`, `bad`). Acting there pays 1 or -1 and starts over, on any of the nine other cells,
-    all equally likely. Acting anywhere else pays `step`.
+    A move goes in its own direction, or drifts off at a right angle, to one side or the other; a
+    move into a wall stays in place. The robot observes a wall or the pillar to its west (`left`),
+    to its east (`right`), on both sides or on neither, and recognises the two marked cells when it
+    stands on them (`good`, `bad`). An action there pays 1 or -1 and leads to any of the nine other
+    cells, all equally likely. An action anywhere else pays `step`.
 
     Args:
         drift: the probability of drifting to one given side; the move succeeds otherwise.
@@ -57,7 +57,7 @@ def four_by_three(
     """
     sideways = probability("drift", drift)
     if sideways > Fraction(1, 2):
-        raise ValueError(f"drift is {drift!r}, but the two sides together cannot exceed 1")
+        raise ValueError(f"drift is {drift!r}, but must be at most 1/2 (it applies to two sides)")
     pay_elsewhere = exact("step", step)
     plan = ("...+", ".#.-", "....")
     marks = {(x, y): mark for y, row in enumerate(plan) for x, mark in enumerate(row)}
@@ -118,10 +118,10 @@ def heaven_hell(
                     0              0: start
                     7   8   P      P: priest
 
-    A fair coin, never seen, puts heaven on the left or on the right. The pilgrim knows its place at
-    every step, moves without fail, and stays put where there is no way on. Only on the priest's
-    cell does it learn the side (`left`, `right`). Acting in heaven pays 1, acting in hell costs 1;
-    whatever the action, it starts over from 0 with a new coin.
+    A hidden fair coin puts heaven on the left or on the right. The pilgrim observes its cell at
+    every step; moves never fail, and a move into a wall stays in place. Only on the priest's cell
+    does it learn the side (`left`, `right`). Any action in heaven pays 1, any action in hell costs
+    1, and both lead to 0 with a new coin.
 
     Args:
         stem: how many steps lead north from the start to the fork.

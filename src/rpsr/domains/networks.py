@@ -1,4 +1,4 @@
-"""A network that earns more the harder it is driven, until it crashes."""
+"""A network that earns more under a higher load, until it crashes."""
 
 from fractions import Fraction
 
@@ -8,7 +8,7 @@ from rpsr.models import POMDP
 
 _CRASHED = -1
 
-# How the load changes: by action, tenths of chance for each number of levels up or down.
+# Changes of the load: by action, the probability in tenths of each number of levels up or down.
 _DRIFTS = {
     "unrestrict": {-2: 1, -1: 1, 0: 3, 1: 3, 2: 1, 3: 1},
     "steady": {-2: 1, -1: 2, 0: 4, 1: 2, 2: 1},
@@ -23,16 +23,17 @@ def network(*, level: int = 20, discount: Number = Fraction(19, 20)) -> POMDP:
 
         s000 - s020 - s040 - s060 - s080 - s100 - crash
 
-    The load is a percentage that wanders by whole levels: mostly up while unrestricted, mostly
-    down while restricted, either way while steady. It stops at 0, but beyond 100 the network
-    crashes and stays down until it is rebooted, which brings it back to load 0.
+    The load is a percentage that changes by whole levels: mostly up while unrestricted, mostly
+    down while restricted, either way while steady. It stays at or above 0; above 100 the network
+    crashes and stays down until it is rebooted, which sets the load to 0.
 
-    All there is to see is whether the network answers a probe. A crashed one never does; one that
-    runs fails to by chance as soon as its load exceeds 50, and the more the further it does: 1 time
-    in 10 at 60, 5 times in 10 at 100.
+    The only observation is whether the network answers a probe. A crashed network never does; a
+    running one fails to answer with a probability that grows with its load above 50, from 1/10 at
+    60 to 5/10 at 100.
 
-    A step earns the load it starts from, less running costs of 20, which a crashed network has
-    too; rebooting costs 40 instead. The start is anywhere, all equally likely, crashed included.
+    The reward of a step is the load before it, less running costs of 20, which a crashed network
+    has too; rebooting costs 40 instead. The start is any state, all equally likely, crashed
+    included.
 
     Args:
         level: the size of a level, in percent of load; it must divide 100.

@@ -1,4 +1,4 @@
-"""Friend or foe: an aircraft approaches a base that would rather not be seen looking at it."""
+"""Friend or foe: an aircraft approaches a base, and observing it exposes the base."""
 
 from fractions import Fraction
 from typing import NamedTuple
@@ -11,18 +11,18 @@ from rpsr.models import POMDP
 class _Aircraft(NamedTuple):
     side: str  # "friend" or "foe"
     range: int  # steps away from the base
-    exposure: int  # how much the base has given away of itself
+    exposure: int  # of the base, by its own actions
 
 
 class _Sensor(NamedTuple):
-    identifies: Fraction  # the chance of reading the right side
-    misranges: Fraction  # the chance of reading one step too near, and that of one too far
+    identifies: Fraction  # the probability of reading the correct side
+    misranges: Fraction  # the probability of reading one step too near, and of one too far
 
 
 _ACTIVE = _Sensor(Fraction(4, 5), Fraction(1, 20))
 _PASSIVE = _Sensor(Fraction(3, 5), Fraction(1, 10))
 _SENSOR = {"active-sensor": _ACTIVE, "passive-sensor": _PASSIVE, "fire": _ACTIVE}
-_EXPOSES = {  # by how much an action may change the exposure, and how likely it does
+_EXPOSES = {  # by action, a change of the exposure and its probability
     "active-sensor": (1, Fraction(19, 20)),
     "passive-sensor": (1, Fraction(1, 10)),
     "lie-low": (-1, Fraction(1, 4)),
@@ -32,7 +32,7 @@ _ADVANCE = Fraction(4, 5)
 _FOE_DOWN, _FRIEND_DOWN, _BASE_STRUCK = 20, -30, -100
 _MOST_EXPOSED = 7  # the last exposure v with a strike of 1/4 + v/10 below 1
 _OVER = ("passed", "base-struck", "foe-down", "friend-down")
-_State = _Aircraft | str  # a string is a way in which it all ended
+_State = _Aircraft | str  # a string is a final state
 
 
 def iff(*, ranges: int = 10, exposures: int = 5, discount: Number = Fraction(999, 1000)) -> POMDP:
@@ -42,17 +42,17 @@ def iff(*, ranges: int = 10, exposures: int = 5, discount: Number = Fraction(999
 
         base | 0 | 1 | 2 | ... | 9 |  <-- aircraft, one step nearer four times in five
 
-    The active sensor tells best who it is and how far away, but exposes the base almost every time;
-    the passive sensor tells less and exposes it seldom; lying low shows nothing and lets the
-    exposure fade one time in four. Range readings are off by one step now and then, towards the
-    near side or the far side alike, and stay on the scale.
+    The active sensor reads side and range best, but exposes the base almost every time; the passive
+    sensor is less accurate and rarely exposes it; lying low observes nothing and lowers the
+    exposure with probability 1/4. Range readings are sometimes off by one step, too near and too
+    far with equal probability, and stay on the scale.
 
-    Firing brings the aircraft down with the square of its nearness: at range d of D, with
-    probability ((D - d) / D)^2. It exposes the base too, and shows as much as the active sensor. A
-    foe shot down is worth 20, a friend costs 30. An aircraft at range 0 that is not fired at
-    arrives: a friend passes, and a foe strikes the base, at a cost of 100, with probability
-    1/4 + v/10 if the exposure is v; otherwise it passes as well. These are paid as expected amounts
-    when the base acts, not as they fall out. Then it is over for good, and the base sees that.
+    Firing brings the aircraft down at range d of D with probability ((D - d) / D)^2. It exposes the
+    base too, and observes as much as the active sensor. A foe shot down pays 20, a friend costs 30.
+    An aircraft at range 0 that is not fired at arrives: a friend passes, and a foe strikes the
+    base, at a cost of 100, with probability 1/4 + v/10 if the exposure is v; otherwise it passes as
+    well. Rewards are these amounts in expectation, paid when the base acts. Then the task is over,
+    which the base observes.
 
     It starts with the aircraft as far away as possible, friend or foe equally likely, and no
     exposure. The file that this domain equals has numbers only: the story and the names are our
@@ -74,7 +74,7 @@ def iff(*, ranges: int = 10, exposures: int = 5, discount: Number = Fraction(999
     if most_exposed > _MOST_EXPOSED:
         raise ValueError(
             f"exposures is {exposures}, but must be {_MOST_EXPOSED + 1} or less: "
-            "each makes a strike likelier by 1/10, and no chance exceeds 1"
+            "each adds 1/10 to the probability of a strike, which is at most 1"
         )
     sides = ("friend", "foe")
     readings = [(side, distance) for side in sides for distance in range(ranges)]
@@ -83,7 +83,7 @@ def iff(*, ranges: int = 10, exposures: int = 5, discount: Number = Fraction(999
         return Fraction(ranges - aircraft.range, ranges) ** 2 if action == "fire" else Fraction(0)
 
     def strike(aircraft: _Aircraft) -> Fraction:
-        """The chance that the aircraft, if nobody stops it, strikes the base right now."""
+        """The probability that the aircraft strikes the base now, if it is not shot down."""
         arrived = aircraft.side == "foe" and aircraft.range == 0
         return Fraction(1, 4) + Fraction(aircraft.exposure, 10) if arrived else Fraction(0)
 

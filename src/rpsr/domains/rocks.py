@@ -1,4 +1,4 @@
-"""A rover that may look at rocks from afar before it drives there to sample them."""
+"""A rover that may check rocks from a distance before it drives there to sample them."""
 
 from collections.abc import Sequence
 from decimal import ROUND_HALF_EVEN, Decimal, localcontext
@@ -25,7 +25,7 @@ class _Map(NamedTuple):
 
 _GONE = _Rover((-1, -1), ())
 _MOVES = {"north": (0, 1), "east": (1, 0), "south": (0, -1), "west": (-1, 0)}
-_LN_2 = Decimal("0.69314718055994530941723212145818")  # efficiency e^-d halves over this distance
+_LN_2 = Decimal("0.69314718055994530941723212145818")  # the distance over which e^-d halves
 _USUAL_HALF_DISTANCE = Decimal(20)
 
 # The maps that the problem's authors distribute, by n and k.
@@ -37,7 +37,7 @@ _PUBLISHED = {
 }
 
 
-MOST_STATES = 200_000  # places times what the rocks may be worth
+MOST_STATES = 200_000  # cells times combinations of good and bad rocks
 
 
 def rock_sample(
@@ -62,12 +62,12 @@ def rock_sample(
         |   | 3 |   |   |
         +---+---+---+---+
 
-    Each rock is good or bad, each half of the time. Checking a rock reads a sensor that is right
+    Each rock is good or bad with probability 1/2. Checking a rock reads a sensor that is correct
     with probability (1 + e) / 2, where the efficiency e is 1 at the rock and halves with every
-    `half_distance` of straight line to it. Sampling pays 10 on a good rock, which is bad from then
-    on, and costs 10 on a bad one. Driving off the eastern edge pays 10 and ends the run. Driving
-    off another edge, or sampling where no rock is, costs 100 and ends the run as well. The rover
-    starts at the middle of the western edge; what is not a check reads `good` always.
+    `half_distance` of straight line to it. Sampling pays 10 on a good rock, which then turns bad,
+    and costs 10 on a bad one. Driving off the eastern edge pays 10 and ends the run. Driving off
+    another edge, or sampling without a rock, costs 100 and ends the run as well. The rover starts
+    at the middle of the western edge; after any action but a check, the observation is `good`.
 
     The map shown, n = k = 4, is that of the authors' distribution, as are those of (5, 5), (5, 7)
     and (7, 8), sensors included. On any other, rock i lies on the cell that is number
@@ -95,7 +95,9 @@ def rock_sample(
     size = at_least("n", n, 1, "the rover needs ground to stand on")
     count = at_least("k", k, 1, "there must be a rock to sample")
     if size**2 * 2**count > MOST_STATES:
-        raise ValueError(f"n={n}, k={k} has over {MOST_STATES} states: n * n places, 2^k worths")
+        raise ValueError(
+            f"n={n}, k={k} has n * n * 2^k states, but at most {MOST_STATES} are allowed"
+        )
     known = _PUBLISHED.get((size, count))
     if rocks is not None:
         places = _checked(rocks, size, count)
@@ -186,7 +188,7 @@ def _spread(size: int, count: int) -> tuple[Cell, ...]:
 
 
 def _accuracy(cell: Cell, rock: Cell, half_distance: Decimal) -> Fraction:
-    """The chance that the sensor is right, to 6 decimals.
+    """The probability that the sensor is correct, to 6 decimals.
 
     In decimal arithmetic, which gives the same digits on every machine.
     """

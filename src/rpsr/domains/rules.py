@@ -1,8 +1,8 @@
-"""From a story told as rules to a POMDP in exact arithmetic.
+"""Turn rules, given as functions, into a POMDP in exact arithmetic.
 
-A domain says, in functions over its own kind of states, where an action leads, what is then seen
-and what is earned. `tabulate` asks those functions about every state and action once and writes
-the answers down as integers over common denominators.
+A domain defines its transitions, observations and rewards by functions of its own states.
+`tabulate` calls them once for every state and action and stores the results as integers over common
+denominators.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ def tabulate(
 
     transition(state, action) gives a distribution over states; emission(action, next_state), or
     edge_emission(state, action, next_state), one over observations; reward(state, action,
-    next_state, observation) is asked only for possible outcomes. `resets(state, action)` marks
+    next_state, observation) is called only for possible outcomes. `resets(state, action)` marks
     transitions that end an episode and start the next.
     """
     if (emission is None) == (edge_emission is None):
-        raise InputError("expected one of emission and edge_emission, and not both")
+        raise InputError("expected either emission or edge_emission")
     names = tuple(state_name(s) for s in states)
     for kind, labels in (("states", names), ("actions", actions), ("observations", observations)):
         if len(set(labels)) != len(labels):
@@ -62,23 +62,23 @@ def tabulate(
     moves = [_indexed(transition(s, a), state_index, f"transition({s!r}, {a!r})") for a, s in pairs]
     edges = [(s, a, states[t]) for (a, s), row in zip(pairs, moves, strict=True) for t in row]
     if edge_emission is not None:
-        sights = [
+        rows = [
             _indexed(edge_emission(*edge), observation_index, f"edge_emission{edge!r}")
             for edge in edges
         ]
-        sight_of_edge = sights
+        row_of_edge = rows
     else:
         assert emission is not None
-        sights = [
+        rows = [
             _indexed(emission(a, s), observation_index, f"emission({a!r}, {s!r})") for a, s in pairs
         ]
         width = len(states)
         row_of = {a: i * width for i, a in enumerate(actions)}
-        sight_of_edge = [sights[row_of[a] + state_index[t]] for _, a, t in edges]
+        row_of_edge = [rows[row_of[a] + state_index[t]] for _, a, t in edges]
 
     earned = [
         _exact(reward(*edge, observations[o]), f"reward{(*edge, observations[o])!r}")
-        for edge, seen in zip(edges, sight_of_edge, strict=True)
+        for edge, seen in zip(edges, row_of_edge, strict=True)
         for o in seen
     ]
     table = {value: i for i, value in enumerate(sorted(set(earned)))}
@@ -92,7 +92,7 @@ def tabulate(
             discount=parse_discount(discount),
             start=_rows([_indexed(start, state_index, "start")], len(states)),
             transition=_rows(moves, len(states)),
-            emission=_rows(sights, len(observations)),
+            emission=_rows(rows, len(observations)),
             emission_by_edge=edge_emission is not None,
             rewards=Rewards(
                 values=np.array([float(v) for v in table]),
@@ -107,11 +107,13 @@ def tabulate(
 def _indexed(
     distribution: Mapping[S, Number], index: Mapping[S, int], rule: str
 ) -> dict[int, Fraction]:
-    """A distribution by index, ascending, without its zeros; rule: what gave it, for messages."""
+    """A distribution by index, ascending, without zeros; rule: its source, for messages."""
     # A rule that does not sum to one is a bug in the domain, not an input to be rescaled.
     given: Any = distribution
     if not isinstance(given, Mapping):
-        raise InputError(f"{rule}: read {type(given).__name__}, expected probabilities by name")
+        raise InputError(
+            f"{rule}: read {type(given).__name__}, expected a mapping of names to probabilities"
+        )
     row: dict[int, Fraction] = {}
     for key, chance in distribution.items():
         if key not in index:
@@ -126,10 +128,10 @@ def _indexed(
 
 
 def _exact(number: Any, rule: str, where: str = "") -> Fraction:
-    """An integer or a fraction as a fraction; a float is refused: which number is meant?"""
+    """An integer or a fraction as a fraction; a float is refused as ambiguous."""
     if isinstance(number, Rational):
         return Fraction(number)
-    hint = f": {number!r} may be meant as Fraction({str(number)!r})"
+    hint = f", such as Fraction({str(number)!r})"
     hint = hint if isinstance(number, float) else ""
     raise InputError(f"{rule}: read {number!r}{where}, expected an integer or a fraction{hint}")
 

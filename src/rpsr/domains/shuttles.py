@@ -9,10 +9,10 @@ from rpsr.models import POMDP
 
 
 class _Ship(NamedTuple):
-    """Where the ship is, told by the station that it faces.
+    """The ship's position relative to the station that it faces.
 
-    ahead counts the cells between the two: 0 right before the station, 1 in open space, 2 with its
-    back to the other station, and 3 backed into that other station's dock.
+    ahead: the cells between the two: 0 right before the station, 1 in open space, 2 with its back
+    to the other station, and 3 backed into that other station's dock.
     """
 
     faces: str
@@ -23,8 +23,8 @@ _LEAST, _MOST = "LRV", "MRV"  # the least and the most recently visited station
 _OTHER = {_LEAST: _MOST, _MOST: _LEAST}
 _DOCKED_IN_LEAST, _DOCKED_IN_MOST = _Ship(_MOST, 3), _Ship(_LEAST, 3)
 
-# Backing up goes wrong in ways that depend on where the ship is: by the cells ahead, the chance of
-# backing up one cell or none, and of ending up turned around or not.
+# The errors of backing up depend on the position: by the cells ahead, the probability of backing up
+# one cell or none, and of ending up turned around or not.
 _BACKUP = {
     0: {(1, False): Fraction(3, 10), (0, False): Fraction(4, 10), (0, True): Fraction(3, 10)},
     1: {(1, False): Fraction(8, 10), (0, False): Fraction(1, 10), (1, True): Fraction(1, 10)},
@@ -44,12 +44,12 @@ def shuttle(*, visibility: Number = Fraction(7, 10), discount: Number = Fraction
     recently visited one (MRV). As soon as the ship acts after docking in LRV, that station is
     MRV, and the run goes the other way.
 
-    Going forward is reliable, and so is turning around: from a dock it ends before that station,
-    facing it. Backing up is what docking takes, and is erratic (see the table `_BACKUP`): from
-    right before a station, with its back to it, it docks 7 times in 10. Docking in LRV pays 10;
-    going forward into a station that is right ahead costs 3.
+    Going forward never fails, nor does turning around: from a dock it ends before that station,
+    facing it. Docking needs backing up, which may fail (see the table `_BACKUP`): from right before
+    a station, with its back to it, it docks with probability 7/10. Docking in LRV pays 10; going
+    forward into a station that is right ahead costs 3.
 
-    The ship knows when it is docked, and where. It sees a station right ahead, sees the one it
+    The ship observes when it is docked, and where. It sees a station right ahead, sees the one it
     faces from open space most of the time, and with its back to a station sees nothing. It starts
     docked in MRV.
 
@@ -69,7 +69,7 @@ def shuttle(*, visibility: Number = Fraction(7, 10), discount: Number = Fraction
 
     def fly(ship: _Ship, action: str) -> dict[_Ship, Fraction]:
         if ship == _DOCKED_IN_LEAST:
-            ship = _DOCKED_IN_MOST  # the delivery has made it so
+            ship = _DOCKED_IN_MOST  # because of the delivery
         if action == "TurnAround":
             return {turned(ship): Fraction(1)}
         if action == "GoForward":

@@ -1,4 +1,4 @@
-"""A robot that chases an opponent it cannot see until it has caught up with it."""
+"""A robot that chases an opponent, which it observes only in its own cell."""
 
 from fractions import Fraction
 from typing import NamedTuple
@@ -25,8 +25,8 @@ _BOARD = (  # north at the top, as on a map
 _MOVES = {"North": (0, 1), "South": (0, -1), "East": (1, 0), "West": (-1, 0)}
 _USUAL_EVASION = Fraction(4, 5)
 
-# The model that has been handed round since the problem was posed departs from its own rules in
-# four of the 841 ways in which the two can stand: by robot and opponent, what the latter does.
+# The model in common use departs from its own rules in four of the 841 positions: by the cells of
+# robot and opponent, the opponent's moves.
 _SLIPS: dict[tuple[Cell, Cell], dict[Cell, Fraction]] = {
     ((9, 1), (9, 1)): {(9, 1): Fraction(1, 2), (8, 1): Fraction(1, 4), (9, 0): Fraction(1, 4)},
     ((6, 4), (6, 4)): {
@@ -63,22 +63,20 @@ def tag(
         | 0| 1| 2| 3| 4| 5| 6| 7| 8| 9|
         +--+--+--+--+--+--+--+--+--+--+
 
-    The robot knows its own cell, and whether the opponent is there too. Its moves never fail,
-    but walls stop them, and each costs 1. While it moves, the opponent moves too, away from where
-    the robot stood: half of the evasion goes to the axis from west to east, half to that from
-    south to north. Along each, it goes away from the robot or, where the two are level, either way,
-    half of the time each. A step into a wall, and the rest of the chances, leave it in place.
+    The robot observes its own cell, and whether the opponent is there too. Its moves never fail,
+    but walls stop them, and each costs 1. While it moves, the opponent moves too, away from the
+    robot's previous cell: with probability evasion / 2 along the axis from west to east, and with
+    evasion / 2 along that from south to north. Along each, it goes away from the robot or, if the
+    two are level, either way with equal probability. Otherwise, and at a wall, it stays in place.
 
-    Catching the opponent takes the robot being on its cell, and pays 10; trying elsewhere costs
-    10, and the opponent stays where it is meanwhile. Once it is tagged nothing moves any more:
-    moves still cost 1, and trying to catch costs nothing. At the start, each of the two is
-    anywhere, all equally likely.
+    Catching the opponent in the robot's own cell pays 10; trying elsewhere costs 10, and the
+    opponent stays in place. Once it is tagged nothing moves any more: moves still cost 1, and
+    trying to catch costs nothing. At the start, each of the two is anywhere, all equally likely.
 
     Args:
         evasion: the probability that the opponent tries to move.
-        slips: whether the opponent does something else in four of the 841 positions, as it does in
-            the model that everyone uses; the model without them is the story as told above. It is
-            without them if the evasion is not 4/5.
+        slips: whether the opponent departs from these rules in four of the 841 positions, as in the
+            model in common use. Ignored if the evasion is not 4/5.
         discount: the discount factor.
 
     References:

@@ -1,4 +1,4 @@
-"""A corridor that ends in a choice, and a sign that was read long before."""
+"""A corridor that ends in a choice, and a sign read many steps before."""
 
 from fractions import Fraction
 from typing import NamedTuple
@@ -36,17 +36,17 @@ def t_maze(
                                  | ? |
                                  +---+
 
-    The first action, whatever it is, enters the maze at the sign, which points north or south, each
-    half of the time. The corridor looks the same all along, and so does the junction whatever the
-    sign said: an agent that does not remember can only guess. Turning north or south at the
-    junction ends the episode, and the walker is outside again. Any other step into a wall leaves it
-    where it is.
+    The first action, whichever it is, enters the maze at the sign, which points north or south with
+    probability 1/2 each. All cells of the corridor have the same observation, and the junction's
+    does not depend on the sign: an agent without memory can only guess. Turning north or south at
+    the junction ends the episode, and the walker is outside again. Any other step into a wall
+    leaves it in place.
 
-    The state `outside` is there because the sign has to be seen on arrival: in a POMDP, an
-    observation follows an action.
+    The state `outside` is needed because in a POMDP an observation follows an action, and the sign
+    is the first observation.
 
     Args:
-        length: how many steps east it takes from the sign to the junction.
+        length: the number of steps east from the sign to the junction.
         right_turn: the reward for turning where the sign pointed.
         wrong_turn: the reward for turning the other way.
         standstill: the reward for a step into a wall.

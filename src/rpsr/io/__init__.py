@@ -1,1 +1,1 @@
-"""Text and bytes to plain frozen records, and back. Knows nothing of the models above it."""
+"""Read text and bytes into plain frozen records, and write them. Independent of `rpsr.models`."""

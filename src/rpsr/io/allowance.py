@@ -1,9 +1,9 @@
 """How much memory reading a file may take.
 
 A few megabytes can unpack to gigabytes, and a few lines can stand for millions of probabilities. So
-readers count what they are about to make before they make it, and refuse what would take more than
-`FACTOR` times the file's own size, or more than `LIMIT` where that is larger. The environment
-variable RPSR_READ_LIMIT sets another limit.
+readers compute the memory they need before they allocate it. They refuse a file that needs more
+than max(`LIMIT`, `FACTOR` times the file's size). The environment variable RPSR_READ_LIMIT replaces
+`LIMIT`.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ import re
 
 from rpsr.errors import InputError
 
-FACTOR = 256  # what a file holds takes less than this times its size, unless it was packed to
-LIMIT = 2**30  # bytes that reading a small file may take
+FACTOR = 256  # an ordinary file needs less than this times its size
+LIMIT = 2**30  # bytes of memory for reading a small file
 VARIABLE = "RPSR_READ_LIMIT"
-TEXT_COST = 24  # bytes that it takes to read a byte of text into words, or of JSON into objects
+TEXT_COST = 24  # bytes of memory per byte of text split into words, or of parsed JSON
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12} | {
     unit + "i": 2 ** (10 * power) for power, unit in enumerate("kmgt", start=1)
 }
 _SIZE = re.compile(r"(\d*\.?\d+(?:e\d{1,2})?)\s*([kmgt]?i?)b?", re.ASCII | re.IGNORECASE)
-_LONGEST = 30  # characters: no number of bytes takes more
+_LONGEST = 30  # characters of a number of bytes
 
 
 def parse_size(text: str) -> int | None:
-    """The bytes that `4GiB`, `1.5 GB`, `500M` or a plain number says; None where it says none."""
+    """The bytes that `4GiB`, `1.5 GB`, `500M` or a plain number means; None if it is no size."""
     match = _SIZE.fullmatch(text.strip())
     if match is None or len(match[1]) > _LONGEST or match[2].lower() not in _UNITS:
         return None
@@ -33,7 +33,7 @@ def parse_size(text: str) -> int | None:
 
 
 def show_size(size: int) -> str:
-    """A number of bytes as people read it."""
+    """A number of bytes in readable units."""
     for power, unit in ((40, "TiB"), (30, "GiB"), (20, "MiB")):
         if size >= 2**power:
             return f"{size / 2**power:,.1f} {unit}"
@@ -41,7 +41,7 @@ def show_size(size: int) -> str:
 
 
 def allowance(size: int) -> int:
-    """The bytes that reading may take of a file of so many bytes."""
+    """The bytes of memory that reading a file of this size may take."""
     given = os.environ.get(VARIABLE)
     limit = LIMIT if given is None else parse_size(given)
     if limit is None:
@@ -50,9 +50,9 @@ def allowance(size: int) -> int:
 
 
 def excess(needed: int, size: int) -> str | None:
-    """What to say where reading takes more than a file of this size may; None where it may."""
+    """The error message if reading needs more than a file of this size may take, else None."""
     limit = allowance(size)
     if needed <= limit:
         return None
-    takes = f"reading that takes {show_size(needed)} of memory"
-    return f"{takes}, the limit is {show_size(limit)} ({VARIABLE} sets another)"
+    takes = f"reading takes {show_size(needed)} of memory"
+    return f"{takes}, the limit is {show_size(limit)} (set {VARIABLE} to change it)"

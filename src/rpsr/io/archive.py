@@ -1,7 +1,7 @@
 """One file of arrays with a JSON header: a zip of `header.json` and `.npy` members, never a pickle.
 
-`numpy.load` opens it as an npz. Integers beyond 64 bits travel as text. Writing the same content
-twice gives the same bytes.
+`numpy.load` opens it as an npz. Integers beyond 64 bits are stored as text. Equal content gives
+equal bytes.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from rpsr.io.files import place_of, read_raw, write_whole
 HEADER = "header.json"
 BIG = ".integers"  # suffix of members that hold Python integers as text
 _INTEGER = re.compile(r"-?[0-9]+")
-_MOMENT = (1980, 1, 1, 0, 0, 0)  # the zip format's zero: a file is its content, not its date
-ARRAY_COST = 4  # bytes that it takes to read a byte of an array: packed, unpacked, checked
-_KINDS = ("<f8", "<i8", "|b1")  # what arrays may hold, beside text that stands for integers
+_MOMENT = (1980, 1, 1, 0, 0, 0)  # the earliest date of the zip format, so that bytes are equal
+ARRAY_COST = 4  # bytes of memory per byte of an array: packed, unpacked, checked
+_KINDS = ("<f8", "<i8", "|b1")  # types of arrays, besides text that stands for integers
 
 
 def write_archive(
@@ -65,7 +65,7 @@ def _member(name: str) -> zipfile.ZipInfo:
 def read_archive(
     path: str | Path, what: str = "model file"
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """The header and the arrays of a file; an `InputError` where it is not one or is damaged.
+    """The header and the arrays of a file; an `InputError` if it is no archive or is damaged.
 
     what: the kind of file that was expected, for messages.
     """
@@ -78,7 +78,7 @@ def unpack_archive(
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The header and the arrays of a file's content; errors name the place it came from.
 
-    size: bytes of the file itself. What another file carries counts as small.
+    size: bytes of the file itself; 0 for content embedded in another file.
     """
     if not raw:
         raise InputError(f"is empty, expected a {what}", place=place)
@@ -87,15 +87,15 @@ def unpack_archive(
             infos = archive.infolist()
             costs = {info: TEXT_COST if info.filename == HEADER else ARRAY_COST for info in infos}
             needed = sum(info.file_size * cost for info, cost in costs.items())
-            if (told := excess(needed, size)) is not None:
+            if (problem := excess(needed, size)) is not None:
                 total = sum(info.file_size for info in infos)
-                raise ValueError(f"it unpacks to {total:,} bytes: {told}")
+                raise ValueError(f"it unpacks to {total:,} bytes: {problem}")
             header = json.loads(archive.read(HEADER))
             members = [info.filename for info in infos if info.filename.endswith(".npy")]
             if len(set(members)) < len(members):
-                raise ValueError("a member stands there twice")
+                raise ValueError("two members have the same name")
             arrays = dict(_array(name, archive.read(name)) for name in members)
-    except Exception as error:  # zipfile, zlib, json and numpy say "damaged" in ten ways
+    except Exception as error:  # zipfile, zlib, json and numpy have many errors for damaged files
         reason = " ".join(str(error).split())
         raise InputError(f"not a readable {what}: {reason}", place=place) from None
     if not isinstance(header, dict):
@@ -105,17 +105,17 @@ def unpack_archive(
 
 
 def _array(member: str, content: bytes) -> tuple[str, NDArray[Any]]:
-    """A member's array and its name."""
+    """The name and the array of a member."""
     name = member.removesuffix(".npy")
     stream = io.BytesIO(content)
     read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
     shape, _, dtype = read[npy.read_magic(stream)](stream)
     text = name.endswith(BIG)
     if dtype.kind != "U" if text else dtype.str not in _KINDS:
-        raise ValueError(f"{member!r} holds {dtype}")
-    # The reader would allocate what the shape says before it sees that there is less.
+        raise ValueError(f"{member!r} has the type {dtype}")
+    # numpy would allocate the stated shape before it noticed that the data are shorter.
     if prod(shape) * dtype.itemsize != len(content) - stream.tell():
-        raise ValueError(f"{member!r} does not hold {shape} of {dtype}")
+        raise ValueError(f"{member!r} does not have the size of its shape {shape} of {dtype}")
     array = npy.read_array(io.BytesIO(content), allow_pickle=False)
     if not text:
         return name, array

@@ -1,10 +1,10 @@
-"""Last one wins: what a table holds after wildcards, overrides and clears.
+"""The cells of a table after wildcards, overrides and clears: the last entry for a cell wins.
 
-Two ways to answer, neither of which expands a wildcard over a dense table. `written_cells` finds
-the non-zero cells of a table whose support is what the statements say (T, O); a zero written over
-everything only clears. `latest_entry` asks, for cells already known, which entry spoke last (R on
-the possible outcomes, observations by edge): entries are grouped by which of their indices are
-wildcards, at most 2^d groups, and each group is one sorted lookup.
+Neither function expands a wildcard over a dense table. `written_cells` finds the non-zero cells of
+a table whose support the statements define (T, O); a zero written over everything only clears.
+`latest_entry` finds, for given cells, the entry that wrote each last (R on the possible outcomes,
+observations by edge): entries are grouped by which of their indices are wildcards, at most 2^d
+groups, and each group takes one sorted lookup.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def written_cells(values: Entries, clears: Entries, sizes: tuple[int, ...]) -> t
 
 
 def expanded_size(entries: Entries, sizes: tuple[int, ...]) -> int:
-    """How many cells the entries' wildcards stand for, those overwritten like for like left out."""
+    """How many cells the entries cover, without entries overwritten by one of the same pattern."""
     return sum(
         len(members) * prod(size for i, size in enumerate(sizes) if i not in fixed)
         for fixed, _, members in _last_writers(entries, sizes)
@@ -105,12 +105,12 @@ def _ends_run(keys: Ints) -> Bools:
 
 
 def _strides(sizes: tuple[int, ...]) -> Ints:
-    """How far apart the flat keys of neighbours are, by position."""
+    """By position, the distance between the flat keys of neighbouring cells."""
     return np.array([prod(sizes[i + 1 :]) for i in range(len(sizes))], dtype=np.int64)
 
 
 def _expand(entries: Entries, sizes: tuple[int, ...]) -> tuple[Ints, Ints]:
-    """Wildcards written out: flat keys of cells and the entry that each came from."""
+    """The entries with wildcards expanded: flat keys of cells, and the entry of each."""
     strides = _strides(sizes)
     keys: list[Ints] = [np.zeros(0, dtype=np.int64)]
     members: list[Ints] = [np.zeros(0, dtype=np.int64)]

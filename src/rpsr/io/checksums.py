@@ -1,14 +1,14 @@
-"""The classic POMDP repository as facts: each file's name, length and SHA-256.
+"""The files of the classic POMDP repository: name, length and SHA-256 of each.
 
 The 65 files are those of the example page at pomdp.org. The paper evaluates 60 of them: all but
-baseball, bridge-repair, ejs3, fourth and tiger.95. Left out are hanks.95 and network.95, which an
-archive of the page holds as byte for byte paint.95 and network.
+baseball, bridge-repair, ejs3, fourth and tiger.95. The table omits hanks.95 and network.95: in an
+archive of the page, their bytes equal those of paint.95 and network.
 
-The digests are of the uncompressed texts and were taken from copies, never from the public server:
-no network could be reached. Every one but that of ejs2 was found equal in the repository of at
-least one other public project. ejs2, ejs4, ejs5, ejs6 and ejs7 are as in the server's own archive,
-of which a copy was found, and say `values: rewards`; corrected copies in circulation say
-`values: reward` and differ from the table.
+The digests are of the uncompressed texts. They come from copies, never from the public server,
+because no network was available. For every file but ejs2, at least one other public project has a
+copy with the same digest. ejs2, ejs4, ejs5, ejs6 and ejs7 are those of the server's own archive, of
+which a copy was found, and say `values: rewards`; corrected copies in circulation say
+`values: reward` and have other digests.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ class Classic:
     file: str
     sha256: str
     size: int
-    packed: str | None = None  # the .gz or .tar.gz file a server keeps it in; None: it is plain
+    packed: str | None = None  # the server's .gz or .tar.gz file that holds it; None if plain
 
     @property
     def address(self) -> str:
-        """The file to ask a server for."""
+        """The file to request from a server."""
         return self.packed or self.file
 
     @property
     def room(self) -> int:
-        """The most bytes accepted for it: line endings may differ, the kind of thing may not."""
+        """The most bytes accepted: enough for other line endings, not for another kind of file."""
         return 2 * self.size + 2**14
 
 
 def find(name: str, table: Sequence[Classic]) -> Classic:
-    """The file with this name, with or without its ending."""
+    """The file of this name, with or without its suffix."""
     for classic in table:
         if name in (classic.name, classic.file):
             return classic
@@ -60,14 +60,14 @@ def find(name: str, table: Sequence[Classic]) -> Classic:
     )
 
 
-# What the standard library raises on bytes that are no gzip or tar file.
+# Errors of the standard library on bytes that are not a gzip or tar file.
 _BROKEN = (EOFError, OSError, OverflowError, ValueError, zlib.error, tarfile.TarError)
 
 
 def unpack(wire: bytes, place: str, group: Sequence[Classic], room: int) -> dict[str, bytes]:
-    """The texts in what a server sent, by file name: plain, gzipped, or members of an archive.
+    """The texts in a server's reply, by file name: plain, gzipped, or members of an archive.
 
-    Of an archive only regular files called as in `group` are read, wherever they lie in it.
+    From an archive, only regular files named as in `group` are read, in any folder.
     """
     try:
         if wire.startswith(GZIP_MAGIC):
@@ -92,7 +92,7 @@ def unpack(wire: bytes, place: str, group: Sequence[Classic], room: int) -> dict
 
 _ARCHIVES = {"cheng": "cheng-examples.tar.gz", "ejs": "ejs.tar.gz"}
 
-# Name, how the server keeps it (`-` plain, `gz`, or in which archive), bytes, SHA-256.
+# Name, form on the server (`-` plain, `gz`, or the archive that holds it), bytes, SHA-256.
 _TABLE = """
 1d - 374 73e22df6b5a805afcf6493960dffa92239e200d3a75d09d122b9cfcdd6ecfc2d
 1d.noisy - 436 d0a933cb7806b3b31549c0e6a91af90ada965ee92c4d0f8e29a4f10ccce77264

@@ -1,14 +1,13 @@
-"""Rationals as decimals that a reader turns back into the same floats and, where it can, the same
-rationals.
+"""Write rationals as decimals that read back as the same floats and, if possible, rationals.
 
 A row of probabilities is divided by its sum when it is read, so a row of any rationals w_i / W can
-be written exactly: print w_i * c for a decimal c close to 1 / W. Other programs do not divide, so c
-also makes every w_i * c round to the float of w_i / W: each float allows an interval of c, and the
-shortest decimal in all of them is taken.
+be written exactly: print w_i * c for a decimal c close to 1 / W. Other programs do not divide, so
+every w_i * c must also round to the float of w_i / W. Each float allows an interval of c, and c is
+the shortest decimal in all of them.
 
 A row known only in floats is printed by the shortest decimals of its floats if those read back.
-Otherwise the decimals are chosen to sum to one, each within what rounds to its float; that is
-possible unless the row is off by more than the rounding of its numbers explains.
+Otherwise the decimals are chosen to sum to one, each in the interval that rounds to its float; that
+is possible unless the row's sum is off by more than rounding explains.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from rpsr.errors import InputError
 from rpsr.io.tokens import MOST_DIGITS
 from rpsr.io.weights import PRINTED_ROUNDING, UNREMARKED
 
-DIGITS = 30  # significant ones, where the shortest decimals of floats do not read back
+DIGITS = 30  # significant digits, if the shortest decimals of floats do not read back
 
 
 def decimal(numerator: int, digits: int) -> str:
-    """numerator / 10**digits in plain notation, without idle zeros."""
+    """numerator / 10**digits in plain notation, without trailing zeros."""
     sign = "-" if numerator < 0 else ""
     text = str(abs(numerator)).rjust(digits + 1, "0")
     whole, part = text[: len(text) - digits], text[len(text) - digits :].rstrip("0")
@@ -33,7 +32,7 @@ def decimal(numerator: int, digits: int) -> str:
 
 
 def finite_digits(denominator: int) -> int | None:
-    """How many decimals 1 / denominator needs, or None where no readable number suffices."""
+    """The number of decimals of 1 / denominator; None if infinite or too long to read."""
     digits = 0
     for prime in (2, 5):
         count = 0
@@ -50,7 +49,7 @@ def shortest(value: float) -> str:
 
 
 def number(value: Fraction) -> str:
-    """A number: exactly where decimals can, else the shortest that reads as the same float."""
+    """A number as a decimal: exact if possible, else the shortest that reads as its float."""
     digits = finite_digits(value.denominator)
     if digits is None:
         return shortest(float(value))
@@ -77,7 +76,7 @@ def probabilities(weights: list[int], values: list[float], digits: int) -> list[
 
 
 def _factor(weights: list[int], values: list[float], total: int) -> tuple[int, int]:
-    """(factor, places) such that weights * factor / 10**places read as the values: few places."""
+    """(factor, places), few places, such that weights * factor / 10**places read as the values."""
     low, high = (1 - UNREMARKED) / total, (1 + UNREMARKED) / total
     for weight, value in set(zip(weights, values, strict=True)):
         low = max(low, (Fraction(value) + Fraction(nextafter(value, 0))) / 2 / weight)
@@ -88,7 +87,7 @@ def _factor(weights: list[int], values: list[float], total: int) -> tuple[int, i
             factor = int(low * 10**places) + 1
             if Fraction(factor, 10**places) < high:
                 return factor, places
-    raise InputError(f"a row of probabilities over {total} has no decimals that read back the same")
+    raise InputError(f"no decimals read back as a row of probabilities with denominator {total}")
 
 
 def float_probabilities(values: list[float]) -> list[str]:

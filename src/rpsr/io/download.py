@@ -1,7 +1,7 @@
-"""One file from one server, continued where an earlier try stopped.
+"""Download one file from one server, resuming an earlier try.
 
-What has arrived is in a `.part` file; the rest is asked for with an HTTP Range, and a server that
-cannot do that starts over. Nothing that a server writes reaches an error message.
+The bytes received so far are in a `.part` file. An HTTP Range requests the rest; without support
+for Range, the download starts over. No error message contains text from a server.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from urllib.error import HTTPError
 from rpsr.errors import InputError
 
 TIMEOUT = 30.0  # seconds without an answer
-TRIES = 5  # connections per file, as long as each brings something
+TRIES = 5  # connections per file, as long as each brings some bytes
 CHUNK = 2**14
 
 
@@ -26,18 +26,18 @@ class Missing(InputError):
 
 
 class Unreachable(InputError):
-    """The server is at fault: asking it for the next file is no use."""
+    """The server fails: further requests to it are of no use."""
 
 
 @dataclass(frozen=True)
 class Server:
-    """An http, https or file address below which files lie."""
+    """An http, https or file address, and the files below it."""
 
     base: str  # ends with a slash
     opener: request.OpenerDirector
 
     def download(self, address: str, part: Path, room: int, tell: Callable[[int], None]) -> None:
-        """Fill `part`, continuing what is there; a cut connection is tried again while it helps."""
+        """Complete the file `part`; reconnect as long as each connection brings some bytes."""
         reason: str | None = ""
         for _ in range(TRIES):
             before = _size(part)
@@ -46,13 +46,13 @@ class Server:
                 return
             if _size(part) <= before:
                 break
-        kept = f"; {_size(part)} bytes are kept, and the next run continues there"
+        kept = f"; {_size(part)} bytes are kept, and the next run resumes there"
         raise Unreachable(f"{reason}{kept if _size(part) else ''}", place=self.base + address)
 
     def _receive(
         self, address: str, part: Path, room: int, tell: Callable[[int], None]
     ) -> str | None:
-        """One connection's bytes, appended; why they ended early, or None if they did not."""
+        """Append the bytes of one connection; the reason if they ended early, else None."""
         place = self.base + address
         reply, total = self._open(place, _size(part))
         with reply, part.open("ab" if total else "wb") as stream:
@@ -69,10 +69,10 @@ class Server:
                 total += len(chunk)
                 tell(total)
         part.unlink()
-        raise InputError(f"is larger than the {room} bytes that are accepted", place=place)
+        raise InputError(f"is larger than the {room} bytes accepted", place=place)
 
     def _open(self, place: str, start: int) -> tuple[Any, int]:
-        """The file from byte `start` on; from 0 if the server cannot, as the number says."""
+        """A stream and its first byte: `start`, or 0 if the server has no support for Range."""
         headers = {"User-Agent": "rpsr"} | ({"Range": f"bytes={start}-"} if start else {})
         try:
             query = request.Request(place, headers=headers)
@@ -95,7 +95,7 @@ class Server:
 
 
 def server_at(mirror: str) -> Server:
-    """The server at an address, which must be of a kind that can be asked."""
+    """The server at an http, https or file address."""
     known = mirror.lower().startswith(("http://", "https://", "file:"))
     if not known or not mirror.isprintable() or " " in mirror:
         raise InputError(f"mirror {mirror!r}: expected an http://, https:// or file: address")
@@ -103,7 +103,7 @@ def server_at(mirror: str) -> Server:
 
 
 def _opener() -> request.OpenerDirector:
-    """What `urlopen` uses, less ftp and data: a redirection may not leave http and https."""
+    """The opener of `urlopen` without ftp and data: redirections stay within http and https."""
     opener = request.OpenerDirector()
     for handler in (
         request.ProxyHandler,
@@ -131,11 +131,11 @@ def _whole_size(reply: Any, start: int) -> int | None:
 
 
 def _reason(error: Exception) -> str:
-    """One line, with nothing in it that a server wrote."""
+    """The reason in one line, without text from a server."""
     if isinstance(error, TimeoutError) or isinstance(getattr(error, "reason", None), TimeoutError):
         return f"no answer for {TIMEOUT:g} seconds"
     if isinstance(error, (InvalidURL, ValueError, OverflowError)):
-        return "is not an address that can be asked"
+        return "is not a valid address"
     if isinstance(error, HTTPException):
-        return f"not a sound HTTP answer ({type(error).__name__})"
+        return f"the server's reply is not valid HTTP ({type(error).__name__})"
     return f"cannot be reached: {' '.join(str(getattr(error, 'reason', error)).split())}"

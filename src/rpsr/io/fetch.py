@@ -1,16 +1,15 @@
-"""Downloads the classic POMDP repository into a cache the user can see and move.
+"""Download the classic POMDP repository into a cache folder that the user can see and move.
 
-A file counts as fetched when the SHA-256 of its text is the one in `rpsr.io.checksums`; such files
-are skipped, everything else is downloaded again. What has arrived of an unfinished download waits
-in a `.part` file, and the next try asks the server to continue from there (HTTP Range); a server
-that cannot starts over. Only names from the table are ever written, each by one rename, and only
-after its checksum was computed.
+A file counts as fetched if the SHA-256 of its text is the one in `rpsr.io.checksums`; such files
+are skipped, all others are downloaded again. The bytes of an unfinished download are kept in a
+`.part` file, and the next try resumes there (HTTP Range) if the server supports it. Only names from
+the table are ever written, each by one rename, and only after its checksum was computed.
 
-A mirror, given by argument or by `RPSR_MIRROR`, is an http, https or file address under which lie
-the public server's files, or the plain texts: the `classic` folder of another cache will do.
+A mirror, given by argument or by `RPSR_MIRROR`, is an http, https or file address that has the
+public server's files or the plain texts, such as the `classic` folder of another cache.
 
-The public address is the one other projects' documentation gives. It could not be reached where
-this was written, so neither that it answers nor that it serves the bytes of the table is known;
+The public address is the one in other projects' documentation. No network was available when this
+was written, so it is not known whether the server answers or serves the bytes of the table;
 `NOT_CHECKED` says so to the user. If the bytes differ, the default is an error and nothing is kept;
 `checksums="report"` keeps the file and warns.
 """
@@ -36,12 +35,12 @@ __all__ = ["CLASSICS", "NOT_CHECKED", "PUBLIC", "Classic", "cache_folder", "fetc
 PUBLIC = "https://www.pomdp.org/examples/"
 NOT_CHECKED = (
     f"not checked: {PUBLIC} could not be reached when rpsr was written, and the checksums are "
-    "those of copies; if it does not answer, or serves other bytes, a mirror can be given"
+    "those of copies; if the server does not answer or serves other bytes, use --mirror"
 )
 
 
 def cache_folder() -> Path:
-    """Where downloads are kept: `RPSR_CACHE`, or else the platform's folder for caches."""
+    """The folder of downloads: `RPSR_CACHE` or the platform's cache folder."""
     try:
         if chosen := os.environ.get("RPSR_CACHE"):
             return Path(chosen).expanduser()
@@ -66,12 +65,12 @@ def fetch(
     warn: Callable[[str], None] = warnings.warn,
     table: Sequence[Classic] = CLASSICS,
 ) -> list[Path]:
-    """Bring the named files (all, if none is named) into `folder`; their paths, in that order.
+    """Download the named files (by default all) into `folder`; returns their paths, in that order.
 
-    `folder` is `classic` in `cache_folder()` unless given. `progress` is told the bytes received of
-    a file, and its full size once it is in place. A file at fault does not keep the others from
-    being fetched; a server at fault does. With `checksums="report"` a file whose checksum is wrong
-    is kept, and `warn` is told.
+    folder: by default `classic` in `cache_folder()`. progress: called with the bytes received of a
+    file, and with its full size once it is in place. After an error in one file, the others are
+    still fetched; an error of the server ends the download. With `checksums="report"` a file whose
+    checksum is wrong is kept, and `warn` is called.
     """
     asked = [names] if isinstance(names, str) else names
     wanted = list(table) if asked is None else [find(name, table) for name in asked]
@@ -95,13 +94,13 @@ def fetch(
             f"cannot be written: {error.strerror or error}", place=str(target)
         ) from None
     if faults:
-        more = f" (and {len(faults) - 1} more files are at fault)" if len(faults) > 1 else ""
+        more = f" (and {len(faults) - 1} more failed)" if len(faults) > 1 else ""
         raise InputError(f"{faults[0]}{more}")
     return [target / classic.file for classic in wanted]
 
 
 def _silent(classic: Classic, received: int) -> None:
-    """Progress that nobody asked for."""
+    """Ignore progress."""
 
 
 @dataclass(frozen=True)
@@ -109,17 +108,17 @@ class _Cache:
     folder: Path
     server: Server
     progress: Callable[[Classic, int], None]
-    warn: Callable[[str], None] | None  # where wrong checksums are reported; None: they are errors
+    warn: Callable[[str], None] | None  # called on a wrong checksum; None makes it an error
 
     def holds(self, classic: Classic) -> bool:
-        """Whether the very bytes are here already."""
+        """Whether the file is in the folder with the right checksum."""
         path = self.folder / classic.file
         return path.is_file() and sha256(path.read_bytes()).hexdigest() == classic.sha256
 
     def bring(self, address: str, group: list[Classic], room: int) -> list[InputError]:
-        """Fetch a file and put what it holds of `group` in place; one fault per file that failed.
+        """Download a file and put its members of `group` in place; one error per file that failed.
 
-        Where the server has no packed file, the plain ones are asked for.
+        If the server has no packed file, the plain ones are requested.
         """
         try:
             return self._bring(address, group, room)
@@ -144,13 +143,13 @@ class _Cache:
             texts, faults = {}, dict.fromkeys(group, error)
         else:
             faults = {c: e for c in group if (e := _fault(c, texts.get(c.file), place))}
-        if faults and resumed:  # the older bytes may be another server's
+        if faults and resumed:  # the earlier bytes may be from another server
             part.unlink()
             return self._bring(address, group, room)
         for classic in group:
             fault, text = faults.get(classic), texts.get(classic.file)
             if fault and text is not None and self.warn:
-                self.warn(f"{fault}; kept all the same")
+                self.warn(f"{fault}; kept nevertheless")
                 del faults[classic]
             elif fault or text is None:
                 continue

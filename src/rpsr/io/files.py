@@ -1,4 +1,4 @@
-"""Bytes in, bytes out: plain or gzipped files, standard input, and writing without half-writing."""
+"""Read plain or gzipped files and standard input; write files completely or not at all."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ GZIP_MAGIC = b"\x1f\x8b"
 
 @dataclass(frozen=True)
 class Content:
-    """What a file holds. size: bytes of the file itself, which may be fewer where it is packed."""
+    """The text of a file. size: bytes of the file itself, fewer than the text if compressed."""
 
     text: bytes
     size: int
 
 
 def path_text(given: Any, what: str) -> str:
-    """A path as text, from a text or any object that has a path; an `InputError` for the rest."""
+    """A path as a string, from a string or path-like object; an `InputError` for anything else."""
     text = os.fspath(given) if isinstance(given, str | os.PathLike) else None
     if not isinstance(text, str):
-        raise InputError(f"{what}: read {type(given).__name__}, expected a file's path as a text")
+        raise InputError(f"{what}: read {type(given).__name__}, expected a file's path as a string")
     return text
 
 
@@ -46,14 +46,14 @@ def read_bytes(path: str | Path) -> bytes:
 
 
 def read_content(path: str | Path) -> Content:
-    """Like `read_bytes`, with the size of the file, by which readers limit what they make of it."""
+    """Like `read_bytes`, with the size of the file, which limits the memory that readers use."""
     raw = read_raw(path)
     text = _decompress(raw, place_of(path)) if raw.startswith(GZIP_MAGIC) else raw
     return Content(text, len(raw))
 
 
 def read_raw(path: str | Path) -> bytes:
-    """The bytes of a file as they are; `-` is standard input."""
+    """The bytes of a file without decompression; `-` is standard input."""
     place = place_of(path)
     try:
         return sys.stdin.buffer.read() if str(path) == "-" else Path(path).read_bytes()
@@ -70,13 +70,13 @@ def _decompress(raw: bytes, place: str) -> bytes:
     except (EOFError, BadGzipFile, zlib.error, OSError) as error:
         raise InputError(f"broken gzip: {error}", place=place) from None
     if len(text) > largest:
-        limit = f"{largest:,} bytes, the limit for a file of this size ({VARIABLE} sets another)"
+        limit = f"{largest:,} bytes, the limit for its size (set {VARIABLE} to change it)"
         raise InputError(f"unpacks to more than {limit}", place=place)
     return text
 
 
 def place_of(path: str | Path) -> str:
-    """How an error names this source."""
+    """The name of this source in errors."""
     return "<stdin>" if str(path) == "-" else str(path)
 
 
@@ -84,7 +84,7 @@ def write_whole(path: str | Path, write: Callable[[BinaryIO], object]) -> None:
     """Write a file completely or not at all.
 
     A regular file, or none yet, is replaced by a rename and keeps its permissions; a link is
-    followed, and stays. Anything else (a device, a pipe) is written to as it is, once all is there.
+    followed and kept. Anything else (a device, a pipe) is written to directly, once all is ready.
     """
     try:
         status = _status(path)
@@ -99,7 +99,7 @@ def write_whole(path: str | Path, write: Callable[[BinaryIO], object]) -> None:
 
 
 def check_writable(path: str | Path) -> bool:
-    """Refuse what `write_whole` could not write; whether a file would be replaced or made."""
+    """Refuse a path `write_whole` cannot write; whether it would replace or create a file."""
     try:
         status = _status(path)
         if status is not None and stat.S_ISDIR(status.st_mode):
@@ -110,9 +110,9 @@ def check_writable(path: str | Path) -> bool:
             return False
         folder = os.path.dirname(os.path.realpath(path))
         if not os.path.isdir(folder):
-            raise InputError("its folder does not exist", place=str(path))
+            raise InputError("the folder does not exist", place=str(path))
         if not os.access(folder, os.W_OK | os.X_OK):
-            raise PermissionError(errno.EACCES, f"its folder: {os.strerror(errno.EACCES)}")
+            raise PermissionError(errno.EACCES, f"the folder: {os.strerror(errno.EACCES)}")
         return True
     except OSError as error:
         raise _unwritable(path, error) from None
@@ -123,7 +123,7 @@ def _unwritable(path: str | Path, error: OSError) -> InputError:
 
 
 def _status(path: str | Path) -> os.stat_result | None:
-    """What is at a path, links followed; None where nothing is."""
+    """The status of a path, links followed; None if nothing is there."""
     try:
         return os.stat(path)
     except FileNotFoundError:
@@ -134,7 +134,7 @@ def _replace(
     target: Path, before: os.stat_result | None, write: Callable[[BinaryIO], object]
 ) -> None:
     """A temporary file beside the target, then a rename. before: the file that it replaces."""
-    if before is not None and not os.access(target, os.W_OK):  # a rename would not ask
+    if before is not None and not os.access(target, os.W_OK):  # a rename would not check this
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     remove_abandoned(target)
     handle, temporary = temporary_beside(target)
@@ -149,20 +149,20 @@ def _replace(
 
 
 def _permit(temporary: str, before: os.stat_result | None) -> None:
-    """Owner and permissions as they were, or as the umask says: mkstemp makes private files."""
+    """Set owner and permissions as before, or by the umask: mkstemp makes private files."""
     if before is None:
         umask = os.umask(0)
         os.umask(umask)
         os.chmod(temporary, 0o666 & ~umask)
         return
     if sys.platform != "win32":
-        with suppress(PermissionError):  # only root may give files away
+        with suppress(PermissionError):  # only root may change the owner
             os.chown(temporary, before.st_uid, before.st_gid)
     os.chmod(temporary, stat.S_IMODE(before.st_mode))
 
 
 def _write_through(path: str | Path, write: Callable[[BinaryIO], object]) -> None:
-    """To a device or a pipe, which cannot go back: first all of it to a file without a name."""
+    """Write to a device or a pipe, from an unnamed file that holds the complete content."""
     with tempfile.TemporaryFile() as whole:
         write(whole)
         whole.seek(0)

@@ -1,13 +1,13 @@
-"""Model files of other formats: told by what they hold, or by name, and refused by name.
+"""Recognise model files of other formats by content or suffix, and name the format in the error.
 
-A file that is not for this reader would otherwise be refused for its first word.
+The `.pomdp` reader alone would only report an unexpected first word.
 """
 
 from __future__ import annotations
 
 import re
 
-# What each format is called, how its files are named, and what stands at their beginning.
+# The name of each format, the suffix of its files, and how they begin.
 _FORMATS = (
     ("a POMDPX file (XML)", ".pomdpx", re.compile(rb"\s*<(.*<)?pomdpx\b", re.I | re.S)),
     (
@@ -23,10 +23,10 @@ READS = "rpsr reads .pomdp files (also gzipped) and its own .rpsr files"
 
 
 def foreign_format(text: bytes, place: str) -> str | None:
-    """One sentence that says which other format this is, or None where it may be `.pomdp`."""
+    """The error message if the text is of another format; None if it may be `.pomdp`."""
     bare = text[: 2**16].removeprefix(b"\xef\xbb\xbf")
     if text.startswith(b"PK\x03\x04"):
-        return f"is a zip archive, as native models are: expected a name ending in .rpsr; {READS}"
+        return f"is a zip archive; a native model needs a name ending in .rpsr; {READS}"
     while (comment := _COMMENT.match(bare)) is not None:  # of PRISM and DRN
         bare = bare[comment.end() :]
     named = place.lower().removesuffix(".gz")

@@ -1,7 +1,7 @@
-"""Reader of Cassandra's `.pomdp` format, complete and strict: a model, or a reason with a place.
+"""Reader of Cassandra's `.pomdp` format, complete and strict: errors name line and column.
 
-Reference: A. R. Cassandra's description of the format in the classic solver's manual. One
-extension is read too: `OO : a : s : s'` rows, for observations that depend on the state left.
+Reference: A. R. Cassandra's description of the format in the manual of pomdp-solve. One
+extension: `OO : a : s : s'` rows, for observations that also depend on the previous state.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rpsr.io.tables import Layout, Table, read_table, whole
 from rpsr.io.tokens import Tokens, tokenize
 from rpsr.io.weights import Sums, Values, weigh
 
-CELL_BYTES = 176  # that it takes to work on one cell of a table, wildcards written out
+CELL_BYTES = 176  # of memory per cell of a table, wildcards expanded
 
 
 def read_pomdp(path: str | Path, *, normalize: bool = False) -> Record:
@@ -33,8 +33,8 @@ def read_pomdp(path: str | Path, *, normalize: bool = False) -> Record:
     for suffix in (".gz", ".pomdp", ".POMDP"):
         name = name.removesuffix(suffix)
     content, place = read_content(path), place_of(path)
-    if (told := foreign_format(content.text, place)) is not None:
-        raise InputError(told, place=place)
+    if (problem := foreign_format(content.text, place)) is not None:
+        raise InputError(problem, place=place)
     return parse_pomdp(content.text, place=place, name=name, normalize=normalize, size=content.size)
 
 
@@ -43,7 +43,7 @@ def parse_pomdp(
 ) -> Record:
     """Read a `.pomdp` text. `normalize` accepts rows of any positive sum and rescales them.
 
-    size: bytes of the file itself, where the text was packed.
+    size: bytes of the file itself, if the text was compressed.
     """
     return _Reader(tokenize(text, place), normalize, len(text) if size is None else size).read(name)
 
@@ -89,7 +89,7 @@ class _Reader:
             warnings=self._warnings(),
         )
 
-    # ---- T and O: the statements say which cells are not zero
+    # ---- T and O: the statements define which cells are not zero
 
     def _transition(self) -> tuple[Rows, Bools]:
         sizes = (self.n_actions, self.n_states, self.n_states)
@@ -120,8 +120,8 @@ class _Reader:
     def _rows(self, table: Table, layout: Layout, of: str) -> Rows:
         n_actions, n_states, width = layout.sizes
         cells = expanded_size(table.values, layout.sizes)
-        said = f"'{layout.keyword}' statements stand for {cells} probabilities"
-        self._allow(cells, said, layout.keyword)
+        cause = f"'{layout.keyword}' statements stand for {cells} probabilities"
+        self._allow(cells, cause, layout.keyword)
         writes = table.all(3)
         given = touched(writes, (n_actions, n_states))
 
@@ -131,7 +131,7 @@ class _Reader:
 
         if not given.all():
             missing = int(np.argmin(given.ravel()))
-            raise self.tokens.error(len(self.tokens.ids), f"{name(missing)} was never given")
+            raise self.tokens.error(len(self.tokens.ids), f"{name(missing)} is missing")
         keys, words = written_cells(table.values, table.clears, layout.sizes)
         row = keys // width
         indptr = np.searchsorted(row, np.arange(n_actions * n_states + 1))
@@ -140,20 +140,20 @@ class _Reader:
         def place(row: int) -> tuple[int, str]:
             cell = np.array([divmod(row, n_states)])
             statement = int(_last_statements(writes, cell, (n_actions, n_states))[0])
-            body = statement + 3  # of a matrix: its row says more than where it begins
+            body = statement + 3  # for a matrix, point to the row, not to the statement
             matrix = self.tokens.is_number[self.tokens.ids[body]]
             return body + row % n_states * width if matrix else statement, name(row)
 
         self._accept(sums, place)
         return rows
 
-    # ---- OO and R: the cells are known, the statements say what they hold
+    # ---- OO and R: the cells are known, the statements give their values
 
     def _emission_by_edge(self, transition: Rows) -> Rows:
         sizes = (self.n_actions, self.n_states, self.n_states, self.n_observations)
         edges = len(transition.indices)
-        said = f"{edges} transitions times {self.n_observations} observations"
-        self._allow(edges * self.n_observations, said, "OO")
+        cause = f"{edges} transitions times {self.n_observations} observations"
+        self._allow(edges * self.n_observations, cause, "OO")
         lookups = [self.action, self.state, self.state, self.observation]
         layout = Layout("OO", lookups, sizes, 3, True)
         keywords = {b"uniform": self._uniform}
@@ -179,7 +179,7 @@ class _Reader:
 
         given = (found >= 0).reshape(edges, -1).any(axis=1)
         if not given.all():
-            message = f"{name(int(np.argmin(given)))} was never given"
+            message = f"{name(int(np.argmin(given)))} is missing"
             raise self.tokens.error(len(self.tokens.ids), message)
         words = np.where(found >= 0, writes.word[found], -1)
         kept = (words >= 0) & (self.values.floats[words] != 0)
@@ -199,8 +199,8 @@ class _Reader:
         layout = Layout("R", lookups, sizes, 2, False)
         table = read_table(self.tokens, self.statements[b"R"], layout, {}).all(4)
         outcomes = int(dynamics.outcomes_of_edge().sum())
-        said = f"'T' and 'O' make {outcomes} outcomes (s, a, s', o) possible"
-        self._allow(outcomes, said, "T")
+        cause = f"'T' and 'O' make {outcomes} outcomes (s, a, s', o) possible"
+        self._allow(outcomes, cause, "T")
         cells = np.stack(dynamics.outcome_cells(*dynamics.outcome_entries()), axis=1)
         found = latest_entry(table, cells, sizes)
         words = np.where(found >= 0, np.append(table.word, -1)[found], -1)
@@ -224,11 +224,11 @@ class _Reader:
         size, width = layout.sizes[-2:]
         if shaped.index.shape[1] != 1 or size != width:
             at = int(shaped.body[0])
-            message = f"'identity' stands for a square matrix, expected {width} numbers"
+            message = f"'identity' needs a square matrix, expected {width} numbers"
             raise self.tokens.error(at, message)
         cells = len(shaped.first) * size
-        said = f"'identity' statements stand for {cells} probabilities"
-        self._allow(cells, said, layout.keyword)
+        cause = f"'identity' statements stand for {cells} probabilities"
+        self._allow(cells, cause, layout.keyword)
         word = self.values.add(np.ones(1, dtype=np.int64), 1)
         clears = whole(shaped, 3)
         index = np.repeat(clears.index, size, axis=0)
@@ -248,16 +248,16 @@ class _Reader:
         order = np.repeat(clears.order + 1, len(words))
         return Entries(index, np.tile(words, len(clears.order)), order), clears
 
-    def _allow(self, cells: int, said: str, keyword: str) -> None:
-        """Refuse a table of more cells than a file of this size may make; said: what makes them."""
-        if (told := excess(CELL_BYTES * cells, self.size)) is not None:
+    def _allow(self, cells: int, cause: str, keyword: str) -> None:
+        """Refuse a table with more cells than a file of this size may have; cause: their origin."""
+        if (problem := excess(CELL_BYTES * cells, self.size)) is not None:
             at = int(self.statements[keyword.encode()].first[0])
-            raise self.tokens.error(at, f"{said}: {told}")
+            raise self.tokens.error(at, f"{cause}: {problem}")
 
     # ---- row sums
 
     def _accept(self, sums: Sums, place: Callable[[int], tuple[int, str]]) -> None:
-        """Refuse rows whose sum is off, unless asked not to; count those that were rescaled."""
+        """Refuse rows with a wrong sum, unless `normalize`; record the rescaled ones."""
         refused = sums.empty if self.normalize else sums.refused | sums.empty
         if refused.any():
             row = int(np.argmax(refused))
@@ -268,18 +268,18 @@ class _Reader:
         self.deviations += sums.deviations()
 
     def _warnings(self) -> tuple[str, ...]:
-        said: list[str] = []
+        warnings: list[str] = []
         if self.head.costs:
-            said.append("'values: cost': every value was turned into a reward by changing its sign")
+            warnings.append("'values: cost': costs were read as negative rewards")
         if self.deviations:
             count, worst = len(self.deviations), max(self.deviations)
             rows = "1 row was" if count == 1 else f"{count} rows were"
-            said.append(f"{rows} rescaled to sum to 1 (off by {worst:.2g} at worst)")
-        return tuple(said)
+            warnings.append(f"{rows} rescaled to sum to 1 (largest deviation {worst:.2g})")
+        return tuple(warnings)
 
 
 def _last_statements(writes: Entries, rows: Ints, shape: tuple[int, int]) -> Ints:
-    """The statement, by its first token, that wrote last to each row (N, 2) of a table."""
+    """The last statement for each row (N, 2) of a table, by its first token."""
     heads = Entries(writes.index[:, :2], writes.word, writes.order)
     return writes.order[latest_entry(heads, rows, shape)] // 2
 

@@ -1,11 +1,11 @@
-"""Writer of the `.pomdp` format: what it writes reads back to the same arrays and names.
+"""Writer of the `.pomdp` format: its files read back as the same arrays and names.
 
-Compact: one line for what all actions share (`*`), `identity`, `uniform` and `reset` where they
-apply, whole rows where they are dense, and rewards by the fewest indices on which they depend.
-Original decimals are printed again where a model came from a file. What the format cannot hold is
-said by the notes of `write_pomdp`: a reward or a discount that is no finite decimal (its nearest
+The file is compact: one line for rows that all actions share (`*`), `identity`, `uniform` and
+`reset` where they apply, whole rows if they are dense, and rewards by the fewest indices on which
+they depend. A model read from a file is printed with its original decimals. `write_pomdp` returns
+notes on what the format cannot hold: a reward or a discount that is no finite decimal (its nearest
 float is written), a row of floats that is no rounded distribution (readers divide rows by their
-sums), and a reset to anything but the start. A name it cannot hold is an error.
+sums), and a reset to anything but the start. A name that the format cannot hold is an error.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from rpsr.io.records import Bools, Record, Rows
 from rpsr.io.reward_lines import reward_lines
 from rpsr.io.tokens import is_name, tokenize
 
-DENSE_SHARE = 0.5  # of a row's width: with more non-zeros than that, the row is written out
+DENSE_SHARE = 0.5  # a row with a larger share of non-zeros is written as a whole
 
 
 def write_pomdp(record: Record, path: str | Path) -> tuple[str, ...]:
-    """Write a `.pomdp` file, completely or not at all; notes on what the format could not hold.
+    """Write a `.pomdp` file, completely or not at all; returns notes on losses.
 
     A name ending in `.gz` is compressed; `-` is standard output.
     """
@@ -55,12 +55,12 @@ def _notes(record: Record) -> Iterator[str]:
     rewards = record.rewards.exact or ()
     lost = sum(finite_digits(value.denominator) is None for value in rewards)
     if lost:
-        yield f"rewards that are no finite decimals, written as their nearest floats: {lost}"
+        yield f"rewards without a finite decimal, written as the nearest float: {lost}"
     if record.discount is not None and finite_digits(record.discount.denominator) is None:
         yield f"the discount {record.discount} was written as its nearest float"
     moved = sum(_moved(rows) for rows in (record.start, record.transition, record.emission))
     if moved:
-        yield f"rows known only in floats that are read back to other floats, nearby: {moved}"
+        yield f"rows known only in floats that read back as slightly different floats: {moved}"
     unmarked = int(record.resets.sum() - _resets(record).sum())
     if unmarked:
         yield f"resets that do not lead to the start, written as plain rows: {unmarked}"
@@ -96,7 +96,7 @@ def _names(names: tuple[str, ...], kind: str) -> str:
 
 
 def _readable(name: str) -> bool:
-    """Whether a reader takes this for one name."""
+    """Whether a reader reads this as one name."""
     try:
         word = name.encode()
         return tokenize(word, "").words == [word] and is_name(word)
@@ -105,7 +105,7 @@ def _readable(name: str) -> bool:
 
 
 def _resets(record: Record) -> Bools:
-    """(A * S,): rows that `reset` stands for, being declared so and equal to the start."""
+    """(A * S,): rows written as `reset`: declared so and equal to the start."""
     rows, start = record.transition, record.start
     resets = record.resets.reshape(-1).copy()
     for row in np.flatnonzero(resets).tolist():
@@ -126,7 +126,7 @@ def _start(start: Rows) -> Iterator[str]:
     elif texts == ("1",) or (
         start.weights is not None and _digits(start, 0) < 0 and _even(start, 0)
     ):
-        # One state, too: of `start: 0` the classic solvers say that a distribution is too short.
+        # A single state too: pomdp-solve rejects `start: 0` as a distribution that is too short.
         yield "start include: " + " ".join(map(str, columns))
     else:
         yield "start: " + _full(("", columns, texts), start.width)
@@ -143,7 +143,7 @@ def _texts(rows: Rows, row: int) -> list[str]:
 
 
 def _moved(rows: Rows) -> int:
-    """How many rows have floats that no decimals divided by their sum are."""
+    """The number of rows whose floats are no decimals divided by their sum."""
     if rows.weights is not None:
         return 0
     spans = [slice(int(i), int(j)) for i, j in pairwise(rows.indptr)]
@@ -158,7 +158,7 @@ def _digits(rows: Rows, row: int) -> int:
 
 
 def _uniform(rows: Rows, row: int) -> bool:
-    """Whether `uniform` says the same, and the row was not printed as rounded decimals."""
+    """Whether the row equals `uniform` and was not printed as rounded decimals."""
     if rows.indptr[row + 1] - rows.indptr[row] != rows.width or not _even(rows, row):
         return False
     digits = _digits(rows, row)
@@ -168,7 +168,7 @@ def _uniform(rows: Rows, row: int) -> bool:
 
 
 def _even(rows: Rows, row: int) -> bool:
-    """Whether a row's entries are all alike, exactly where it is known exactly."""
+    """Whether a row's entries are all equal, exactly so if the row is exact."""
     span = slice(int(rows.indptr[row]), int(rows.indptr[row + 1]))
     values = rows.values[span]
     weights = values if rows.weights is None else rows.weights[span]
@@ -233,7 +233,7 @@ def _full(row: _Row, width: int) -> str:
 
 
 def _edge_rows(record: Record) -> Iterator[str]:
-    """Observations that depend on the state left: the commonest row for all, then the others."""
+    """Observations that also depend on the previous state: the commonest row, then the others."""
     rows, n_states = record.emission, len(record.states)
     none = np.zeros(rows.height, dtype=np.bool_)
     texts = [_row(rows, r, none) for r in range(rows.height)]
@@ -241,8 +241,8 @@ def _edge_rows(record: Record) -> Iterator[str]:
     yield from _one_row("O: * : *", commonest, rows.width)
     sources, targets = record.transition.row_of_entry().tolist(), record.transition.indices
     for edge, (text, row, target) in enumerate(zip(texts, sources, targets.tolist(), strict=True)):
-        if text != commonest or edge == 0:  # at least one `OO`, which says what kind of model it is
+        if text != commonest or edge == 0:  # at least one `OO`, to mark the kind of model
             action, state = divmod(row, n_states)
             head = f"OO: {record.actions[action]} : {record.states[state]}"
-            # Written out in full, so that nothing of the row below shows through.
+            # A whole row, which overwrites all entries of the commonest row.
             yield f"{head} : {record.states[target]} {text[0] or _full(text, rows.width)}"

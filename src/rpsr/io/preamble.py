@@ -19,7 +19,7 @@ MOST_ROWS = 2_000_000  # actions times states
 
 @dataclass(frozen=True, eq=False)
 class Preamble:
-    """What the preamble says. costs: whether `values: cost` turns every reward's sign."""
+    """The content of the preamble. costs: whether `values: cost` makes rewards negative."""
 
     discount: Fraction | None
     costs: bool
@@ -29,7 +29,7 @@ class Preamble:
 
 
 def read_preamble(tokens: Tokens, statements: dict[bytes, Statements]) -> Preamble:
-    """Everything but `start`, which is a distribution."""
+    """Read the preamble without `start`, which is a distribution."""
     states = _names(tokens, statements[b"states"], "states")
     actions = _names(tokens, statements[b"actions"], "actions")
     observations = _names(tokens, statements[b"observations"], "observations")
@@ -39,7 +39,9 @@ def read_preamble(tokens: Tokens, statements: dict[bytes, Statements]) -> Preamb
         raise tokens.error(at, f"{sizes} is more than the reader's limit of {MOST_ROWS} rows")
     if len(actions) * len(states) ** 2 * len(observations) >= 2**62:
         at = int(statements[b"observations"].first[0])
-        raise tokens.error(at, f"{len(observations)} observations are too many for these states")
+        raise tokens.error(
+            at, f"{len(observations)} observations are too many for {len(states)} states"
+        )
     return Preamble(
         discount=_discount(tokens, statements[b"discount"]),
         costs=_costs(tokens, statements[b"values"]),
@@ -50,7 +52,7 @@ def read_preamble(tokens: Tokens, statements: dict[bytes, Statements]) -> Preamb
 
 
 def lookup(tokens: Tokens, names: tuple[str, ...]) -> Ints:
-    """By word: the index that it means among `names`, `ANY` for `*`, -2 where it means nothing."""
+    """By word: its index among `names`, `ANY` for `*`, -2 if it is neither."""
     found = np.full(len(tokens.words), -2, dtype=np.int64)
     for word, decimal in enumerate(tokens.decimals):
         if decimal is not None and tokens.words[word].isdigit() and decimal[0] < len(names):
@@ -68,7 +70,7 @@ def lookup(tokens: Tokens, names: tuple[str, ...]) -> Ints:
 def read_start(
     tokens: Tokens, statement: Statements, states: Ints, size: int, values: Values
 ) -> tuple[Rows, Sums]:
-    """The start distribution. states: index by word; no statement at all means uniform."""
+    """The start distribution, uniform if there is no statement. states: index by word."""
     first, last = _only(tokens, statement, "start") or (0, 0)
     modifier = tokens.words[int(tokens.ids[first + 1])] if last else b":"
     body = np.arange(first + (2 if modifier == b":" else 3), last)
@@ -78,11 +80,11 @@ def read_start(
         if modifier == b"exclude":
             listed = np.setdiff1d(np.arange(size), listed)
         if len(listed) == 0:
-            raise tokens.error(first, "'start' leaves no state to start in")
+            raise tokens.error(first, "'start' allows no state, expected at least one")
         return _uniform_over(listed, size, values)
     if last == 0 or (len(words) == 1 and tokens.words[int(words[0])] == b"uniform"):
         return _uniform_over(np.arange(size, dtype=np.int64), size, values)
-    if len(words) == 1 and states[words[0]] != -2:  # `1` for one state is no index, so a vector
+    if len(words) == 1 and states[words[0]] != -2:  # with one state, `1` is a vector, not an index
         return _uniform_over(_state_indices(tokens, body, states), size, values)
     if len(words) != size or not tokens.is_number[words].all():
         wrong = np.flatnonzero(~tokens.is_number[words])
@@ -115,7 +117,9 @@ def _state_indices(tokens: Tokens, body: Ints, states: Ints) -> Ints:
 
 def _only(tokens: Tokens, statement: Statements, word: str) -> tuple[int, int] | None:
     if len(statement) > 1:
-        raise tokens.error(int(statement.first[1]), f"a second '{word}' statement")
+        raise tokens.error(
+            int(statement.first[1]), f"read a second '{word}' statement, expected one"
+        )
     return (int(statement.first[0]), int(statement.last[0])) if len(statement) else None
 
 
@@ -145,8 +149,8 @@ def _costs(tokens: Tokens, statement: Statements) -> bool:
     at = _single(tokens, statement, "values", "'reward' or 'cost'")
     if at is None:
         return False
-    # Some classic files say `rewards`, against the format's own grammar; there is no doubt what
-    # they mean.
+    # Some classic files say `rewards`, which the format's grammar does not allow; the meaning is
+    # clear.
     word = tokens.words[int(tokens.ids[at])].removesuffix(b"s")
     if word not in (b"reward", b"cost"):
         raise tokens.error(at, f"'values': read {tokens.show(at)}, expected 'reward' or 'cost'")

@@ -1,4 +1,4 @@
-"""Work spread over processes: results as they come, interrupts heard once, one thread each."""
+"""Spread work over processes of one thread each; results as they come, interrupts handled once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import TypeVar
 
-# One thread of linear algebra a process: several processes already use the cores.
+# One thread of linear algebra per process: several processes already use the cores.
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -20,11 +20,11 @@ Result = TypeVar("Result")
 def spread(
     work: Callable[[Item], Result], items: Sequence[Item], jobs: int
 ) -> Iterator[tuple[Item, Result | None]]:
-    """Each item with what `work` made of it, in the order in which they are done.
+    """Each item with its result `work(item)`, in the order of completion.
 
-    Items are begun in the order given. None stands for the result of a process that was killed
-    from outside, as for want of memory; an exception of `work` itself is raised here. With one job
-    or one item, everything happens in this process.
+    Items are begun in the order given. The result is None if the process was killed from outside,
+    for example when memory ran out; an exception of `work` itself is raised here. One job or one
+    item runs in this process.
     """
     if jobs <= 1 or len(items) <= 1:
         for item in items:
@@ -46,9 +46,9 @@ def spread(
 
 @contextmanager
 def one_thread_each() -> Generator[None]:
-    """One thread of linear algebra in processes started here, and here if none is loaded yet.
+    """Use one thread of linear algebra in processes started inside, and here if not yet loaded.
 
-    The last digit of a sum can depend on how many threads made it.
+    The last digit of a sum can depend on the number of threads.
     """
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, "1"))
@@ -64,7 +64,7 @@ def one_thread_each() -> Generator[None]:
 
 @contextmanager
 def _interrupts_held() -> Generator[None]:
-    """Processes started here hear of an interrupt only when `_end_quietly` lets them."""
+    """Processes started inside ignore interrupts until `_end_quietly` enables them."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
@@ -76,7 +76,7 @@ def _interrupts_held() -> Generator[None]:
 
 
 def _end_quietly() -> None:
-    """An interrupt ends a worker without a word; the main process says what there is to say."""
+    """Let an interrupt end a worker silently; the main process reports it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

@@ -1,10 +1,10 @@
-"""What a finite POMDP is on disk and in memory: sparse rows of probabilities and a reward table.
+"""The data of a finite POMDP: sparse rows of probabilities and a reward table.
 
 A row of probabilities is kept twice. `values` are floats, for computing. `weights` are integers
 with p_i = w_i / sum(w): a file's decimals become the integers 10^digits times the decimal, so that
 dividing a row by its sum, which decimals cannot express (.333333 three times), is exact; a
-generator's fractions become integers over their common denominator. `digits` remembers how a row
-was printed, so that a writer can print it again. Rows known only in floats have no weights.
+generator's fractions become integers over their common denominator. `digits` is the number of
+decimals that the file had, for the writer. Rows known only in floats have no weights.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rpsr.errors import InputError
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-Integers = NDArray[Any]  # int64, or object holding Python integers where 63 bits do not suffice
+Integers = NDArray[Any]  # int64, or object with Python integers if 63 bits do not suffice
 
 # A value is at most a reward over 1 - discount, which is at least 2^-53: at most 1e116 for rewards
 # of this size. Variances and linear programs multiply two values, and sums of 1e70 such products
@@ -34,7 +34,7 @@ FLOAT_EXACT = 2**53  # below this a float holds an integer, and one division rou
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """The array, contiguous and read-only (a view is copied, so that nobody else can write it)."""
+    """The array, contiguous and read-only; a view is copied, so that nobody else can change it."""
     array = np.ascontiguousarray(array)
     if array.base is not None or not array.flags.owndata:
         array = array.copy()
@@ -43,14 +43,14 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def integers(values: list[int] | NDArray[Any]) -> Integers:
-    """Python integers as int64 where their sums surely fit, as objects otherwise."""
+    """Python integers as int64 if their sums surely fit, else as objects."""
     largest = max((abs(int(v)) for v in values), default=0)
     fits = largest * max(len(values), 1) < 2**62
     return np.array([int(v) for v in values], dtype=np.int64 if fits else object)
 
 
 def _narrow(values: Integers) -> Integers:
-    """Integers as int64 where all of them fit, whatever they were kept in."""
+    """Integers of either type as int64 if all of them fit."""
     fits = values.dtype != object or max((abs(v) for v in values.tolist()), default=0) < 2**63
     return values.astype(np.int64) if fits else values
 
@@ -127,11 +127,11 @@ class Cells(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Dynamics:
-    """How states change and what is seen, which says what outcomes (s, a, s', o) are possible.
+    """Transition and observation probabilities: they define the possible outcomes (s, a, s', o).
 
     transition: row a*S + s is Pr(. | s, a), width S. Its stored entries are called edges.
-    emission: width O. Either A*S rows, row a*S + s' being Pr(. | a, s'), or, where observations
-    depend on the state left as well, one row per edge.
+    emission: width O. Either A*S rows, row a*S + s' being Pr(. | a, s'), or, if observations also
+    depend on the previous state, one row per edge.
     """
 
     transition: Rows
@@ -139,7 +139,7 @@ class Dynamics:
     emission_by_edge: bool
 
     def emission_row_of_edge(self) -> Ints:
-        """For each edge, the row of `emission` that its observation follows."""
+        """For each edge, its row of `emission`."""
         edges = self.transition
         if self.emission_by_edge:
             return np.arange(len(edges.indices), dtype=np.int64)
@@ -162,7 +162,7 @@ class Dynamics:
         return edge, entry
 
     def outcome_cells(self, edge: Ints, entry: Ints) -> Cells:
-        """The indices of outcomes that `outcome_entries` found."""
+        """The indices of outcomes, given the result of `outcome_entries`."""
         action, state = np.divmod(self.transition.row_of_entry(), self.transition.width)
         target = self.transition.indices
         return Cells(action[edge], state[edge], target[edge], self.emission.indices[entry])
@@ -191,7 +191,7 @@ class Rewards:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Record(Dynamics):
-    """A finite POMDP as plain data. A, S, O: numbers of actions, states, observations.
+    """A finite POMDP as plain data, with A actions, S states and O observations.
 
     start: one row of width S. resets (A, S): rows of `transition` that a file declared `reset`.
     """
@@ -216,7 +216,7 @@ class Record(Dynamics):
         return self.rewards.exact is not None and all(r.weights is not None for r in rows)
 
     def digest(self) -> str:
-        """A fingerprint of the model: not of its name, its warnings or how it was printed."""
+        """A hash of the model, without its name, its warnings and its printed form."""
         hasher = hashlib.sha256()
         labels = (self.states, self.actions, self.observations, self.discount)
         hasher.update(repr((labels, self.emission_by_edge, self.rewards.exact)).encode())

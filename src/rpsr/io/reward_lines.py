@@ -1,7 +1,7 @@
-"""Rewards as `R` lines, by the fewest indices on which they depend.
+"""Write rewards as `R` lines, by the fewest indices on which they depend.
 
-Rewards matter only on possible outcomes, so "depends on" is judged there: if every possible outcome
-of an action pays the same, one line says so. Actions share their lines where all of them agree.
+Only possible outcomes matter for "depend": if all possible outcomes of an action have the same
+reward, one line suffices. Actions share their lines if all of them agree.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def reward_lines(record: Record) -> Iterator[str]:
 def _fewest(
     axes: Ints, index: Ints, names: tuple[tuple[str, ...], ...], zero: int
 ) -> tuple[int, tuple[int, ...]] | None:
-    """The value written for all first, and the indices that then decide the rest: fewest lines.
+    """The value written first for all, and the indices that decide the others: the fewest lines.
 
-    None where no indices decide, because the action does.
+    None if the rewards also depend on the action.
     """
     common = int(np.bincount(index).argmax())
     best: tuple[int, int, tuple[int, ...]] | None = None

@@ -22,7 +22,7 @@ ANY = -1  # the index that `*` stands for
 
 @dataclass(frozen=True, eq=False)
 class Statements:
-    """All statements of one keyword: token numbers of their first token and of the one past."""
+    """All statements of one keyword: the numbers of their first token and of the one after."""
 
     first: Ints
     last: Ints
@@ -55,10 +55,10 @@ def split_statements(tokens: Tokens) -> dict[bytes, Statements]:
         raise tokens.error(
             0, f"read {tokens.show(0)}, expected a statement such as 'discount:' or 'T:'"
         )
-    for word in PREAMBLE:  # `discount: states: 2` would else be one statement, and no `states`
+    for word in PREAMBLE:  # else `discount: states: 2` would be one statement without `states`
         third = np.minimum(opens[word] + 3, size - 1)
         if (empty := opens[word][is_colon[third] & after[opens[word]]]).size:
-            message = f"'{word.decode()}:' says nothing; expected a value"
+            message = f"'{word.decode()}:' has no value; expected one"
             raise tokens.error(int(empty[0]), message)
     ends = np.append(starts[1:], size)
     return {
@@ -113,7 +113,7 @@ def shape_statements(
 ) -> dict[int, Shaped]:
     """Statements by their number of indices, `fewest` to len(lookups), each index looked up.
 
-    lookups: for each position, what it is ('an action', 'a state', ...) and index by word.
+    lookups: for each position, its kind ('an action', 'a state', ...) and the index by word.
     """
     ids = np.append(tokens.ids, -2)
     colon = tokens.id_of(b":")

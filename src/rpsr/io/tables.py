@@ -2,7 +2,7 @@
 
 `T : a : s : s' p` gives all its indices and one number; a statement that leaves out its last index
 gives a row, its last two a matrix. Every form becomes entries, one per number; zeros are kept
-apart, because a zero only clears what an earlier line wrote.
+apart, because a zero only clears the value of an earlier line.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Layout:
-    """What a table's statements look like: its indices and, by word, what each may be."""
+    """The layout of a table's statements: the kinds of its indices, each with its index by word."""
 
     keyword: str
     lookups: Sequence[tuple[str, Ints]]
@@ -52,10 +52,10 @@ Keyword = Callable[[Shaped, Layout], tuple[Entries, Entries]]
 def read_table(
     tokens: Tokens, statements: Statements, layout: Layout, keywords: dict[bytes, Keyword]
 ) -> Table:
-    """All statements of one table as entries. `keywords` expand `uniform` and its like."""
+    """All statements of one table as entries. `keywords` expand `uniform`, `identity`, `reset`."""
     values: list[Entries] = []
     clears: list[Entries] = []
-    said: dict[bytes, Ints] = dict.fromkeys(keywords, np.zeros(0, dtype=np.int64))
+    by_keyword: dict[bytes, Ints] = dict.fromkeys(keywords, np.zeros(0, dtype=np.int64))
     for given, shaped in shape_statements(
         tokens, statements, layout.lookups, layout.fewest
     ).items():
@@ -73,14 +73,14 @@ def read_table(
             written, wiped = expand(_select(shaped, chosen), layout)
             values.append(written)
             clears.append(wiped)
-            said[word] = np.append(said[word], shaped.first[chosen])
+            by_keyword[word] = np.append(by_keyword[word], shaped.first[chosen])
             numeric &= ~chosen
         if numeric.any():
             written, wiped = _numbers(tokens, _select(shaped, numeric), given, layout)
             values.append(written)
             clears.append(wiped)
     dimensions = len(layout.sizes)
-    return Table(Entries.join(values, dimensions), Entries.join(clears, dimensions), said)
+    return Table(Entries.join(values, dimensions), Entries.join(clears, dimensions), by_keyword)
 
 
 def _select(shaped: Shaped, chosen: np.ndarray) -> Shaped:

@@ -1,8 +1,7 @@
-"""Temporary files that say who writes them, so that those of a killed process can be removed.
+"""Temporary files named after their process, so that files of a killed process can be removed.
 
-A name holds the target's name, a number made of that name and of this host's, and the process that
-writes. Hosts and containers that share a folder number their processes apart, and leave each
-other's files alone.
+A name contains the target's name, a hash of that name and the host's, and the process number. So
+hosts and containers that share a folder do not remove each other's files.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from pathlib import Path
 from zlib import crc32
 
 SUFFIX = ".rpsr-tmp"
-_SHOWN = 40  # characters of the target's name: with all of a long one, a name would be too long
+_SHOWN = 40  # characters of the target's name, so that the name does not get too long
 
 
 def temporary_beside(target: Path) -> tuple[int, str]:
@@ -25,14 +24,14 @@ def temporary_beside(target: Path) -> tuple[int, str]:
 
 
 def remove_abandoned(target: Path) -> None:
-    """Remove the temporary files beside a target whose processes are no more."""
+    """Remove the temporary files beside a target whose processes have ended."""
     prefix = _prefix(target)
-    with suppress(OSError):  # a folder that cannot be listed may be written to all the same
+    with suppress(OSError):  # a folder that cannot be listed may still be writable
         for entry in list(os.scandir(target.parent)):
             if entry.name.startswith(prefix) and entry.name.endswith(SUFFIX):
                 writer = entry.name.removeprefix(prefix).partition(".")[0]
                 if writer.isdecimal() and not _alive(int(writer)):
-                    with suppress(OSError):  # another process may have been quicker
+                    with suppress(OSError):  # another process may have removed it
                         os.unlink(entry)
 
 
@@ -42,8 +41,8 @@ def _prefix(target: Path) -> str:
 
 
 def _alive(process: int) -> bool:
-    """Whether a process exists on this host; where that cannot be asked, it may."""
-    if os.name == "nt":  # there, asking would end it
+    """Whether a process exists on this host; true if the system cannot tell."""
+    if os.name == "nt":  # on Windows, os.kill would end the process
         return True
     try:
         os.kill(process, 0)

@@ -1,9 +1,9 @@
 """Tokens of a `.pomdp` file, interned.
 
 A model file has millions of tokens and few distinct ones. Splitting, interning and numbering them
-runs in C without a Python step per token; what a token *means* is then worked out once for each
-distinct one, in exact arithmetic, and everything after that is array indexing. Positions (line and
-column) are found again only when an error needs one.
+runs in C without a Python step per token. Each distinct token is then interpreted once, in exact
+arithmetic; all further work is array indexing. Positions (line and column) are computed only for
+errors.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ LONGEST_NUMBER = 1000  # characters: room for MOST_DIGITS after the point and a 
 def parse_decimal(token: bytes) -> tuple[int, int] | None:
     """A number as (mantissa, digits), its value being mantissa / 10**digits; None for a name.
 
-    A number too long, too large or too small for a float to tell it from infinity or zero is
-    treated as no number.
+    A number that is too long, or that a float would round to infinity or zero, is treated as no
+    number.
     """
     match = _NUMBER.fullmatch(token) if len(token) <= LONGEST_NUMBER else None
     if match is None:
@@ -108,7 +108,7 @@ class Tokens:
         return np.array([0 if d is None else d[1] for d in self.decimals], dtype=np.int64)
 
     def fraction(self, word: int) -> Fraction:
-        """A number exactly."""
+        """A number as an exact fraction."""
         decimal = self.decimals[word]
         assert decimal is not None
         return Fraction(decimal[0], 10 ** decimal[1])

@@ -1,9 +1,9 @@
-"""From decimals as printed to rows of probabilities: exact weights, floats, and what was rescaled.
+"""From printed decimals to rows of probabilities: exact weights, floats, and which were rescaled.
 
-Every row is divided by its sum: that is the model which is meant. A row that is off by more than
-1e-12 is counted, so that a warning can say so. One that is off by more than 1e-5, which is what six
-printed digits can lose, is refused, unless the user asked for it to be rescaled. The sums are
-integers, so none of this is a matter of rounding, and floats are the quotients, correctly rounded.
+Every row is divided by its sum. If the sum is off by more than 1e-12, the row is counted, for a
+warning. If it is off by more than 1e-5, the rounding of six printed digits, the row is refused
+unless the user asked for rescaling. Sums are exact integers, and floats are correctly rounded
+quotients.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from rpsr.io.tokens import Tokens
 
 UNREMARKED = Fraction(1, 10**12)
 PRINTED_ROUNDING = Fraction(1, 10**5)
-VIRTUAL = 10_000  # digits at or above this name a denominator that is no power of ten
+VIRTUAL = 10_000  # digits at or above this stand for a denominator that is no power of ten
 
 
 class Values:
-    """What each word is worth as a probability: mantissa / denominator, and as a float.
+    """The probability of each word: mantissa / denominator, and as a float.
 
     Words of the file are decimals. `add` appends virtual words for values that were never
     printed, such as the 1/S of `uniform`; those that belong together share a denominator.
@@ -36,7 +36,7 @@ class Values:
         self.denominators: dict[int, int] = {}
 
     def add(self, numerators: Integers, denominator: int) -> Ints:
-        """New virtual words, one per numerator over a common denominator; their numbers."""
+        """Add virtual words, one per numerator over a common denominator; returns their numbers."""
         scale = VIRTUAL + len(self.denominators)
         self.denominators[scale] = denominator
         first, count = len(self.floats), len(numerators)
@@ -47,13 +47,13 @@ class Values:
         return np.arange(first, first + count, dtype=np.int64)
 
     def denominator(self, scale: int) -> int:
-        """What mantissas of this scale are divided by."""
+        """The denominator of mantissas of this scale."""
         return 10**scale if scale < VIRTUAL else self.denominators[scale]
 
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """What rows summed to, weight / one, and which of them are off.
+    """The sums of rows, weight / one, and which of them are not 1.
 
     rescaled, refused, empty (N,): off by more than 1e-12, by more than 1e-5, without any entry.
     """
@@ -65,7 +65,7 @@ class Sums:
     empty: Bools
 
     def total(self, row: int) -> Fraction:
-        """What a row summed to."""
+        """The sum of a row."""
         return Fraction(int(self.weight[row]), int(self.one[row]))
 
     def deviations(self) -> list[float]:

@@ -1,4 +1,4 @@
-"""Logs of interaction: what was done, what was seen and, where it was recorded, what it earned."""
+"""Logs of interaction: actions, observations and, if recorded, rewards."""
 
 from rpsr.logs.arrays import from_arrays
 from rpsr.logs.census import Census

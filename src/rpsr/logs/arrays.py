@@ -1,4 +1,4 @@
-"""Logs from numpy arrays: one row an episode, or one array an episode."""
+"""Logs from numpy arrays: one row or one array per episode."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def from_arrays(
 ) -> Trajectories:
     """Episodes from arrays of indices and numbers.
 
-    Each column is a table (N, T), whose rows count up to `lengths` (N,) where that is given, or a
-    sequence of N arrays. terminated (N,): whether the task ended there; false where missing.
-    Without names, indices name themselves.
+    Each column is a table (N, T) or a sequence of N arrays. lengths (N,): the number of steps to
+    use of each row, by default all. terminated (N,): whether the task ended there, by default
+    false. Without names, an index is its own name.
     """
     rows = _rows(actions, lengths, "actions")
     sizes = [len(row) for row in rows]
@@ -44,7 +44,7 @@ def from_arrays(
         for episode, (row, size) in enumerate(zip(found, sizes, strict=True)):
             if len(row) != size:
                 raise InputError(
-                    f"episode {episode}: {name}: read {len(row)} of them, expected {size}"
+                    f"episode {episode}: {name}: read {len(row)} values, expected {size}"
                 )
         columns[name] = np.concatenate([*found, np.zeros(0)])
     return Trajectories(
@@ -61,14 +61,14 @@ def _rows(table: Any, lengths: Any, name: str) -> list[np.ndarray]:
         raise InputError(f"{name}: read {table!r}, {_TABLE}")
     try:
         rows = [np.asarray(row) for row in table]
-    except ValueError:  # rows within a row
+    except ValueError:  # nested rows
         raise InputError(f"{name}: {_TABLE}") from None
     if any(row.ndim != 1 for row in rows):
         raise InputError(f"{name}: {_TABLE}")
     if lengths is not None:
         sizes = np.asarray(lengths)
         if sizes.shape != (len(rows),) or sizes.dtype.kind not in "iu":
-            raise InputError(f"lengths: expected {len(rows)} whole numbers, one an episode")
+            raise InputError(f"lengths: expected {len(rows)} whole numbers, one per episode")
         for episode, (row, size) in enumerate(zip(rows, sizes.tolist(), strict=True)):
             if not 0 <= size <= len(row):
                 expected = f"0 to {len(row)}"
@@ -77,13 +77,13 @@ def _rows(table: Any, lengths: Any, name: str) -> list[np.ndarray]:
     return [_numeric(row, name, episode) for episode, row in enumerate(rows)]
 
 
-_TABLE = "expected a table (N, T) or N arrays, one an episode"
+_TABLE = "expected a table (N, T) or N arrays, one per episode"
 
 
 def _numeric(row: np.ndarray, name: str, episode: int) -> np.ndarray:
-    """A row as numbers; those of actions and observations are indices."""
+    """A row as numbers; actions and observations must be indices."""
     index = name in ("actions", "observations")
-    if row.dtype.kind == "O":  # numpy's way with anything mixed
+    if row.dtype.kind == "O":  # numpy's type for mixed values
         good = np.array([isinstance(value, _NUMBER) and abs(value) <= _LARGEST for value in row])
     else:
         good = np.full(row.shape, row.dtype.kind in "biuf" or len(row) == 0)
@@ -94,7 +94,7 @@ def _numeric(row: np.ndarray, name: str, episode: int) -> np.ndarray:
         if good.all():
             return numbers.astype(np.int64) if index else numbers
     step = int(np.argmin(good))
-    expected = f"an index from 0, below {MOST}" if index else "a finite number"
+    expected = f"an index from 0 to {MOST - 1}" if index else "a finite number"
     read = row.tolist()[step]
     raise InputError(f"episode {episode}, step {step}: {name}: read {read!r}, expected {expected}")
 
@@ -107,7 +107,7 @@ def _flags(terminated: Any) -> np.ndarray:
     flags = np.asarray(terminated)
     numeric = flags.dtype.kind in "biu" or not flags.size
     if not numeric or not np.isin(flags, (0, 1)).all():
-        raise InputError("terminated: expected true or false, one an episode")
+        raise InputError("terminated: expected true or false, one per episode")
     return flags.astype(np.bool_)
 
 

@@ -1,4 +1,4 @@
-"""Columns of a Parquet file, which are arrays of pyarrow, as numpy arrays, (L,)."""
+"""Convert columns of a Parquet file, which are pyarrow arrays, to numpy arrays, (L,)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from rpsr.logs.blocks import Labels, Numbers, numbers_of
 
 
 def decoded(column: Any) -> Any:
-    """A column without a dictionary of its own."""
+    """A column, decoded if it is dictionary-encoded."""
     return column.dictionary_decode() if hasattr(column, "dictionary_decode") else column
 
 
 def labels_of(column: Any) -> Labels:
-    """A column of any type as labels; a missing one is a label, too."""
+    """A column of any type as labels; a missing value counts as a label."""
     import pyarrow as pa
 
-    if isinstance(column, pa.DictionaryArray):  # in any order, and some may stand nowhere
+    if isinstance(column, pa.DictionaryArray):  # in any order, possibly with unused values
         used = column.indices.dictionary_encode("encode")
         return Labels(column.dictionary.take(used.dictionary).to_pylist(), used.indices.to_numpy())
     try:
@@ -31,14 +31,14 @@ def labels_of(column: Any) -> Labels:
 
 
 def changes(column: Any) -> Ints:
-    """The rows whose value is not that of the row before; not the first."""
+    """The rows whose value differs from that of the previous row; never the first row."""
     found = _numeric(column)
     found = labels_of(column).codes if found is None else found
     return np.flatnonzero(found[1:] != found[:-1]) + 1
 
 
 def numbers_in(column: Any, name: str) -> Numbers | None:
-    """A column of rewards or propensities, where there is one."""
+    """A column of rewards or propensities; None if there is none."""
     if column is None:
         return None
     found = _numeric(column)
@@ -46,7 +46,7 @@ def numbers_in(column: Any, name: str) -> Numbers | None:
 
 
 def differs(column: Any, expected: Ints) -> Bools:
-    """Where a column of any type does not hold the number that is expected."""
+    """Where a column of any type differs from the expected numbers."""
     found = _numeric(column)
     if found is None:
         pairs = zip(column.to_pylist(), expected.tolist(), strict=True)
@@ -72,7 +72,7 @@ def flags_of(column: Any, rows: int) -> tuple[Bools, Bools]:
 
 
 def _numeric(column: Any) -> NDArray[Any] | None:
-    """The numbers of a column that holds nothing else."""
+    """The numbers of a numeric column without missing values; else None."""
     import pyarrow as pa
 
     numeric = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)

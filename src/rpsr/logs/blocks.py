@@ -1,7 +1,7 @@
-"""Whole episodes of one file as it tells them, column by column, before names become indices.
+"""Whole episodes of one file, column by column, before names become indices.
 
-A log has millions of steps and few names. What a label means, and whether it may stand there, is
-worked out once for each distinct label; the steps are array indexing.
+A log has millions of steps and few names. So each distinct label is interpreted and checked once;
+the steps are array indexing.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from rpsr.errors import InputError
 from rpsr.io.printable import shortened
 from rpsr.io.records import IN_RANGE, LARGEST_REWARD, Bools, Ints
 
-Numbers = NDArray[Any] | list[Any]  # a list, for the message, where one is not as it should be
+Numbers = NDArray[Any] | list[Any]  # a list, for the error message, if a value is invalid
 
 
 @dataclass(frozen=True)
 class Labels:
-    """A column of labels: distinct ones in order of appearance, and which of them where, (L,)."""
+    """A column of labels: distinct ones in order of appearance, and the code of each step, (L,)."""
 
     distinct: list[Any]
     codes: NDArray[np.integer[Any]]
 
     @staticmethod
     def of(values: Sequence[Any]) -> Labels:
-        """A column given label by label, of any type."""
+        """A column from its labels, of any type."""
         found: dict[Any, Any] = {}
         try:
             found = dict.fromkeys(values)
             clear = set(map(type, found)) <= {str} or set(map(type, values)) <= {str, int}
-        except TypeError:  # a list is no key
+        except TypeError:  # a list cannot be a key
             clear = False
         if clear:
             keys, distinct = values, list(found)
-        else:  # True is 1 to a dictionary
+        else:  # as keys, True and 1 are equal
             keys = [(type(value), repr(value)) for value in values]
             found = dict(zip(keys, values, strict=True))
             distinct = list(found.values())
@@ -47,7 +47,7 @@ class Labels:
         return Labels(distinct, codes)
 
     def first(self, label: int) -> int:
-        """The step at which a distinct label, given by its place among them, appears first."""
+        """The first step with a label, given by its position among the distinct ones."""
         return int(np.argmax(self.codes == label))
 
 
@@ -55,8 +55,8 @@ class Labels:
 class Block:
     """N whole episodes of a file, one after another, L steps in all.
 
-    number: of the first, from 0 within the file. lines (N,): where each begins, from 1. offsets
-    (N + 1,): the first step of each. A column that the log does not have is None.
+    number: that of the first episode within the file, from 0. lines (N,): the line where each
+    begins, from 1. offsets (N + 1,): the first step of each. A missing column is None.
     """
 
     place: str
@@ -85,7 +85,7 @@ class Block:
         return episode_error(message, self.place, line, self.number + episode, step)
 
     def numbers(self, name: str) -> NDArray[Any] | None:
-        """The rewards, propensities or states, if all of them can be such."""
+        """The rewards, propensities or states; an error if one is invalid."""
         column: Numbers | None = getattr(self, name)
         if column is None:
             return None
@@ -114,7 +114,7 @@ def _is_good(name: str, value: Any) -> bool:
         return 0 < value <= 1
     if name == "states":
         return isinstance(value, int) and 0 <= value <= np.iinfo(np.int64).max
-    return abs(value) <= LARGEST_REWARD  # also says no to NaN, and to integers too large
+    return abs(value) <= LARGEST_REWARD  # also false for NaN and for integers too large
 
 
 def _are_good(name: str, column: NDArray[Any]) -> Bools:
@@ -124,7 +124,7 @@ def _are_good(name: str, column: NDArray[Any]) -> Bools:
 
 
 def numbers_of(name: str, values: list[Any]) -> Numbers:
-    """Rewards, propensities or states given one by one: an array (L,) if all can be such."""
+    """Rewards, propensities or states of a list: an array (L,) if all are valid, else the list."""
     whole = name == "states"
     if set(map(type, values)) <= ({int} if whole else {int, float}):
         try:
@@ -139,6 +139,6 @@ def numbers_of(name: str, values: list[Any]) -> Numbers:
 def episode_error(
     message: str, place: str, line: int, number: int, step: int | None = None
 ) -> InputError:
-    """An error about an episode (its number from 0, the line where it begins) or a step of it."""
+    """An error about an episode (its number from 0, its first line) or one of its steps."""
     where = f"episode {number}" + ("" if step is None else f", step {step}")
     return InputError(f"{where}: {message}", place=place, line=line)

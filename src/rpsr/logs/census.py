@@ -1,6 +1,6 @@
-"""How often a log shows each of its names, and which of them look like slips of the pen.
+"""How often each name occurs in a log, and which names look like misspellings.
 
-A name is what a log says it is, so a misspelling is one more action or observation, in silence.
+Any name in a log is valid, so a misspelling silently adds an action or observation.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ import numpy as np
 from rpsr.io.records import Ints
 from rpsr.logs.trajectories import Trajectories
 
-SELDOM, SHARE = 3, 1e-4  # fewer times, and of the steps: a slip, not a rare event
-OFTEN = 100  # times that a name is seen that others are taken for misspellings of
-MOST = 20  # names that are seen seldom: if there are more, that is how this log is
-SHORT = 4  # letters: shorter names may well differ in one
+SELDOM, SHARE = 3, 1e-4  # a name below this count and this share of steps may be a misspelling
+OFTEN = 100  # occurrences of a name, before others count as its misspellings
+MOST = 20  # rare names; a log with more simply has many rare names
+SHORT = 4  # letters: shorter names often differ in one letter only
 DIGITS = 4
 
 
 @dataclass(eq=False)
 class Census:
-    """Counts of names (A,), (O,) and the range of rewards, over all chunks that were taken in.
+    """Counts of names (A,), (O,) and the range of rewards, over all chunks added.
 
-    ended: how many episodes terminated.
+    ended: the number of episodes that terminated.
     """
 
     names: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
@@ -35,13 +35,13 @@ class Census:
     ended: int = 0
 
     def watch(self, chunks: Iterable[Trajectories]) -> Iterator[Trajectories]:
-        """The chunks of a log as they are, each counted as it goes by."""
+        """The chunks of a log, unchanged, each counted as it passes."""
         for chunk in chunks:
             self.add(chunk)
             yield chunk
 
     def add(self, log: Trajectories) -> None:
-        """Take in more of the log."""
+        """Count one more part of the log."""
         columns = {
             "action": (log.actions, log.action_names),
             "observation": (log.observations, log.observation_names),
@@ -56,33 +56,33 @@ class Census:
 
     @property
     def digits(self) -> int:
-        """How many digits show differences of rewards that are small beside the rewards."""
+        """The number of digits that resolve small differences between large rewards."""
         largest, extent = max(abs(self.low), abs(self.high)), self.high - self.low
         if not 0 < extent < largest < np.inf:
             return DIGITS
         return min(DIGITS + ceil(log10(largest / extent)), 17)
 
     def slips(self) -> list[str]:
-        """Names that are probably misspellings of others, a line each."""
+        """Messages about probable misspellings, one per name."""
         return [line for kind, counts in self.counts.items() for line in self._slips(kind, counts)]
 
     def _slips(self, kind: str, counts: Ints) -> Iterator[str]:
         names = self.names[kind]
         rare = np.flatnonzero((counts > 0) & (counts < min(SELDOM, SHARE * counts.sum())))
         often = np.flatnonzero(counts >= OFTEN)
-        for each in rare if len(rare) <= MOST else ():
-            meant = [name for name in often if _alike(names[each], names[name])]
-            if meant:
-                most = max(meant, key=lambda name: counts[name])
-                times = "once" if counts[each] == 1 else "twice"
+        for label in rare if len(rare) <= MOST else ():
+            similar = [other for other in often if _alike(names[label], names[other])]
+            if similar:
+                most = max(similar, key=lambda other: counts[other])
+                times = "once" if counts[label] == 1 else "twice"
                 yield (
-                    f"{kind} {names[each]!r} was seen {times}: a misspelling of {names[most]!r} "
+                    f"{kind} {names[label]!r} occurs {times}: a misspelling of {names[most]!r} "
                     f"({counts[most]:,} times)?"
                 )
 
 
 def _alike(name: str, other: str) -> bool:
-    """Whether names differ in case, in spaces, or in one edit of a letter, two swapped included."""
+    """Whether names differ in case, in spaces, or by one edit (a swap counts as one)."""
     if "".join(name.split()).casefold() == "".join(other.split()).casefold():
         return True
     begin = _common(name, other)
@@ -90,11 +90,11 @@ def _alike(name: str, other: str) -> bool:
     end = _common(rest[::-1], others[::-1])
     rest, others = rest[: len(rest) - end], others[: len(others) - end]
     one = max(len(rest), len(others)) == 1 or (len(rest) == 2 and rest == others[::-1])
-    numbers = any(letter.isdigit() for letter in rest + others)  # o1 and o12 are two names
+    numbers = any(letter.isdigit() for letter in rest + others)  # o1 and o12 are different names
     return one and not numbers and max(len(name), len(other)) >= SHORT
 
 
 def _common(name: str, other: str) -> int:
-    """How many letters two names begin with in common."""
+    """The length of the common prefix of two names."""
     pairs = enumerate(zip(name, other, strict=False))
     return next((i for i, (one, two) in pairs if one != two), min(len(name), len(other)))

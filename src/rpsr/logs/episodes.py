@@ -1,6 +1,6 @@
 """The names of a log's actions and observations, and its blocks over them, as `Trajectories`.
 
-Actions and observations are named by strings or numbered from 0; one log does one of the two.
+Actions and observations are named by strings or numbered from 0; one log uses one of the two.
 Without a list of names, strings are sorted and numbers are counted up to the largest, so that the
 order does not depend on which file or episode came first.
 """
@@ -20,14 +20,14 @@ from rpsr.logs.families import Families
 from rpsr.logs.trajectories import Trajectories, join
 
 Names = tuple[str, ...]
-MOST = 2**16  # labels by index: a larger index is a slip, and counting up to it fills the memory
+MOST = 2**16  # indices; a larger one is an error, and counting up to it would fill the memory
 
 
 @dataclass(frozen=True)
 class Columns:
-    """What a table with one row a step calls its columns.
+    """The column names of a table with one row per step.
 
-    A table may lack reward, propensity and terminated, unless they were given a name of their own.
+    Reward, propensity and terminated may be missing, unless you give them another name.
     """
 
     episode: str = "episode"
@@ -49,7 +49,7 @@ class Alphabet:
     count: int = 0
 
     def collect(self, block: Block, labels: Labels) -> None:
-        """Take in the labels of one block."""
+        """Collect the labels of one block."""
         if self.given is not None:
             return
         for place, label in enumerate(labels.distinct):
@@ -60,13 +60,13 @@ class Alphabet:
             else:
                 expected = "a name, as before" if self.seen else f"an index below {MOST}, as before"
                 if not self.seen and not self.count:
-                    expected = f"a name or an index from 0, below {MOST}"
+                    expected = f"a name or an index from 0 to {MOST - 1}"
                 at = labels.first(place)
                 raise block.error(f"{self.kind}: read {label!r}, expected {expected}", at)
 
     @property
     def names(self) -> Names:
-        """The names, in the order that indices follow."""
+        """The names, in the order of their indices."""
         if self.given is not None:
             return self.given
         return tuple(sorted(self.seen)) or tuple(str(i) for i in range(self.count))
@@ -95,9 +95,9 @@ def _is_index(label: Any) -> bool:
 def alphabets(
     blocks: Iterable[Block], action_names: Names | None, observation_names: Names | None
 ) -> tuple[Alphabet, Alphabet]:
-    """The names of actions and observations; the blocks are only read if some are not given.
+    """The names of actions and observations; reads the blocks only if some are not given.
 
-    If none are, files that have nothing in common are refused.
+    If no names are given, files that share no name are refused.
     """
     actions = Alphabet("action", action_names)
     observations = Alphabet("observation", observation_names)
@@ -122,9 +122,9 @@ _COLUMNS = ("rewards", "propensities", "states")
 def chunks(
     blocks: Iterable[Block], actions: Alphabet, observations: Alphabet, steps: int
 ) -> Iterator[Trajectories]:
-    """Whole episodes as `Trajectories` of at least so many steps each, but for the last.
+    """Whole episodes as `Trajectories` of at least `steps` steps each, except the last.
 
-    What the first episode records (rewards, propensities, states), all must record.
+    All episodes must record the same columns (rewards, propensities, states) as the first.
     """
     held: list[Trajectories] = []
     size = 0

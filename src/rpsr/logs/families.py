@@ -1,7 +1,7 @@
-"""Whether the files of a log speak of one system.
+"""Check that the files of a log are of one system.
 
-A file may show only some actions and observations, so files that share a name are of one family,
-and so are families that share a file. Those that are left apart have nothing in common.
+A file may contain only some actions and observations. Files that share a name form a family, and
+families that share a file are merged. Files of different families share no name.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from rpsr.errors import InputError
 
-SOME = 4  # names in a sentence
+SOME = 4  # names in a message
 
 
 class Families:
@@ -22,7 +22,7 @@ class Families:
         self._names: dict[str, dict[str, set[str]]] = {"name": {}, "action": {}, "observation": {}}
 
     def add(self, place: str, actions: Iterable[Any], observations: Iterable[Any]) -> None:
-        """Take in one file: its names; indices are anybody's, and count as one name."""
+        """Add one file by its names; all indices count as one name."""
         found = {"action": _names(actions), "observation": _names(observations)}
         found["name"] = {f"{kind} {name}" for kind, names in found.items() for name in names}
         for kind, names in found.items():
@@ -30,18 +30,18 @@ class Families:
                 _join(self._names[kind], place, names)
 
     def check(self) -> None:
-        """Refuse files that share no name at all; warn of those that share none of one kind."""
+        """Refuse files without a common name; warn if they have no common action or observation."""
         for kind, families in self._names.items():
             if len(families) > 1:
                 (first, known), (place, names), *_ = families.items()
-                told = f"read {_few(names)}, no {kind} of {first}: {_few(known)}"
+                problem = f"shares no {kind} with {first}: {_few(names)} here, {_few(known)} there"
                 if kind == "name":
-                    raise InputError(f"{told}; expected logs of one system", place=place)
-                warnings.warn(f"{place}: {told}; taken as one system", stacklevel=2)
+                    raise InputError(f"{problem}; expected logs of one system", place=place)
+                warnings.warn(f"{place}: {problem}; read as one system", stacklevel=2)
 
 
 def _join(families: dict[str, set[str]], place: str, names: set[str]) -> None:
-    """Make one family of a file and all that share names with it, known by its first file."""
+    """Merge a file and all families that share names with it, keyed by the first file."""
     kin = [first for first, known in families.items() if not known.isdisjoint(names)]
     families.setdefault(kin[0] if kin else place, set()).update(names)
     for other in kin[1:]:

@@ -1,11 +1,10 @@
-"""Episodes from JSON lines, one episode a line, plain or gzipped, read line by line.
+"""Read episodes from JSON lines, one episode per line, plain or gzipped, line by line.
 
     {"actions": ["left", "left"], "observations": ["travel", "loading"], "rewards": [0, 1]}
 
-Optional beside these: "propensities" (the probability with which each action was taken),
-"terminated" (whether the task ended there; false where missing), "truncated" (whether only the
-recording did, which is what an episode that did not terminate means anyway) and "states" (of a
-simulation). "rewards" may be missing too.
+Optional: "rewards", "propensities" (the probability with which each action was taken), "terminated"
+(whether the task ended there, by default false), "truncated" (whether only the recording ended;
+ignored, because it is implied by "terminated") and "states" (of a simulation).
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ from rpsr.io.printable import shortened
 from rpsr.logs.blocks import Block, Labels, Numbers, episode_error, numbers_of
 
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
-BLOCK = 2**12  # steps, about: fresh from the parser, they are still in the cache
-BYTE_COST, VALUE_COST = 3, 64  # bytes that a byte of a line, and a value in it, take to read
-PIECE = 2**16  # bytes of a line that are read before what they take is counted
+BLOCK = 2**12  # steps, about: few enough to stay in the processor's cache
+BYTE_COST, VALUE_COST = 3, 64  # bytes of memory per byte of a line, and per value in it
+PIECE = 2**16  # bytes of a line between two checks of the memory it needs
 _LISTS = ("actions", "observations", "rewards", "propensities", "states")
 _FLAGS = ("terminated", "truncated")
 _KEYS = (*_LISTS, *_FLAGS)
@@ -40,7 +39,7 @@ _KEYS = (*_LISTS, *_FLAGS)
 
 @dataclass(frozen=True)
 class _Episode:
-    """One line: where it stands, the lists that it has, all of one length, and how it ended."""
+    """One line: its number, its lists, all of one length, and whether the task ended."""
 
     line: int
     lists: dict[str, list[Any]]
@@ -49,17 +48,17 @@ class _Episode:
 
 @dataclass(frozen=True)
 class StandardInput:
-    """All of standard input, kept, so that it can be gone through again as a file can."""
+    """All of standard input, kept in memory, so that it can be read more than once, as a file."""
 
     content: bytes = field(repr=False)
     name: str = place_of("-")
 
     @staticmethod
     def read() -> StandardInput:
-        """Standard input from where it stands to its end."""
+        """Read standard input to its end."""
         stream = getattr(sys.stdin, "buffer", None)
         if stream is None:
-            raise InputError("there is no standard input to read", place=place_of("-"))
+            raise InputError("standard input is closed", place=place_of("-"))
         return StandardInput(stream.read())
 
     def __str__(self) -> str:
@@ -71,11 +70,11 @@ class StandardInput:
         return len(self.content)
 
     def open(self, _mode: str) -> BinaryIO:
-        """A stream of the content, from its beginning."""
+        """A stream of the content."""
         return BytesIO(self.content)
 
     def is_dir(self) -> bool:
-        """No: it is no folder."""
+        """False: standard input is no folder."""
         return False
 
 
@@ -83,7 +82,7 @@ LogFile = Path | StandardInput
 
 
 def size_of(path: LogFile) -> int:
-    """Bytes of a file; 0 where it does not say, as a pipe does not."""
+    """Bytes of a file; 0 if unknown, as for a pipe."""
     return path.size if isinstance(path, StandardInput) else path.stat().st_size
 
 
@@ -103,7 +102,7 @@ def json_blocks(path: LogFile) -> Iterator[Block]:
             held.append(episode)
             size += len(episode.lists["actions"])
     except InputError:
-        if held:  # what is wrong with earlier lines is said first
+        if held:  # report errors of earlier lines first
             yield _block(held, place, number)
         raise
     if held:
@@ -150,15 +149,15 @@ def _lines(path: LogFile) -> Iterator[bytes]:
 
 
 def _line(stream: BinaryIO | gzip.GzipFile, size: int, place: str, number: int) -> bytes:
-    """The next line, refused as soon as what there is of it takes too much memory."""
+    """The next line; an error as soon as its first part needs too much memory."""
     pieces: list[bytes] = []
     length = values = 0
     while piece := stream.readline(PIECE):
         pieces.append(piece)
         length += len(piece)
-        values += piece.count(b",")  # lists of lists take most: two bytes that become an object
-        if (told := excess(BYTE_COST * length + VALUE_COST * values, size)) is not None:
-            message = f"an episode of {length:,} bytes or more: {told}"
+        values += piece.count(b",")  # lists of lists need most: two bytes become an object
+        if (problem := excess(BYTE_COST * length + VALUE_COST * values, size)) is not None:
+            message = f"an episode of {length:,} bytes or more: {problem}"
             raise InputError(message, place=place, line=number)
         if piece.endswith(b"\n"):
             break
@@ -170,19 +169,21 @@ def _episode(text: bytes, place: str, line: int, number: int) -> _Episode:
         read: Any = json.loads(text)
     except json.JSONDecodeError as error:
         raise InputError(
-            f"not JSON: {error.msg}; expected one episode a line",
+            f"not JSON: {error.msg}; expected one episode per line",
             place=place,
             line=line,
             column=error.colno,
         ) from None
     except UnicodeDecodeError:
         raise InputError("not UTF-8: expected text in JSON", place=place, line=line) from None
-    except (ValueError, RecursionError):  # numbers of thousands of digits, thousands of brackets
-        raise InputError("not JSON: expected one episode a line", place=place, line=line) from None
+    except (ValueError, RecursionError):  # thousands of digits or of nested brackets
+        raise InputError(
+            "not JSON: expected one episode per line", place=place, line=line
+        ) from None
     if not isinstance(read, dict):
-        raise InputError(f"read {_short(read)}, expected an object", place=place, line=line)
+        raise InputError(f"read {_short(read)}, expected a JSON object", place=place, line=line)
     if unknown := [name for name in read if name not in _KEYS]:
-        message = f"read a key {unknown[0]!r}, expected {', '.join(_KEYS)}"
+        message = f"read the key {unknown[0]!r}, expected one of {', '.join(_KEYS)}"
         raise episode_error(message, place, line, number)
     lists: dict[str, list[Any]] = {}
     for name in _LISTS:
@@ -196,8 +197,8 @@ def _episode(text: bytes, place: str, line: int, number: int) -> _Episode:
         expected = len(lists["actions"])
         if len(values) != expected:
             first = name == "observations" and len(values) == expected + 1
-            hint = " (none before the first action)" if first else ""
-            message = f"read {len(values)} of them, expected {expected}, one an action{hint}"
+            hint = " (without one before the first action)" if first else ""
+            message = f"read {len(values)} values, expected {expected}, one per action{hint}"
             raise episode_error(f"{name}: {message}", place, line, number)
     for name in _FLAGS:
         if not isinstance(flag := read.get(name, False), bool):

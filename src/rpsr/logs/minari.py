@@ -1,8 +1,8 @@
 """Logs from Minari datasets with discrete spaces; needs minari (the extra `data`).
 
-Minari observes before the first action, these models after each action. Where that first
-observation is always the same it says nothing and is left out. Where it is not, say what to do:
-`initial="drop"` forgets it, `initial="step"` makes it what is seen after an extra first action.
+Minari has an observation before the first action; rpsr's models observe after each action. If that
+first observation is always the same, it is dropped. Otherwise, choose: `initial="drop"` drops it,
+`initial="step"` makes it the observation after an extra first action.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def read_minari(
     observation_names: Sequence[str] | None = None,
     initial: Literal["drop", "step"] | None = None,
 ) -> Trajectories:
-    """The episodes of a Minari dataset, given as such or by its name (loaded, not downloaded)."""
+    """The episodes of a Minari dataset, given as an object or by its local name."""
     if initial not in (None, "drop", "step"):
         raise InputError(f"initial: read {initial!r}, expected None, 'drop' or 'step'")
     if isinstance(dataset, str):
@@ -41,8 +41,8 @@ def read_minari(
     names = list(action_names or map(str, possible_actions))
     if len({int(row[0]) for row in seen if len(row)}) > 1 and initial is None:
         raise InputError(
-            "the observations before the first action differ: say initial='drop' to forget them "
-            "or initial='step' to keep them behind an extra first action"
+            "the observations before the first action differ: use initial='drop' to drop them "
+            "or initial='step' to keep them after an extra first action"
         )
     if initial == "step":
         actions = [np.append(len(names), row) for row in actions]
@@ -74,15 +74,15 @@ def _load(name: str) -> Any:
     except FileNotFoundError:
         known = ", ".join(sorted(minari.list_local_datasets())) or "none"
         raise InputError(
-            f"Minari has no such dataset here (it has {known}); `minari download` fetches one",
+            f"no such local Minari dataset (there is: {known}); `minari download` fetches one",
             place=name,
         ) from None
-    except (ImportError, ValueError) as error:  # the first where the file's own reader is missing
+    except (ImportError, ValueError) as error:  # ImportError if a reader of the format is missing
         raise InputError(f"Minari cannot load it: {error}", place=name) from None
 
 
 def _labels(dataset: Any, which: str) -> range:
-    """The numbers that a discrete space counts through."""
+    """The numbers of a discrete space."""
     space = getattr(dataset, which)
     size, start = getattr(space, "n", None), getattr(space, "start", None)
     if size is None or start is None:

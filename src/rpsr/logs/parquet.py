@@ -1,8 +1,8 @@
-"""Episodes from Parquet, one row a step, read in batches; needs pyarrow (the extra `data`).
+"""Read episodes from Parquet, one row per step, in batches; needs pyarrow (the extra `data`).
 
-Rows of an episode stand together and in order: `step` counts up by one, from 0 in every episode of
-a file or from 1 in every one, so that an episode torn in two is seen.
-`terminated` may only be true in the last row of an episode.
+The rows of an episode are consecutive and in order: `step` increases by one, from 0 in every
+episode of a file or from 1 in every one, so that a split episode is detected. `terminated` may be
+true only in the last row of an episode.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from rpsr.logs.episodes import Columns
 
 PARQUET_SUFFIXES = (".parquet", ".pq")
 BLOCK = 2**16  # rows, about
-ROW_BYTES = 160  # that it takes to work on one row of an episode
+ROW_BYTES = 160  # of memory per row
 _LABELS = ("action", "observation")
 _NEEDED = ("episode", "step", "action", "observation")
-Table = dict[str, Any]  # arrays of pyarrow, of one length, by our names of the columns
+Table = dict[str, Any]  # pyarrow arrays of one length, by rpsr's column names
 
 
 def parquet_blocks(path: Path, columns: Columns) -> Iterator[Block]:
     """The episodes of one file."""
     try:
         yield from _blocks(path, columns)
-    except UnicodeDecodeError as error:  # found when a text is looked at, wherever that is
-        message = f"not UTF-8: a text in it has the bytes {error.object[:20]!r}"
+    except UnicodeDecodeError as error:  # raised wherever a text is first used
+        message = f"not UTF-8: a string has the bytes {error.object[:20]!r}"
         raise InputError(message, place=str(path)) from None
 
 
 def _blocks(path: Path, columns: Columns) -> Iterator[Block]:
     row = number = 0  # rows and episodes before this table
-    firsts = (0, 1)  # what the first step of an episode may be called
+    firsts = (0, 1)  # possible numbers of an episode's first step
     for table, starts in _whole_episodes(path, columns):
         read = table["step"][0].as_py()
         firsts = (read,) if read in firsts else firsts
@@ -51,7 +51,7 @@ def _blocks(path: Path, columns: Columns) -> Iterator[Block]:
         wrong[1:] |= ended[:-1] & (steps[1:] > 0)
         bad = int(np.argmax(wrong)) if wrong.any() else None
         whole = len(starts) if bad is None else int(np.searchsorted(starts, bad, "right")) - 1
-        if whole:  # also where a row is wrong: what is wrong with earlier episodes is said first
+        if whole:  # also before an error: report errors of earlier episodes first
             yield _block(path, table, np.append(starts, rows)[: whole + 1], ended, row, number)
         if bad is not None:
             step = int(steps[bad])
@@ -65,22 +65,22 @@ def _blocks(path: Path, columns: Columns) -> Iterator[Block]:
 def _what_is_wrong(
     table: Table, bad: int, step: int, firsts: tuple[int, ...], row: int
 ) -> tuple[str, bool]:
-    """What is wrong with a row, and whether the message is to name the step."""
+    """The error message for a row, and whether the message should name the step."""
     read, expected = table["step"][bad].as_py(), firsts[0] + step
     if step == 0 and not table["episode"][bad].is_valid:
-        return "read nothing, expected a name or number of the episode", False
+        return "episode: read nothing, expected a name or number", False
     if step == 0 and read not in firsts:
         expected = " or ".join(map(str, firsts))
         return f"step: read {read!r}, expected {expected} in its first row", False
     if read != expected:
         return f"row {row + bad + 1}: step: read {read!r}, expected {expected}", False
     if step > 0 and table["terminated"][bad - 1].as_py():
-        return "terminated: read true before the last row", True
+        return "terminated: read true, expected it in the last row only", True
     return f"terminated: read {table['terminated'][bad].as_py()!r}, expected true or false", True
 
 
 def _whole_episodes(path: Path, columns: Columns) -> Iterator[tuple[Table, Ints]]:
-    """Tables of about a block each, and the rows in which their episodes start."""
+    """Tables of about `BLOCK` rows each, and the first rows of their episodes."""
     waiting: list[Table] = []
     size, enough = 0, BLOCK
 
@@ -97,14 +97,14 @@ def _whole_episodes(path: Path, columns: Columns) -> Iterator[tuple[Table, Ints]
         if size < enough:
             continue
         table, starts = joined()
-        last = int(starts[-1])  # this episode may go on in the next batch
+        last = int(starts[-1])  # this episode may continue in the next batch
         if last:
             yield {name: column[:last] for name, column in table.items()}, starts[:-1]
         waiting = [{name: column[last:] for name, column in table.items()}]
         size -= last
-        enough = max(BLOCK, 2 * size)  # so that a long episode is not joined over and over
-        if (told := excess(ROW_BYTES * size, path.stat().st_size)) is not None:
-            raise InputError(f"an episode of {size:,} rows or more: {told}", place=str(path))
+        enough = max(BLOCK, 2 * size)  # so that a long episode is not joined repeatedly
+        if (problem := excess(ROW_BYTES * size, path.stat().st_size)) is not None:
+            raise InputError(f"an episode of {size:,} rows or more: {problem}", place=str(path))
     if size:
         yield joined()
 
@@ -118,7 +118,7 @@ def _batches(path: Path, columns: Columns) -> Iterator[Table]:
             "reading Parquet needs pyarrow: pip install 'rpsr[data]'", place=str(path)
         ) from None
     try:
-        labels = (columns.action, columns.observation)  # few names: left as the file packs them
+        labels = (columns.action, columns.observation)  # few names: keep the file's dictionary
         fields = pq.read_schema(path)
         packed = [f.name for f in fields if f.name in labels and pa.types.is_string(f.type)]
         with pq.ParquetFile(path, read_dictionary=packed) as file:

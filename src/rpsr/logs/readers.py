@@ -1,4 +1,4 @@
-"""Logs in memory: everything that `stream_logs` would give, as one `Trajectories`."""
+"""Read a log into memory, as one `Trajectories`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rpsr.logs.episodes import Columns
 from rpsr.logs.stream import LogStream, Paths, stream_logs
 from rpsr.logs.trajectories import Trajectories, join
 
-SMALL = 2**22  # steps: what a file packs into how many bytes, nobody knows beforehand
+SMALL = 2**22  # steps, because a file's size says little about its steps
 
 
 def read_logs(
@@ -21,8 +21,8 @@ def read_logs(
     """The episodes of a file, a folder of files, or several of these, in order of file name.
 
     `-` is standard input, in JSON lines.
-    JSON lines hold one episode a line, Parquet one row a step under the names in `columns`. Where
-    no names are given, names found in the log are sorted and indices are counted from 0.
+    JSON lines hold one episode per line, Parquet one row per step with the column names `columns`.
+    If no names are given, those in the log are sorted, and indices are counted from 0.
     """
     log = stream_logs(
         paths,
@@ -34,10 +34,10 @@ def read_logs(
 
 
 def open_logs(paths: Paths, *, columns: Columns | None = None) -> Trajectories | LogStream:
-    """The episodes of some files or folders: in memory if small, as a stream if they are large."""
+    """The episodes of files or folders: in memory if small, as a stream if large."""
     log = stream_logs(paths, columns=columns)
     held = log.held(SMALL)
     if held is not None:
         return join(held)
-    _ = log.names  # a large log, too, is read to its end before it is handed over
+    _ = log.names  # reads a large log to its end, so that errors appear here
     return log

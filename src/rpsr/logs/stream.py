@@ -1,8 +1,7 @@
-"""A log of any size, passed through in chunks: files, or folders of files, in order of name.
+"""Stream a log of any size in chunks: files, or folders of files, in order of name.
 
-A `LogStream` can be gone through again and again, which estimators do: the log is never in memory
-as a whole. The names of actions and observations, where they are not given, take a pass of their
-own, the first.
+Estimators iterate over a `LogStream` several times, so the log is never in memory as a whole. If
+the names of actions and observations are not given, a first pass collects them.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from rpsr.logs.trajectories import Trajectories
 
 LOG_SUFFIXES = (*JSON_SUFFIXES, *PARQUET_SUFFIXES)
 CHUNK = 2**18  # steps
-STEP_BYTES = 80  # that a step takes where a whole log is held
-SOME = 3  # names of files in a sentence
+STEP_BYTES = 80  # of memory per step of a whole log
+SOME = 3  # names of files in a message
 Paths = str | Path | Sequence[str | Path]
 
 
@@ -60,11 +59,11 @@ class LogStream:
                 yield from json_blocks(file)
 
     def __iter__(self) -> Iterator[Trajectories]:
-        """The log from its beginning, chunk by chunk; at least one, though it may be empty."""
+        """The chunks of the log; at least one, which may be empty."""
         return self._coded(self._blocks(), *self._alphabets)
 
     def held(self, most: float = math.inf) -> list[Trajectories] | None:
-        """All chunks, from one pass, names included; None if there are more steps than `most`."""
+        """All chunks, from one pass over the files; None if they have more than `most` steps."""
         held: list[Block] = []
         steps, size = 0, sum(map(size_of, self.files))
         try:
@@ -73,10 +72,10 @@ class LogStream:
                 steps += block.steps
                 if steps > most:
                     return None
-                if (told := excess(STEP_BYTES * steps, size)) is not None:
-                    raise InputError(f"{steps:,} steps or more: {told}", place=block.place)
+                if (problem := excess(STEP_BYTES * steps, size)) is not None:
+                    raise InputError(f"{steps:,} steps or more: {problem}", place=block.place)
         except InputError:
-            _ = self.names  # what is wrong with names before that is said first
+            _ = self.names  # report errors of earlier names first
             raise
         found = alphabets(held, self.action_names, self.observation_names)
         return list(self._coded(held, *found))
@@ -105,16 +104,16 @@ def stream_logs(
 ) -> LogStream:
     """A log as a stream of chunks: a file, a folder of files, or several of these.
 
-    Files are JSON lines (`.jsonl`, `.ndjson`, also `.gz`) or Parquet (`.parquet`); a file of any
-    other name is read as JSON lines, and left out of a folder, with a warning, as are subfolders;
-    hidden ones are left out without a word. `-` is JSON lines on standard input, which are kept in
-    memory. columns: of Parquet files, of which there must be one.
+    Files are JSON lines (`.jsonl`, `.ndjson`, also `.gz`) or Parquet (`.parquet`). A file with
+    another suffix is read as JSON lines if named itself; in a folder, such files and subfolders are
+    skipped with a warning, hidden ones silently. `-` is JSON lines on standard input, which are
+    kept in memory. columns: column names of Parquet; an error if no file is Parquet.
     """
     named = [paths] if isinstance(paths, str | Path) else list(paths)
     if not named:
-        raise InputError("read no file, expected a file or a folder, or several")
+        raise InputError("read no path, expected at least one file or folder")
     if [str(path) for path in named].count("-") > 1:
-        raise InputError("read - twice, expected it once: standard input cannot be read again")
+        raise InputError("read - twice, expected it once: standard input can be read only once")
     files = tuple(
         file
         for path in named
@@ -122,7 +121,7 @@ def stream_logs(
     )
     if columns is not None and not any(map(_is_parquet, files)):
         expected = f"a file named {' or '.join(PARQUET_SUFFIXES)}"
-        raise InputError(f"columns are for Parquet: read {_some(files)}, expected {expected}")
+        raise InputError(f"columns need a Parquet file: read {_some(files)}, expected {expected}")
     return LogStream(
         files,
         None if action_names is None else tuple(action_names),
@@ -134,7 +133,7 @@ def stream_logs(
 
 def _files(path: Path) -> Sequence[LogFile]:
     if not path.exists():
-        raise InputError("there is no such file or folder", place=str(path))
+        raise InputError("no such file or folder", place=str(path))
     if not path.is_dir():
         return [path]
     found = sorted(file for file in path.iterdir() if not file.name.startswith("."))
@@ -144,10 +143,10 @@ def _files(path: Path) -> Sequence[LogFile]:
     others = sorted(set(found) - set(files))
     if not files:
         read = f"; read {_some(others)}" if others else ""
-        expected = f"expected files named {', '.join(LOG_SUFFIXES)}, not in folders of its own"
+        expected = f"expected files named {', '.join(LOG_SUFFIXES)}, not in subfolders"
         raise InputError(f"holds no log{read}; {expected}", place=str(path))
     if others:
-        warnings.warn(f"{path}: left out {_some(others)}", stacklevel=4)
+        warnings.warn(f"{path}: skipped {_some(others)}", stacklevel=4)
     return files
 
 
@@ -156,6 +155,6 @@ def _is_parquet(file: LogFile) -> bool:
 
 
 def _some(files: Sequence[LogFile]) -> str:
-    """The first few names; folders are told by a slash."""
+    """The first few names; a folder ends in a slash."""
     names = [file.name + "/" * file.is_dir() for file in files[:SOME]]
     return ", ".join(names) + (f" and {len(files) - SOME} more" if len(files) > SOME else "")

@@ -1,7 +1,7 @@
 """Episodes of actions, observations and rewards, as flat arrays.
 
-A simulator writes them and an estimator reads them. Episodes differ in length, so the steps of all
-of them stand one after another and `offsets` says where each begins: episode i is the slice
+A simulator writes them and an estimator reads them. Episodes differ in length, so their steps are
+concatenated, and `offsets` gives the first step of each: episode i is the slice
 `offsets[i]:offsets[i + 1]`.
 """
 
@@ -24,9 +24,9 @@ class Trajectories(Shown):
     """Episodes over named actions and observations; N episodes, L steps in all.
 
     actions, observations (L,): indices. rewards (L,), propensities (L,) (the probability with which
-    the logged action was taken) and states (L,) (of a simulated system, before the action): None
-    where they were not recorded. offsets (N + 1,). terminated (N,): whether the task ended there,
-    rather than the recording; `truncated` is the opposite.
+    the logged action was taken) and states (L,) (of a simulated system, before the action): None if
+    not recorded. offsets (N + 1,). terminated (N,): whether the task ended there, not just the
+    recording; `truncated` is the opposite.
     """
 
     action_names: tuple[str, ...]
@@ -64,9 +64,11 @@ class Trajectories(Shown):
     def _check_offsets(self) -> None:
         offsets = self.offsets
         if offsets.ndim != 1 or len(offsets) == 0 or offsets[0] != 0:
-            raise InputError("offsets: expected the first step of each episode, then the end")
+            raise InputError(
+                "offsets: expected the first step of each episode, from 0, and the end"
+            )
         if np.any(np.diff(offsets) < 0) or offsets[-1] != len(self.actions):
-            raise InputError(f"offsets: expected them to rise from 0 to {len(self.actions)}")
+            raise InputError(f"offsets: expected to increase from 0 to {len(self.actions)}")
         if self.terminated.shape != (self.episodes,):
             read = self.terminated.shape
             raise InputError(f"terminated: read shape {read}, expected ({self.episodes},)")
@@ -87,7 +89,7 @@ class Trajectories(Shown):
         )
 
     def place(self, at: int) -> tuple[int, int]:
-        """The episode of a step of the log, and which of its steps that is; all from 0."""
+        """The episode of a step of the log, and the step's number in it; all from 0."""
         episode = int(np.searchsorted(self.offsets, at, side="right")) - 1
         return episode, at - int(self.offsets[episode])
 
@@ -117,7 +119,7 @@ class Trajectories(Shown):
         return np.diff(self.offsets)
 
     def title(self) -> str:
-        """What it is, in one line."""
+        """A description in one line."""
         extra = [
             name
             for name in ("rewards", "propensities", "states")
@@ -160,7 +162,7 @@ class Trajectories(Shown):
         return self.select(np.arange(self.episodes)[asked].reshape(-1))
 
     def select(self, episodes: Ints) -> Trajectories:
-        """Some episodes, in the order given; one may come more than once (a bootstrap sample)."""
+        """Some episodes, in the order given; repetitions are allowed (a bootstrap sample)."""
         episodes = np.asarray(episodes, dtype=np.int64)
         lengths = self.lengths[episodes]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
@@ -179,7 +181,7 @@ class Trajectories(Shown):
         )
 
     def padded(self, name: str, fill: float) -> NDArray[Any]:
-        """A column as a table with a row an episode, (N, longest), shorter ones filled up."""
+        """A column as a table with one row per episode, (N, longest), padded with `fill`."""
         column = getattr(self, name)
         if column is None:
             raise InputError(f"these episodes have no {name}")
@@ -192,19 +194,19 @@ def join(logs: Iterable[Trajectories]) -> Trajectories:
     """Several logs over the same names as one, episode after episode."""
     parts = list(logs)
     if not parts:
-        raise InputError("no log to join")
+        raise InputError("read no log, expected at least one")
     first = parts[0]
     for part in parts:
         for kind in ("action_names", "observation_names"):
             read, expected = getattr(part, kind), getattr(first, kind)
             if read != expected:
-                raise InputError(f"{kind}: read {read}, expected {expected}, as before")
+                raise InputError(f"{kind}: read {read}, expected {expected}, as in the first log")
 
     def column(name: str) -> np.ndarray | None:
         columns = [getattr(part, name) for part in parts]
         present = [c for c in columns if c is not None]
         if present and len(present) < len(columns):
-            raise InputError(f"{name}: some logs have them and some do not")
+            raise InputError(f"{name}: some logs have them and others do not")
         return np.concatenate(present) if present else None
 
     return Trajectories(

@@ -1,8 +1,8 @@
-"""Episodes to JSON lines or Parquet, piece by piece, completely or not at all.
+"""Write episodes to JSON lines or Parquet, piece by piece, completely or not at all.
 
-JSON lines hold one episode a line; Parquet one row a step, and needs pyarrow (the extra `data`).
-Episodes come as one `Trajectories` or as many, one after another, so that a simulation larger than
-memory can be written as it goes. States are written as indices.
+JSON lines hold one episode per line; Parquet holds one row per step and needs pyarrow (the extra
+`data`). Episodes come as one `Trajectories` or as several in turn, so that a simulation larger than
+memory can be written while it runs. States are written as indices.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _COLUMNS = {"rewards": "reward", "propensities": "propensity", "states": "state"
 
 
 def check_target(path: str | Path) -> None:
-    """Refuse a name that says no form of log, or one that this installation cannot write."""
+    """Refuse a name whose suffix is no log format, or a format that needs a missing package."""
     name = str(path).lower()
     if name.endswith(PARQUET_SUFFIXES):
         _pyarrow(path)
@@ -38,10 +38,10 @@ def check_target(path: str | Path) -> None:
 
 
 def write_logs(logs: Trajectories | Iterable[Trajectories], path: str | Path) -> None:
-    """Write episodes in the form that the name of the file says; `-` is JSON on standard output.
+    """Write episodes in the format of the file's suffix; `-` is JSON on standard output.
 
-    `.jsonl` or `.ndjson`, compressed if `.gz` follows, or `.parquet`. Logs given one by one are
-    taken one by one; columns that one of them has, all must have.
+    `.jsonl` or `.ndjson`, compressed if `.gz` follows, or `.parquet`. Several logs are written in
+    turn; all must have the same columns.
     """
     check_target(path)
     parts = _alike([logs] if isinstance(logs, Trajectories) else logs, path)
@@ -58,12 +58,12 @@ def write_logs(logs: Trajectories | Iterable[Trajectories], path: str | Path) ->
 
 
 def _alike(logs: Iterable[Trajectories], path: str | Path) -> Iterator[Trajectories]:
-    """The logs, if they are over one set of names and have the same columns."""
+    """The logs; an error if their names or columns differ."""
     known: tuple[Any, ...] | None = None
     for log in logs:
         kind = (log.action_names, log.observation_names, *(_optional(log)))
         if known is not None and kind != known:
-            raise InputError("the logs do not have the same names and columns", place=str(path))
+            raise InputError("the logs differ in names or columns", place=str(path))
         known = kind
         yield log
 
@@ -81,7 +81,7 @@ def _write_json(logs: Iterable[Trajectories], stream: BinaryIO) -> None:
 
 
 def _write_gzip(logs: Iterable[Trajectories], stream: BinaryIO) -> None:
-    # No name and no time in the header: the same episodes give the same bytes.
+    # No name and no time in the header: equal episodes give equal bytes.
     with gzip.GzipFile(filename="", mode="wb", fileobj=stream, compresslevel=6, mtime=0) as packed:
         for log in logs:
             packed.write("".join(_lines(log)).encode())
@@ -128,7 +128,7 @@ def _parquet_writer(logs: Iterable[Trajectories], path: str | Path) -> Callable[
         groups = _groups(arrow, logs)
         first = next(groups, None)
         if first is None:
-            raise InputError("there are no episodes to write", place=str(path))
+            raise InputError("read no episodes, expected at least one", place=str(path))
         with parquet.ParquetWriter(stream, first.schema) as writer:
             for group in chain([first], groups):
                 writer.write_table(group)
@@ -137,7 +137,7 @@ def _parquet_writer(logs: Iterable[Trajectories], path: str | Path) -> Callable[
 
 
 def _groups(arrow: Any, logs: Iterable[Trajectories]) -> Iterator[Any]:
-    """Tables of whole logs, each of a row group's size or more but for the last."""
+    """Tables of whole logs, each of at least `ROW_GROUP` rows, except the last."""
     waiting: list[Any] = []
     episodes = 0
     for log in logs:
@@ -151,9 +151,11 @@ def _groups(arrow: Any, logs: Iterable[Trajectories]) -> Iterator[Any]:
 
 
 def _table(arrow: Any, log: Trajectories, episodes: int) -> Any:
-    """One row a step; `terminated` is true in the last row of an episode that ended."""
+    """One row per step; `terminated` is true in the last row of an episode that ended."""
     if not log.lengths.all():
-        raise InputError(f"episode {episodes + int(log.lengths.argmin())} has no step, so no row")
+        raise InputError(
+            f"episode {episodes + int(log.lengths.argmin())} has no step, which Parquet cannot hold"
+        )
     steps = np.arange(log.steps) - np.repeat(log.offsets[:-1], log.lengths)
     terminated = np.zeros(log.steps, dtype=np.bool_)
     terminated[log.offsets[1:][log.terminated] - 1] = True

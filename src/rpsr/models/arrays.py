@@ -1,15 +1,15 @@
-"""A POMDP from the arrays that people have, with a diagnosis where they do not fit together.
+"""Build a POMDP from arrays; errors say which array does not fit and how.
 
 T is (A, S, S) with T[a, s, s'], or (S, A, S) with T[s, a, s'], or a sequence of A matrices (S, S),
 dense or sparse. O is (A, S, O) with O[a, s', o], or (S, A, S, O) with O[s, a, s', o]. R is (S,),
-(S, A), (A, S), (A, S, S), (S, A, S), (A, S, S, O) or (S, A, S, O). Where A = S makes two readings
-possible, the first in each list is taken. The model that is meant has its rows divided by their
-sums, as in files: within 1e-5 of one, with a warning beyond 1e-12; further off, a row is refused. A
-row that is off by no more than rounding keeps its floats.
+(S, A), (A, S), (A, S, S), (S, A, S), (A, S, S, O) or (S, A, S, O). If A = S allows two readings,
+the first in each list is used. Rows are divided by their sums, as in files: a sum within 1e-12 of
+one passes silently, one within 1e-5 gives a warning, any other is an error. A row whose sum is off
+by rounding alone keeps its floats.
 
-Floats are what a model of arrays is known in, unless they are read as the decimals that they print
-as: 0.1 as 1/10 and not as the float next to it, 0.3333333333333333 and 0.6666666666666666, divided
-by their sum, as 1/3 and 2/3. The model is then exact, as if it had been written to a file.
+A model built from arrays holds floats. With `exact`, each float is read as the decimal that it
+prints as: 0.1 as 1/10, not as the float next to it; 0.3333333333333333 and 0.6666666666666666,
+divided by their sum, as 1/3 and 2/3. The model is then exact, as if it had been written to a file.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def record_from_arrays(
 ) -> Record:
     """The record of a POMDP given as arrays; an `InputError` names what is wrong with them.
 
-    start (S,), or None for uniform. names may give 'states', 'actions', 'observations'; name: what
-    the model is called. exact: read each float as its shortest decimal (that of a number in single
-    precision as what it prints as), so that the model is known in rationals; a number that is not a
-    float, such as a fraction of thirds, is then refused.
+    start (S,), or None for uniform. names: may give 'states', 'actions' and 'observations'. name:
+    the model's name. exact: read each float as its shortest decimal (in single precision, as it
+    prints), so that the model is known in rationals; a number that is not a float, such as 1/3, is
+    then refused.
     """
     blocks = _transition_blocks(T, exact)
     n_actions, n_states = len(blocks), int(blocks[0].shape[0])
@@ -83,7 +83,8 @@ def record_from_arrays(
         )
     }
     if given:
-        raise InputError(f"names: unknown key {next(iter(given))!r}")
+        expected = "expected 'states', 'actions' or 'observations'"
+        raise InputError(f"names: read the key {next(iter(given))!r}, {expected}")
     dynamics = Dynamics(transition, emission, by_edge)
     return Record(
         name=str(name),
@@ -128,7 +129,7 @@ def _rewards(dynamics: Dynamics, R: Floats, A: int, exact: bool) -> Rewards:
 def _numbers(array: Any, what: str, exact: bool) -> Floats:
     try:
         numbers = np.asarray(array)
-        if numbers.dtype.kind not in "biufO":  # complex numbers and texts would be cast silently
+        if numbers.dtype.kind not in "biufO":  # numpy would silently cast complex numbers and text
             raise TypeError
         if exact:
             numbers = _as_printed(numbers, what)
@@ -142,7 +143,7 @@ def _numbers(array: Any, what: str, exact: bool) -> Floats:
 
 
 def _as_printed(numbers: Any, what: str) -> Any:
-    """Numbers that floats hold: single precision as it prints, others that are floats already."""
+    """Numbers as floats: single precision as it prints; a number that is no float is refused."""
     if numbers.dtype.kind == "f":
         single = numbers.dtype.itemsize < np.dtype(np.float64).itemsize
         return numbers.astype("U32").astype(np.float64) if single else numbers
@@ -165,7 +166,7 @@ def _transition_blocks(T: Any, exact: bool) -> list[Any]:
         blocks = [sp.csr_array(block) for block in array]
     shapes = sorted({block.shape for block in blocks})
     if len(shapes) != 1 or shapes[0][0] != shapes[0][1] or 0 in shapes[0]:
-        raise InputError(f"T: read matrices of shape {shapes}, expected A of (S, S)")
+        raise InputError(f"T: read matrices of shape {shapes}, expected A matrices (S, S)")
     return blocks
 
 
@@ -225,7 +226,7 @@ def _rows(
         if transposed is not None and all(
             np.allclose(block.sum(axis=0), 1) for block in transposed
         ):
-            hint = "; its columns do: is T transposed?"
+            hint = "; the columns sum to 1: is T transposed?"
         raise InputError(f"{place(row)}: the row sums to {sums[row]:.9g}, expected 1{hint}")
     indptr, indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
     if exact:
@@ -233,7 +234,7 @@ def _rows(
         worst += off_by
         return rows
     worst += deviation[deviation > float(UNREMARKED)].tolist()
-    # What dividing and adding up may be off by is left as it is: planners allow for it.
+    # Rows whose sum is off by rounding alone stay unchanged: planners allow for it.
     off = deviation > row_sum(np.diff(matrix.indptr))
     data = np.where(off[row_of], matrix.data / sums[row_of], matrix.data)
     return Rows(int(matrix.shape[1]), indptr, indices, data)
@@ -242,7 +243,7 @@ def _rows(
 def _decimal_rows(
     width: int, indptr: Ints, indices: Ints, data: Floats
 ) -> tuple[Rows, list[float]]:
-    """Rows of the shortest decimals of floats (nnz,), and how far those rescaled were off."""
+    """Rows of the shortest decimals of floats (nnz,), and the deviations of rescaled rows."""
     distinct, words = np.unique(data, return_inverse=True)
     texts = [shortest(value).encode() for value in distinct.tolist()]
     ids = words.astype(np.int64)
@@ -251,7 +252,7 @@ def _decimal_rows(
 
 
 def _uniform(n_states: int, exact: bool) -> Rows:
-    """All states with equal chance, as one row."""
+    """The uniform distribution over states, as one row."""
     weights = np.ones(n_states, dtype=np.int64) if exact else None
     digits = np.array([-1], dtype=np.int64) if exact else None
     everywhere = np.arange(n_states, dtype=np.int64)
@@ -277,4 +278,4 @@ def _warning(worst: list[float]) -> tuple[str, ...]:
     if not worst:
         return ()
     rows = "1 row was" if len(worst) == 1 else f"{len(worst)} rows were"
-    return (f"{rows} rescaled to sum to 1 (off by {max(worst):.2g} at worst)",)
+    return (f"{rows} rescaled to sum to 1 (largest deviation {max(worst):.2g})",)

@@ -1,8 +1,8 @@
-"""Where the valid states of a linear model live.
+"""The domain of a linear model: its set of valid states.
 
 Domination, residuals and upper bounds are claims about every valid state, so a planner must know
-what those are: all beliefs, or the convex hull of known corners, or nothing that anyone can say.
-Whoever asks asks all three alike: `known`, `corners`, `at_corners`, `distance`, `error`.
+this set: all beliefs, the convex hull of known corners, or unknown. The three classes have the same
+interface: `known`, `corners`, `at_corners`, `distance`, `error`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Floats
 from rpsr.models.operators import Process, own, square_process
 
-NO_CORNERS = "the domain of this model is unknown: it has no corners"
+NO_CORNERS = "the domain of this model is unknown, so it has no corners"
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class Simplex:
         return columns
 
     def distance(self, x: Floats) -> float:
-        """How far x (n,) is from the simplex: its worst violation, 0 inside."""
-        # numpy's maximum, not Python's: a state that is no number is not inside.
+        """The distance of x (n,) from the simplex: its largest violation, 0 inside."""
+        # numpy's maximum, not Python's, so that NaN counts as outside.
         return float(np.max([0.0, -x.min(), abs(x.sum() - 1.0)]))
 
 
@@ -52,10 +52,10 @@ class Simplex:
 class Corners:
     """The convex hull of points (k, n).
 
-    kernel[a][o], sparse (k, k) and non-negative, says how corners move to corners:
+    kernel[a][o], sparse (k, k) and non-negative, expresses moved corners as mixtures of corners:
     points M[a, o] = kernel[a][o] points.
-    start (k,): a mixture of the points that is the model's start, where one is known.
-    error: how far a point may be from the corner it stands for, in the 1-norm.
+    start (k,): weights of the points whose mixture is the model's start, if known.
+    error: a bound on the distance of a point from its exact corner, in the 1-norm.
     """
 
     points: Floats
@@ -92,10 +92,10 @@ class Corners:
         return self.points @ columns
 
     def distance(self, x: Floats) -> float:
-        """How far x (n,) is from the hull, in the largest coordinate, or a little more.
+        """The distance of x (n,) from the hull in the largest coordinate, or slightly more.
 
-        A linear program finds the nearest mixture of corners. What is returned is how far that
-        mixture is, not what the program claims, which its tolerances allow to be too small.
+        A linear program finds the nearest mixture of corners. The result is the distance of that
+        mixture, not the program's objective, which its tolerances allow to be too small.
         """
         if not np.isfinite(x).all():
             return float("inf")
@@ -117,27 +117,27 @@ class Corners:
 
 @dataclass(frozen=True)
 class Unknown:
-    """Nothing is known: certified upper bounds and exact pruning refuse such a model."""
+    """An unknown domain: certified upper bounds and exact pruning refuse such a model."""
 
     known: ClassVar[bool] = False
     error: ClassVar[float] = 0.0
 
     @property
     def corners(self) -> Floats:
-        """A `ModelError`: there are none."""
+        """Raises a `ModelError`."""
         raise ModelError(NO_CORNERS)
 
     @property
     def size(self) -> int:
-        """A `ModelError`: nobody knows."""
+        """Raises a `ModelError`: the number is unknown."""
         raise ModelError(NO_CORNERS)
 
     def at_corners(self, columns: Floats) -> Floats:
-        """A `ModelError`: there are no corners."""
+        """Raises a `ModelError`: the domain has no known corners."""
         raise ModelError(NO_CORNERS)
 
     def distance(self, x: Floats) -> float:
-        """Nothing is known to be outside, unless it is not a number."""
+        """0 for every finite state, because none is known to be outside."""
         return 0.0 if np.isfinite(x).all() else float("inf")
 
 

@@ -1,12 +1,12 @@
 """Expected rewards R(s, a): exactly, or in floats with a bound on their error.
 
-Rewards that cancel leave few digits of a sum of floats, so where a record is exact the sum is one
-of integers: with transition weights w over W, emission weights v over V and rewards n / L,
+Rewards that cancel leave few correct digits in a sum of floats. So an exact record is summed in
+integers: with transition weights w over W, emission weights v over V and rewards n / L,
 
     R(s, a) = sum_s' w(s') / W * sum_o v(o) / V(s') * n(s', o) / L.
 
-A reward that is the same whatever follows is that reward, and one that depends on s' alone needs
-no v. Totals V that differ under one (s, a) are rare; those sums are made of fractions.
+A reward that does not depend on the outcome needs no sum, and one that depends on s' alone needs no
+v. Totals V that differ under one (s, a) are rare; those sums use fractions.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def exact_expectations(record: Record) -> tuple[Integers, Integers]:
 
 
 def _first_outcomes(record: Record) -> Ints:
-    """(edges,): where the outcomes of each edge begin; they stand edge by edge."""
+    """(edges,): the first outcome of each edge; outcomes are sorted by edge."""
     counts = record.outcomes_of_edge()
     return np.cumsum(counts) - counts
 
@@ -52,7 +52,7 @@ def _first_outcomes(record: Record) -> Ints:
 def _sums(
     record: Record, table: Integers, low: Ints, high: Ints, varied: Bools
 ) -> tuple[Integers, Integers]:
-    """sum w v n and W V of the rows that are varied (A * S,).
+    """sum w v n and W V, for rows whose rewards vary (A * S,).
 
     table: the numerators n of the distinct rewards. low, high (edges,): those under each edge.
     """
@@ -63,7 +63,7 @@ def _sums(
     edges = np.flatnonzero(varied[moves.row_of_entry()])
     wholes, halves = moves.totals(), emission.totals()
     largest = max(abs(int(n)) for n in table)
-    # Every entry is cast below, those that no sum needs too.
+    # All entries are cast below, including those that no sum uses.
     most = int(wholes.max()) * int(halves.max())
     kind = np.int64 if most * largest < FITS else object
     table, weights, seen = (x.astype(kind) for x in (table, moves.weights, emission.weights))
@@ -91,9 +91,9 @@ def _sums(
 
 
 def float_expectations(record: Record) -> tuple[Floats, float]:
-    """R(s, a) of a record known in floats, (A * S,), and how far any of them may be off.
+    """R(s, a) of a record known in floats, (A * S,), and a bound on their error.
 
-    The model that is meant has rows divided by their sums (see `rounding.expectations`).
+    The error is relative to the model with rows divided by their sums (`rounding.expectations`).
     """
     edge, entry = record.outcome_entries()
     cell = record.transition.row_of_entry()[edge]
@@ -101,7 +101,7 @@ def float_expectations(record: Record) -> tuple[Floats, float]:
     size = record.transition.height
     chance = record.transition.values[edge] * record.emission.values[entry]
     summed = np.bincount(cell, chance * reward, minlength=size)
-    # A reward that is the same whatever follows is that reward, not a rounded average of it.
+    # A reward that does not depend on the outcome is taken as such, not as a rounded average.
     begins = np.flatnonzero(np.diff(cell, prepend=-1))
     low, high = np.minimum.reduceat(reward, begins), np.maximum.reduceat(reward, begins)
     share = expectations(np.bincount(cell, minlength=size), len(record.observations))

@@ -1,4 +1,4 @@
-"""A running filter: told of actions and observations one by one, it knows the state."""
+"""Filters: track the state of a linear model from actions and observations."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from rpsr.models.linear import LinearModel
 class Filter:
     """The state of a linear model along one history.
 
-    Actions and observations are names or indices. Rewards never enter: what cannot be seen at run
-    time cannot be passed.
+    Actions and observations are names or indices. A filter never receives rewards, because they
+    are not observed at run time.
     """
 
     def __init__(self, model: LinearModel) -> None:
@@ -33,43 +33,43 @@ class Filter:
 
     @property
     def memory(self) -> Floats:
-        """What determines all this filter will say, a vector of fixed length: the state, (n,)."""
+        """A vector of fixed length that determines all future output: the state, (n,)."""
         return self._state
 
     def start(self) -> Floats:
-        """Forget the history; the start state, (n,)."""
+        """Return to the start state, (n,)."""
         self._state = self.model.start
         return self._state
 
     def predict(self, action: Label) -> Floats:
-        """Probabilities of the observations that an action would bring, (O,)."""
+        """Probabilities of the observations after an action, (O,)."""
         return self.model.predict(self._state, action)
 
     def update(self, action: Label, observation: Label) -> Floats:
-        """Take in one interaction; the new state, (n,).
+        """Update with one interaction; returns the new state, (n,).
 
-        An observation of probability zero raises `ImpossibleObservation`, and the filter stays as
-        it was.
+        An observation of probability zero raises `ImpossibleObservation` and leaves the filter
+        unchanged.
         """
         self._state = self.model.update(self._state, action, observation)
         return self._state
 
     def after(self, action: Label, observation: Label) -> Self:
-        """A filter that has taken in one interaction more; this one stays as it was."""
+        """A copy of this filter, updated with one interaction."""
         twin = copy(self)
         twin.update(action, observation)
         return twin
 
 
 class RobustFilter(Filter):
-    """A filter for a model that may be wrong, as a learned one is: it never fails and never stops.
+    """A filter for a model that may be wrong, such as a learned one: it never raises an error.
 
-    Predictions below zero are clipped, the rest is divided by its sum. An observation that the
-    model holds impossible (below `IMPOSSIBLE`) sends it back to the start state, to replay the last
-    few interactions, and so does a state that has grown out of all proportion.
+    Negative predictions are set to zero, and the rest is divided by its sum. If an observation has
+    a probability of at most `IMPOSSIBLE`, or the state exceeds `LARGEST` (1 + max |start|), the
+    filter returns to the start state and replays the last `REPLAY` interactions.
 
-    resets: how often that happened. negative_mass: how much probability was below zero, the mean
-    over the predictions for the actions that were taken.
+    resets: the number of such returns. negative_mass: the mean negative probability predicted for
+    the actions taken.
     """
 
     def __init__(self, model: LinearModel) -> None:
@@ -88,17 +88,17 @@ class RobustFilter(Filter):
 
     @property
     def memory(self) -> Floats:
-        """The state, then the interactions it would replay, (n + 2 REPLAY,)."""
+        """The state, then the interactions that a return would replay, (n + 2 REPLAY,)."""
         recent = [float(label) for pair in self._recent for label in pair]
         return np.concatenate([self._state, recent, np.full(2 * REPLAY - len(recent), -1.0)])
 
     def start(self) -> Floats:
-        """Forget the history, but not the counts; the start state, (n,)."""
+        """Return to the start state, (n,), but keep the counts."""
         self._state, self._recent = self._rule.origin, ()
         return self._state
 
     def predict(self, action: Label) -> Floats:
-        """Probabilities of the observations that an action would bring, (O,): never below zero."""
+        """Probabilities of the observations after an action, (O,): never negative."""
         return clipped(self._raw(index_of(self.model.actions, action, "action")))
 
     def _raw(self, a: int) -> Floats:
@@ -106,7 +106,7 @@ class RobustFilter(Filter):
             return self._state @ self.model.emissions[a]
 
     def update(self, action: Label, observation: Label) -> Floats:
-        """Take in one interaction; the new state, (n,). No observation is impossible."""
+        """Update with one interaction; returns the new state, (n,). Accepts every observation."""
         a = index_of(self.model.actions, action, "action")
         o = index_of(self.model.observations, observation, "observation")
         below = np.maximum(-self._raw(a), 0.0).sum()
@@ -122,7 +122,7 @@ class RobustFilter(Filter):
 
 
 class RobustBatch:
-    """A `RobustFilter` for each of B histories that go on in step.
+    """A `RobustFilter` for each of B histories of equal length.
 
     states (B, n): the current ones.
     """
@@ -134,13 +134,13 @@ class RobustBatch:
         self._recent: deque[tuple[Ints, Ints]] = deque(maxlen=REPLAY)
 
     def update(self, actions: Ints, observations: Ints) -> Bools:
-        """Take in one interaction of each history; whether each was possible, (B,): always."""
+        """Update with one interaction per history; whether each was possible, (B,): always true."""
         self._recent.append((actions, observations))
         self.states, _ = self._rule.step(self.states, self._recent)
         return np.ones(len(actions), dtype=np.bool_)
 
     def keep(self, rows: Ints) -> None:
-        """Continue with some of the histories only, by their positions in the batch."""
+        """Keep only some of the histories, by their positions in the batch."""
         self.states = self.states[rows]
         recent = [(actions[rows], observations[rows]) for actions, observations in self._recent]
         self._recent = deque(recent, maxlen=REPLAY)
@@ -188,7 +188,7 @@ class RobustRule:
         with np.errstate(all="ignore"):
             for a, o, rows in alike(actions, observations):
                 after[rows], _ = model.moved(states[rows], a, o)
-            # Of the whole batch: the last bit of a product may depend on the rows beside it.
+            # One product for the batch: the last bit of a row may depend on the other rows.
             mass = after @ model.normalizer
             after /= mass[:, None]
             size = np.abs(after).max(axis=1, initial=0.0)
@@ -198,13 +198,13 @@ class RobustRule:
 
 
 REPLAY = 5  # interactions
-IMPOSSIBLE = 1e-4  # an estimated probability below this says nothing
-MOST_MASS = 1e100  # counted for one prediction, so that their sum stays a number
-LARGEST = 100  # states beyond so many times the start's size are nonsense
+IMPOSSIBLE = 1e-4  # an estimated probability of at most this counts as zero
+MOST_MASS = 1e100  # per prediction, so that the sum stays finite
+LARGEST = 100  # times 1 + max |start|; a larger state is an artefact
 
 
 def alike(actions: Ints, observations: Ints) -> Iterator[tuple[int, int, Ints]]:
-    """Each action and observation that occurs in (B,) and (B,), ascending, and where, ascending."""
+    """The distinct (action, observation) pairs of (B,) and (B,), sorted, and their positions."""
     width = int(observations.max(initial=0)) + 1
     pairs = actions * width + observations
     order = np.argsort(pairs, kind="stable")
@@ -216,11 +216,11 @@ def alike(actions: Ints, observations: Ints) -> Iterator[tuple[int, int, Ints]]:
 
 
 def clipped(probabilities: Floats) -> Floats:
-    """Estimated probabilities (..., O) made such: none negative, sum 1; uniform if none is left.
+    """Estimates (..., O) as probabilities: none negative, sum 1; uniform if none is positive.
 
-    How far they were from that is not kept: see `RobustFilter.negative_mass`.
+    `RobustFilter.negative_mass` measures the size of this correction.
     """
     kept = np.where(np.isfinite(probabilities), np.maximum(probabilities, 0.0), 0.0)
     kept[kept.max(axis=-1, initial=0.0) == 0.0] = 1.0
-    kept /= kept.max(axis=-1, keepdims=True, initial=0.0)  # else large numbers add up to infinity
+    kept /= kept.max(axis=-1, keepdims=True, initial=0.0)  # prevents overflow of the sum
     return kept / kept.sum(axis=-1, keepdims=True)

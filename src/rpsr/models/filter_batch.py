@@ -1,4 +1,4 @@
-"""Filters of many histories at once, each by its own action and observation."""
+"""Filter many histories at once, each with its own actions and observations."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class FilterBatch:
         self.states: Floats = np.tile(model.start, (batch, 1))
 
     def update(self, actions: Ints, observations: Ints) -> Bools:
-        """Take in one interaction of each history; whether each was possible, (B,).
+        """Update with one interaction per history; whether each was possible, (B,).
 
-        The state of a history whose interaction was impossible stays as it was.
+        An impossible interaction leaves the state of its history unchanged.
         """
         self.states, possible = advance(self.model, self.states, actions, observations)
         return possible
 
     def keep(self, rows: Ints) -> None:
-        """Go on with some of the histories only, by their positions in the batch."""
+        """Keep only some of the histories, by their positions in the batch."""
         self.states = self.states[rows]
 
 
@@ -45,8 +45,8 @@ def advance(
 ) -> tuple[Floats, Bools]:
     """The states after one interaction each, (B, n), and whether it was possible, (B,).
 
-    As `LinearModel.update` does it, one product for every pair of action and observation there is.
-    A state for which the interaction was impossible stays where it was.
+    Equal to `LinearModel.update`, with one product per distinct pair of action and observation. An
+    impossible interaction leaves the state unchanged.
     """
     after = states.copy()
     possible = np.ones(len(states), dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""What users hand over where a model is wanted: taken if it makes sense, else refused in a line."""
+"""Check an argument that should be a model: convert it, or raise a one-line error."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _OPENS = "rpsr.load opens files and names"
 
 
 def as_model(given: Any, what: str = "model") -> POMDP | LinearModel:
-    """A POMDP or a linear model as it is; an `InputError` for anything else.
+    """A POMDP or a linear model, unchanged; an `InputError` for anything else.
 
-    what: the name that the argument has where it was given, for the message.
+    what: the name of the argument, for the message.
     """
     if not isinstance(given, POMDP | LinearModel):
         raise wrong_type(given, what, "a POMDP or a linear model", _OPENS)
@@ -23,13 +23,13 @@ def as_model(given: Any, what: str = "model") -> POMDP | LinearModel:
 
 
 def as_linear(given: Any, what: str = "model") -> LinearModel:
-    """A model as a linear one, a POMDP by its beliefs; an `InputError` for anything else."""
+    """A linear model, or the belief model of a POMDP; an `InputError` for anything else."""
     model = as_model(given, what)
     return model.belief_model() if isinstance(model, POMDP) else model
 
 
 def named_models(given: Any, what: str = "models") -> dict[str, LinearModel]:
-    """Models by name, as linear ones; a single one is called by its kind."""
+    """Linear models by name; a single model gets its kind as name."""
     if isinstance(given, Mapping):
         models: dict[Any, Any] = dict(given)
         return {str(name): as_linear(model, f"{what}: {name}") for name, model in models.items()}
@@ -38,14 +38,14 @@ def named_models(given: Any, what: str = "models") -> dict[str, LinearModel]:
 
 
 def as_pomdp(given: Any, what: str = "pomdp") -> POMDP:
-    """A POMDP as it is; an `InputError` for anything else, linear models included."""
+    """A POMDP, unchanged; an `InputError` for anything else, linear models included."""
     if not isinstance(given, POMDP):
         raise wrong_type(given, what, "a POMDP", _OPENS)
     return given
 
 
 def wrong_type(given: Any, what: str, expected: str, of_text: str = "") -> InputError:
-    """The error that says what was read and what was expected; of_text: what helps with a text."""
+    """The error for an argument of the wrong type; of_text: advice if it is a string."""
     read = f"a {given.kind} model" if isinstance(given, LinearModel) else type(given).__name__
     if isinstance(given, type):
         read = f"the class {given.__name__}"

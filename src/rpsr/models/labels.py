@@ -1,4 +1,4 @@
-"""Names and indices: users may say either, and a wrong one is answered with the right ones."""
+"""Look up names and indices; the error for a wrong one lists the right ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Label = str | int
 
 
 def index_of(names: Sequence[str], label: Label, kind: str) -> int:
-    """The index of a name (or of an index, checked), or an `InputError` that says what exists.
+    """The index of a name, or a valid index itself; else an `InputError` that lists names.
 
     An index may be of any integer type, numpy's included.
     """
@@ -20,7 +20,9 @@ def index_of(names: Sequence[str], label: Label, kind: str) -> int:
         if label in names:
             return names.index(label)
         close = get_close_matches(label, names, n=3) or list(names[:5])
-        raise InputError(f"no {kind} is called {label!r}; there is {', '.join(map(repr, close))}")
+        raise InputError(
+            f"no {kind} is called {label!r}; choose from {', '.join(map(repr, close))}"
+        )
     try:
         index = operator.index(label)
     except TypeError:

@@ -1,4 +1,4 @@
-"""The linear controlled model: the one object that belief, PSR, R-PSR and learned models are.
+"""The linear controlled model, the common form of belief, PSR, R-PSR and learned models.
 
 A state x is a row vector in R^n with x e = 1. With operators M[a, o] and rewards R,
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rpsr.models.filter import Filter
 
 
-# Rewards that a basis reads are at most the root of the number of states times those of the states.
+# In an orthonormal basis, |R| is at most sqrt(S) times the largest reward of a state.
 LARGEST_COEFFICIENT = 1e10 * LARGEST_REWARD
 
 
@@ -38,16 +38,15 @@ class LinearModel(Shown):
     """A linear controlled model of dimension n with A actions and O observations.
 
     kind: 'belief', 'psr', 'rpsr', ...; start (n,); normalizer (n,), the e above; rewards (n, A).
-    rounding: how far a probability may be off; one at or below it counts as impossible.
-    reward_error: how far an expected reward may be off at a corner of the domain, beyond being
-    rounded to a float: planners' bounds allow for it.
-    core: names of core tests or intents, n of them or none, and
-    coordinates (n, n): their predictions in state x are x @ coordinates.
-    estimator: what learned the model from data, by name; None where it was not learned.
-    final: observations that tasks end with.
-    pomdp: the digest of the POMDP whose states the corners of the domain are.
-    provenance: what else people may want to know of where it came from, plain JSON values. Nothing
-    is decided by it.
+    rounding: a bound on the error of a probability; one at or below it counts as impossible.
+    reward_error: a bound on the error of an expected reward at a corner of the domain, beyond
+    rounding to a float; planners' bounds allow for it.
+    core: names of core tests or intents, n of them or none.
+    coordinates (n, n): the predictions of the core in state x are x @ coordinates.
+    estimator: the name of the estimator that learned the model; None if it was not learned.
+    final: observations that end a task.
+    pomdp: the digest of the POMDP whose states are the corners of the domain.
+    provenance: further information on the model's origin, plain JSON values, for people only.
     """
 
     kind: str
@@ -92,7 +91,9 @@ class LinearModel(Shown):
         if len(large):
             i, a = large[0].tolist()
             read = f"entry ({i}, {a}), of action {self.actions[a]!r}, is {self.rewards[i, a]}"
-            raise InputError(f"rewards: {read}, expected at most {LARGEST_COEFFICIENT:.0e} in size")
+            raise InputError(
+                f"rewards: {read}, expected an absolute value of at most {LARGEST_COEFFICIENT:.0e}"
+            )
         discount = parse_discount(self.discount)
         object.__setattr__(self, "discount", None if discount is None else float(discount))
         if not 0 <= self.rounding < 1:
@@ -115,19 +116,19 @@ class LinearModel(Shown):
     def U(self) -> Floats:  # noqa: N802 - the paper's letter
         """The outcome matrix of a PSR or R-PSR, (S, n): a row per state, a column per core member.
 
-        A `ModelError` where the model has no core set or does not know the states it came from.
+        A `ModelError` if the model has no core set or its domain has no known corners.
         """
         if self.coordinates is None:
-            raise ModelError(f"a {self.kind} model has no core set to read it by")
+            raise ModelError(f"a {self.kind} model has no core set, so no outcome matrix")
         if not isinstance(self.domain, Corners):
-            raise ModelError("the model does not know the states it came from")
+            raise ModelError("the model does not hold the states of its POMDP")
         return self.domain.points @ self.coordinates
 
     @property
     def corner_kernel(self) -> Process:
-        """How corners of the domain move to corners, sparse (k, k) by action and observation.
+        """Moved corners as mixtures of corners, sparse (k, k) per action and observation.
 
-        A `ModelError` where the domain is unknown.
+        A `ModelError` if the domain is unknown.
         """
         if isinstance(self.domain, Corners):
             return self.domain.kernel
@@ -136,7 +137,7 @@ class LinearModel(Shown):
         return self.operators.as_process()
 
     def title(self) -> str:
-        """What it is, in one line."""
+        """A description in one line."""
         return (
             f"{self.kind} model of {self.name!r}: dimension {self.dimension}, "
             f"{counted(len(self.actions), 'action')}, "
@@ -177,11 +178,11 @@ class LinearModel(Shown):
         return x @ self.rewards
 
     def update(self, x: Floats, action: Label, observation: Label) -> Floats:
-        """The state after an interaction, (n,) -> (n,); an impossible one is an error."""
+        """The state after an interaction, (n,) -> (n,); an error if it is impossible."""
         a = index_of(self.actions, action, "action")
         o = index_of(self.observations, observation, "observation")
         probability = float(x @ self.emissions[a, :, o])
-        after, mass = self.moved(x, a, o)  # its mass is the same, unless products underflow
+        after, mass = self.moved(x, a, o)  # mass is the probability, unless products underflow
         if not (probability > self.rounding and mass > 0):
             raise ImpossibleObservation(
                 f"observation {self.observations[o]!r} cannot follow action {self.actions[a]!r} "
@@ -192,10 +193,10 @@ class LinearModel(Shown):
         return after
 
     def moved(self, states: Floats, action: int, observation: int) -> tuple[Floats, Any]:
-        """The filter step before it divides: x M[a, o], and its mass x M[a, o] e = P(o | x, a).
+        """The filter step before the division: x M[a, o], and its mass x M[a, o] e = P(o | x, a).
 
-        Of one state, (n,) -> (n,) and a number, or of a batch, (B, n) -> (B, n) and (B,). When an
-        outcome counts as impossible is for the caller to say.
+        For one state, (n,) -> (n,) and a number; for a batch, (B, n) -> (B, n) and (B,). The caller
+        decides which outcomes count as impossible.
         """
         if states.ndim == 1:
             after = self.operators.left(states[None], action, observation)[0]
@@ -204,9 +205,10 @@ class LinearModel(Shown):
         return after, after @ self.normalizer
 
     def filter(self) -> Filter:
-        """A filter that keeps the state as interactions come in.
+        """A filter that tracks the state along a history.
 
-        That of an estimated model survives what it thinks impossible (`RobustFilter`).
+        For an estimated model, the filter accepts observations of probability zero
+        (`RobustFilter`).
         """
         from rpsr.models.filter import Filter, RobustFilter
 
@@ -214,7 +216,7 @@ class LinearModel(Shown):
 
     @property
     def estimated(self) -> bool:
-        """Whether the model was learned from data, so that what it says may be wrong."""
+        """Whether the model was learned from data, so that its predictions may be wrong."""
         return not self.domain.known or self.estimator is not None
 
     def with_discount(self, discount: Fraction | float | str | None) -> LinearModel:
@@ -222,5 +224,5 @@ class LinearModel(Shown):
         return replace(self, discount=parse_discount(discount))
 
     def with_rewards(self, rewards: Floats) -> LinearModel:
-        """The same process with other rewards, (n, A): these numbers, as they are."""
+        """The same process with other rewards, (n, A), taken as exact."""
         return replace(self, rewards=rewards, reward_error=0.0)

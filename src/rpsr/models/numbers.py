@@ -1,4 +1,4 @@
-"""Numbers as users give them: exact, and none that takes longer to read than to mean."""
+"""Parse numbers exactly, and refuse those of excessive length."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from rpsr.io.tokens import parse_decimal
 
 
 def parse_fraction(text: str) -> Fraction | None:
-    """The fraction that `0.95`, `1e-3` or `19/20` says; None where it is no number.
+    """The fraction of a text such as `0.95`, `1e-3` or `19/20`; None if it is no number.
 
-    A number of hundreds of digits, or of a power of ten that large, is treated as none.
+    A number with hundreds of digits, or with such a power of ten, is treated as no number.
     """
     numbers = [parse_decimal(part.encode(errors="replace")) for part in text.strip().split("/", 1)]
     parts = [Fraction(number[0], 10 ** number[1]) for number in numbers if number is not None]
@@ -21,7 +21,7 @@ def parse_fraction(text: str) -> Fraction | None:
 
 
 def parse_discount(discount: Fraction | float | str | None) -> Fraction | None:
-    """A discount as the fraction its shortest decimal says (0.95 is 19/20), or an `InputError`."""
+    """A discount as the fraction of its shortest decimal (0.95 is 19/20), or an `InputError`."""
     if discount is None:
         return None
     value = discount if isinstance(discount, Fraction) else parse_fraction(str(discount))

@@ -1,9 +1,9 @@
-"""The operators M[a, o] of a linear model, behind two products: x M and M v.
+"""The operators M[a, o] of a linear model, used through two products: x M and M v.
 
-States are row vectors and values are column vectors, so a filter asks for `left` and a backup asks
-for `right`; both take batches, one per row of the argument. What is behind them is dense, sparse,
-or a sparse process seen through a basis, Q^T D[a, o] Q, which is never multiplied out: on a model
-of a thousand states the dense operators would be a gigabyte.
+States are row vectors and values are column vectors, so a filter uses `left` and a backup uses
+`right`; both take batches, one vector per row of the argument. The operators are dense, sparse, or
+a sparse process in a basis, Q^T D[a, o] Q, which is never multiplied out: for a model of a thousand
+states the dense operators would take a gigabyte.
 """
 
 from __future__ import annotations
@@ -21,13 +21,11 @@ from rpsr.io.records import Floats, Ints, frozen
 
 Sparse = Any  # scipy.sparse.csr_array of float64; its stubs say more than they can prove
 Process = Sequence[Sequence[Sparse]]  # D[a][o], (S, S)
-MOST_BLOCKS = (
-    2**14
-)  # matrices that are made in advance; of a process with more, as they are asked for
+MOST_BLOCKS = 2**14  # matrices built in advance; a process with more builds each on request
 
 
 def own(numbers: Any, what: str) -> Floats:
-    """Finite numbers that nobody else can write: a copy, unless they are read-only already."""
+    """Finite numbers as a read-only array; a copy, unless it is read-only already."""
     try:
         array = np.asarray(numbers, dtype=np.float64)
     except (TypeError, ValueError):
@@ -46,7 +44,7 @@ def read_only(matrix: Sparse) -> Sparse:
 
 
 def _own_sparse(matrix: Any) -> Sparse:
-    """A matrix as read-only CSR, copied if anybody else could still write it."""
+    """A matrix as read-only CSR; a copy, unless it is read-only already."""
     block: Sparse = sp.csr_array(matrix, dtype=np.float64)
     return block if not block.data.flags.writeable else read_only(block.copy())
 
@@ -63,10 +61,10 @@ class Entries:
 
 
 class StackedProcess(Sequence[Sequence[Sparse]]):
-    """D[a][o] as one table of nonzeros, from which a matrix is made when it is asked for.
+    """D[a][o] as one table of nonzeros; a matrix is built on request.
 
-    With a million observations the matrices are millions of objects, most of them empty: making
-    them takes minutes, and hardly any is ever looked at.
+    With a million observations there would be millions of matrices, most of them empty: building
+    them all takes minutes, and few are ever used.
     """
 
     def __init__(self, entries: Entries, shape: tuple[int, int, int]) -> None:
@@ -125,7 +123,7 @@ def entries_of(process: Process) -> Entries:
 
 
 def square_process(process: Any, what: str) -> Process:
-    """D[a][o] as CSR matrices of one size, as many for every action, or an `InputError`."""
+    """D[a][o] as CSR matrices of one size, equally many per action, or an `InputError`."""
     if isinstance(process, StackedProcess):
         return process
     blocks: Process = tuple(tuple(_own_sparse(matrix) for matrix in row) for row in process)
@@ -138,7 +136,9 @@ def square_process(process: Any, what: str) -> Process:
                 raise InputError(f"{what}: {place}: expected finite numbers only")
     shapes = sorted({matrix.shape for row in blocks for matrix in row})
     if len(shapes) > 1 or shapes[0][0] != shapes[0][1]:
-        raise InputError(f"{what}: read matrices of shape {shapes}, expected all of one (n, n)")
+        raise InputError(
+            f"{what}: read matrices of shape {shapes}, expected one shape (n, n) for all"
+        )
     return blocks
 
 
@@ -163,7 +163,7 @@ class Operators(ABC):
         return self.left(np.eye(self.shape[2]), action, observation)
 
     def mixed(self, weights: Floats) -> Floats:
-        """How states move under actions drawn with weights (A,): sum_a,o w[a] M[a, o], (n, n)."""
+        """The mean transition for action probabilities w (A,): sum_a,o w[a] M[a, o], (n, n)."""
         n_actions, n_observations, n = self.shape
         moves = np.zeros((n, n))
         for a, o in np.ndindex(n_actions, n_observations):
@@ -188,7 +188,7 @@ class Operators(ABC):
         )
 
     def norm(self, action: int, observation: int) -> float:
-        """A bound on how much M[a, o] can stretch a vector, zero for the zero operator."""
+        """A bound on the norm of M[a, o], zero for the zero operator."""
         return float(np.linalg.norm(self.matrix(action, observation)))
 
 
@@ -288,7 +288,7 @@ class FactoredOperators(Operators):
         return (self.process[action][observation] @ (self.basis @ v.T)).T @ self.basis
 
     def norm(self, action: int, observation: int) -> float:
-        """The Frobenius norm of D[a, o], which seeing it through Q does not raise."""
+        """The Frobenius norm of D[a, o], an upper bound because Q is orthonormal."""
         return float(np.linalg.norm(self.process[action][observation].data))
 
 

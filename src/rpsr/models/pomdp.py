@@ -1,10 +1,10 @@
 """The finite POMDP: an immutable value.
 
-Its one stored process is D[a, o], sparse, with D[a, o][s, s'] = Pr(s', o | s, a): the paper's
-generative matrix G_ao, transposed, so that beliefs are rows and b D[a, o] is the unnormalised next
-belief. It is kept as its two factors, rows of transitions and rows of emissions, because a file
-gives those and a writer must give them back to the last bit. Rewards keep their R(s, a, s', o)
-form on the possible outcomes; the expected R(s, a) follows from them.
+The process is D[a, o], sparse, with D[a, o][s, s'] = Pr(s', o | s, a): the paper's generative
+matrix G_ao, transposed, so that beliefs are rows and b D[a, o] is the unnormalised next belief. It
+is stored as two factors, rows of transitions and rows of emissions, because files hold those and
+the writer must reproduce them to the last bit. Rewards are stored as R(s, a, s', o) for the
+possible outcomes; the expected R(s, a) is computed from them.
 """
 
 from __future__ import annotations
@@ -84,20 +84,20 @@ class POMDP(Shown):
     ) -> POMDP:
         """A POMDP from arrays; see `rpsr.models.arrays.record_from_arrays` for the shapes.
 
-        names may give 'states', 'actions' and 'observations'; name: what the model is called.
-        exact: read each float as its shortest decimal, 0.1 as 1/10, so that the model is known in
-        rationals and what needs exact arithmetic, such as a core set of your own, works on it.
+        names: may give 'states', 'actions' and 'observations'. name: the model's name.
+        exact: read each float as its shortest decimal, 0.1 as 1/10. The model is then known in
+        rationals, which exact functions need, such as those that take a core set of your own.
         """
         from rpsr.models.arrays import record_from_arrays
 
         record = record_from_arrays(T, O, R, start, discount, names, name=name, exact=exact)
         return POMDP(record)
 
-    # ---- what it is
+    # ---- description
 
     @property
     def name(self) -> str:
-        """The model's name: of its file, its domain, or what the user gave."""
+        """The model's name: of its file or domain, or as given by the user."""
         return self.record.name
 
     @property
@@ -117,12 +117,12 @@ class POMDP(Shown):
 
     @property
     def discount(self) -> float | None:
-        """The discount, or None where the source gave none."""
+        """The discount, or None if the source has none."""
         return None if self.record.discount is None else float(self.record.discount)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a reader changed or noticed, one sentence each."""
+        """The reader's warnings, one sentence each."""
         return self.record.warnings
 
     @property
@@ -132,7 +132,7 @@ class POMDP(Shown):
 
     @cached_property
     def digest(self) -> str:
-        """A fingerprint of the model's content, equal for equal models."""
+        """A hash of the model's content, equal for equal models."""
         return self.record.digest()
 
     def __eq__(self, other: object) -> bool:
@@ -142,9 +142,9 @@ class POMDP(Shown):
         return hash(self.digest)
 
     def title(self) -> str:
-        """What it is, in one line."""
+        """A description in one line."""
         names = {"state": self.states, "action": self.actions, "observation": self.observations}
-        sizes = ", ".join(counted(len(each), noun) for noun, each in names.items())
+        sizes = ", ".join(counted(len(items), noun) for noun, items in names.items())
         return f"POMDP {self.name!r}: {sizes}, {'exact' if self.exact else 'floats'}"
 
     def facts(self) -> list[tuple[str, str]]:
@@ -163,11 +163,11 @@ class POMDP(Shown):
             ),
         ]
 
-    def inexact(self, so: str) -> ModelError:
-        """The refusal of what needs an exact model, with what follows and the way out."""
+    def inexact(self, consequence: str) -> ModelError:
+        """The error where an exact model is needed, with the consequence and a remedy."""
         return ModelError(
-            f"{self.name} is known only in floats: {so}; from_arrays(..., exact=True) reads floats "
-            "as the decimals they print as"
+            f"{self.name} is known only in floats: {consequence}; "
+            "from_arrays(..., exact=True) reads floats as the decimals they print as"
         )
 
     # ---- its matrices
@@ -188,8 +188,8 @@ class POMDP(Shown):
     def emission(self, action: Label) -> Sparse:
         """Pr(o | a, s') as a sparse (S, O) matrix, rows s'.
 
-        Where observations depend on the state left as well, no such matrix exists: a `ModelError`
-        says so, and `D` is the thing to use.
+        A `ModelError` if observations also depend on the previous state: no such matrix exists;
+        use `D`.
         """
         if self.record.emission_by_edge:
             raise ModelError(
@@ -252,7 +252,7 @@ class POMDP(Shown):
 
     @cached_property
     def reward_error(self) -> float:
-        """How far an entry of R may be off, beyond being rounded to a float; 0 if exact."""
+        """A bound on the error of an entry of R, beyond rounding to a float; 0 if exact."""
         return 0.0 if self.exact else float_expectations(self.record)[1]
 
     def exact_rewards(self) -> tuple[tuple[Fraction, ...], ...]:
@@ -280,7 +280,7 @@ class POMDP(Shown):
 
     @cached_property
     def absorbing(self) -> Bools:
-        """(S,): states that no action leaves and in which no action earns anything."""
+        """(S,): states that no action leaves and in which every reward is 0."""
         o = self.outcomes
         busy = (o.next_state != o.state) | (o.reward != 0)
         absorbing = np.ones(len(self.states), dtype=np.bool_)

@@ -1,8 +1,8 @@
 """A linear model with its actions and observations in another system's order.
 
-A log names what it saw, in an order of its own, and may never have seen some observation. What was
-learned from it still runs on the system, where the names are matched. A model that knows of `END`,
-the end of the task where nothing else shows it, runs where the end is not an observation.
+A log has its own order of names and may lack some observations. A model learned from it can still
+run on the system: names are matched. A model with the observation `END`, which marks the end of a
+task in logs without such an observation, can run on a system without `END`.
 """
 
 from __future__ import annotations
@@ -17,28 +17,29 @@ from rpsr.models.filter import IMPOSSIBLE
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import DenseOperators, SparseOperators
 
-END = "(end)"  # the observation that a task is over, in models of logs that have none for it
-UNSEEN = 2 * IMPOSSIBLE  # of an observation that a model does not know
+END = "(end)"  # the end of a task, in models of logs without an observation for it
+UNSEEN = 2 * IMPOSSIBLE  # relative probability of an observation unknown to the model
 
 
 def renamed(
     model: LinearModel, actions: tuple[str, ...], observations: tuple[str, ...]
 ) -> LinearModel:
-    """The model over other lists of names, which must include its own; the actions all of them.
+    """The model over other lists of names: the same actions, and at least its own observations.
 
-    `END` need not be among them: as long as there is anything to see, it is not seen.
+    `END` may be missing from the list; it then never occurs.
 
-    An observation that the model does not know is `UNSEEN` times as likely as all that it knows,
-    always, and tells nothing: the state moves on as if nothing had been seen.
+    An observation unknown to the model has, after every action, `UNSEEN` times the probability of
+    all known ones together. It carries no information: the state moves as the mean over
+    observations.
     """
     if (model.actions, model.observations) == (actions, observations):
         return model
     if set(model.actions) != set(actions):
         here = ", ".join(actions)
-        raise InputError(f"has other actions: {', '.join(model.actions)}; expected {here}")
+        raise InputError(f"has the actions {', '.join(model.actions)}; expected {here}")
     other = sorted(set(model.observations) - {*observations, END})
     if other:
-        raise InputError(f"has observations that do not exist here: {', '.join(other)}")
+        raise InputError(f"has observations unknown to this system: {', '.join(other)}")
     order = [model.actions.index(name) for name in actions]
     seen = {name: o for o, name in enumerate(model.observations) if name in observations}
     new = len(observations) - len(seen)

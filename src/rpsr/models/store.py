@@ -1,8 +1,8 @@
 """The native model file: any model, with its names, exact weights and provenance.
 
 Suffix `.rpsr`. The header names the kind of model and the library version that wrote it; the
-arrays are those of the model. Loading checks what is read as strictly as what is written by hand
-(`store_checks`): a fingerprint proves nothing, since whoever changes a file can change that too.
+arrays are those of the model. Loading checks the content as strictly as hand-written input
+(`store_checks`): a checksum proves nothing, since whoever changes a file can change it too.
 """
 
 from __future__ import annotations
@@ -75,10 +75,10 @@ def _pack(model: POMDP | LinearModel) -> tuple[dict[str, Any], Arrays]:
 
 def _unpack(header: dict[str, Any], arrays: Arrays, place: str) -> POMDP | LinearModel:
     if header.get("format") != FORMAT:
-        raise InputError("not a model file of rpsr", place=place)
+        raise InputError("is not an rpsr model file", place=place)
     if header.get("format_version") != FORMAT_VERSION:
         read = header.get("format_version")
-        raise InputError(f"format version {read}, expected {FORMAT_VERSION}", place=place)
+        raise InputError(f"has format version {read}, expected {FORMAT_VERSION}", place=place)
     try:
         if header["kind"] == "pomdp":
             return POMDP(_unpack_record(header, arrays))
@@ -86,7 +86,7 @@ def _unpack(header: dict[str, Any], arrays: Arrays, place: str) -> POMDP | Linea
         check_linear(model)
         return model
     except KeyError as error:
-        raise InputError(f"damaged model file: it has no {error}", place=place) from None
+        raise InputError(f"damaged model file: {error} is missing", place=place) from None
     except (AttributeError, TypeError, ValueError, IndexError, ArithmeticError) as error:
         raise InputError(f"damaged model file: {error}", place=place) from None
     except InputError as error:
@@ -158,9 +158,9 @@ def _unpack_record(header: dict[str, Any], arrays: Arrays) -> Record:
         resets=arrays["resets"],
         warnings=tuple(text_of(warning) for warning in header["warnings"]),
     )
-    check_record(record)  # first: a fingerprint is made of arrays that are what they should be
+    check_record(record)  # before the digest, which needs valid arrays
     if record.digest() != header["digest"]:
-        raise ValueError("its content does not match its fingerprint")
+        raise ValueError("the content does not match its digest")
     return record
 
 
@@ -202,7 +202,7 @@ def _pack_linear(model: LinearModel) -> tuple[dict[str, Any], Arrays]:
         arrays["basis"] = operators.basis
         arrays |= _pack_process("process", operators.process)
     else:
-        raise ModelError(f"operators of type {type(operators).__name__} have no file form")
+        raise ModelError(f"operators of type {type(operators).__name__} cannot be saved")
     match model.domain:
         case Simplex(n=n):
             header["domain"] = {"kind": "simplex", "n": n}
@@ -248,7 +248,7 @@ def _unpack_linear(header: dict[str, Any], arrays: Arrays) -> LinearModel:
         case "factored":
             operators = FactoredOperators(arrays["basis"], _unpack_process("process", arrays))
         case other:
-            raise ValueError(f"operators of kind {other!r}")
+            raise ValueError(f"operators: read the kind {other!r}")
     domain: Domain
     match header["domain"]["kind"]:
         case "simplex":
@@ -263,7 +263,7 @@ def _unpack_linear(header: dict[str, Any], arrays: Arrays) -> LinearModel:
         case "unknown":
             domain = Unknown()
         case other:
-            raise ValueError(f"a domain of kind {other!r}")
+            raise ValueError(f"domain: read the kind {other!r}")
     return LinearModel(
         kind=text_of(header["model_kind"]),
         name=text_of(header["name"]),

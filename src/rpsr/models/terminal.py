@@ -1,8 +1,8 @@
-"""Episodes: two views of a task that ends, as explicit transformations of the model.
+"""Two views of a task that ends, as explicit transformations of the model.
 
-A file may say `reset` (the episode ends and the next begins at once) or let states absorb without
-reward (the episode is over and nothing happens any more). Neither is silently read as the other:
-`episodic` turns resets into an end, `continuing` turns ends into resets.
+A file may use `reset` (the episode ends and the next begins at once) or absorbing states without
+reward (the episode is over). Neither is silently read as the other: `episodic` turns resets into an
+absorbing end, `continuing` turns absorbing ends into resets.
 """
 
 from __future__ import annotations
@@ -25,11 +25,15 @@ def continuing(pomdp: POMDP) -> POMDP:
     pomdp = as_pomdp(pomdp)
     record, ends = pomdp.record, pomdp.absorbing
     if not ends.any():
-        raise ModelError(f"{pomdp.name} has no absorbing state without reward: it never ends")
+        raise ModelError(
+            f"{pomdp.name} has no absorbing state without reward: its episodes never end"
+        )
     if ends[record.start.indices].any():
-        raise ModelError(f"{pomdp.name} may start in a state where the episode is over")
+        raise ModelError(f"{pomdp.name} may start in an absorbing state, where the episode is over")
     if record.emission_by_edge:
-        raise ModelError(f"{pomdp.name} does not say what is seen when the next episode starts")
+        raise ModelError(
+            f"{pomdp.name} defines observations by (s, a, s'): a reset would need rows of its own"
+        )
     rows = _split(record.transition)
     first = _split(record.start)[0]
     n_states = len(record.states)
@@ -40,26 +44,28 @@ def continuing(pomdp: POMDP) -> POMDP:
 
 
 def episodic(pomdp: POMDP) -> POMDP:
-    """Every `reset` leads to a new absorbing state, which shows a new observation; both are 'end'.
+    """Every `reset` leads to a new absorbing state with a new observation; both are named 'end'.
 
-    What a reset earned it still earns, in expectation over where it used to lead.
+    The reward of a reset becomes its expectation over the states it led to.
     """
     pomdp = as_pomdp(pomdp)
     record, resets = pomdp.record, pomdp.resets.reshape(-1)
     if not resets.any():
         raise ModelError(f"{pomdp.name} declares no reset: its episodes have no end to mark")
     if record.emission_by_edge:
-        raise ModelError(f"{pomdp.name} observes (s, a, s'): an end would need rows of its own")
+        raise ModelError(
+            f"{pomdp.name} defines observations by (s, a, s'): an end would need rows of its own"
+        )
     if END in record.states or END in record.observations:
         raise ModelError(f"{pomdp.name} already has a state or observation called {END!r}")
     n, n_observations = len(record.states), len(record.observations)
     stay, see = _certain(n, record), _certain(n_observations, record)
-    moves, sights = _split(record.transition), _split(record.emission)
+    moves, emissions = _split(record.transition), _split(record.emission)
     transition: list[_Row] = []
     emission: list[_Row] = []
     for a in range(len(record.actions)):
         transition += [stay if resets[a * n + s] else moves[a * n + s] for s in range(n)] + [stay]
-        emission += [*sights[a * n : (a + 1) * n], see]
+        emission += [*emissions[a * n : (a + 1) * n], see]
     start = record.start
     ended = replace(
         record,
@@ -109,7 +115,7 @@ def _join(rows: list[_Row], width: int) -> Rows:
 
 
 def _with_outcome_rewards(record: Record, before: POMDP) -> Record:
-    """Rewards of a changed process: as before where the outcome existed, else what is expected."""
+    """Rewards of a changed process: of the same outcome if it existed, else R(s, a)."""
     sizes = (len(before.states), len(before.observations))
     old, new = before.outcomes, record.outcome_cells(*record.outcome_entries())
     known, asked = _keys(old, sizes), _keys(new, sizes)  # outcomes come sorted, so keys do
@@ -149,10 +155,10 @@ def _keys(outcomes: Outcomes | Cells, sizes: tuple[int, int]) -> Ints:
 
 
 def final_observations(pomdp: POMDP) -> Bools:
-    """(O,): observations that say the episode is over, since only absorbing states show them.
+    """(O,): observations that mark the end of an episode: only absorbing states emit them.
 
-    That is how `episodic` marks an end. An absorbing state that looks like others ends nothing that
-    anybody could see, and where episodes may begin in an absorbing state, none is an end.
+    `episodic` marks ends in this way. An absorbing state whose observations also occur elsewhere
+    marks no end. If an episode may begin in an absorbing state, no observation marks an end.
     """
     ends, outcomes = pomdp.absorbing, pomdp.outcomes
     final = np.zeros(len(pomdp.observations), dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""Predictive models of a POMDP: tests, intents, core sets, PSRs, R-PSRs, and what they lose."""
+"""Predictive models of a POMDP: tests, intents, core sets, PSRs, R-PSRs, and their errors."""
 
 from rpsr.predictive.accuracy import Accuracy, Merge, accuracy
 from rpsr.predictive.constructors import predictive_model, psr, reward_aware_psr, rpsr

@@ -1,18 +1,17 @@
-"""Is a PSR enough for this task? The accuracy condition, and the size of the error where it fails.
+"""Is a PSR enough for this task? The accuracy condition, and the size of the error if it fails.
 
-A PSR carries the POMDP's rewards on every belief if and only if every column of R lies in the span
-of its outcome vectors. Where one does not, the reconstruction U U^+ R is what the PSR takes the
-rewards for, and
+A PSR represents the POMDP's rewards on every belief if and only if every column of R lies in the
+span of its outcome vectors. Otherwise the PSR's rewards are the reconstruction U U^+ R, and
 
     d_inf = max |R - U U^+ R|      rel_d_inf = d_inf / max |R|
 
-are the paper's errors. If outcome vectors span everything constant on blocks of indistinguishable
-states, U U^+ averages over blocks, and the errors are computed in fractions.
+are the paper's errors. If the outcome vectors span all vectors constant on blocks of
+indistinguishable states, U U^+ averages over blocks, and the errors are computed in fractions.
 
-Two finer questions concern what can happen. `accurate_reachable` asks for the rewards of reachable
-beliefs only (`rpsr.predictive.reach`): the theorem's "only if" needs the reachable beliefs to span
-all beliefs, which is more than every state being reachable. `d_inf_reachable` repeats the least
-squares on the states that can be visited.
+Two further results concern reachable beliefs and states. `accurate_reachable` says whether the
+rewards of reachable beliefs are represented (`rpsr.predictive.reach`): the theorem's "only if"
+requires that reachable beliefs span all beliefs, which is more than that every state is reachable.
+`d_inf_reachable` repeats the least squares on the reachable states.
 """
 
 from __future__ import annotations
@@ -36,17 +35,18 @@ from rpsr.predictive.reach import accurate_on_reachable, reachable_states
 from rpsr.predictive.rewards import reconstruct
 
 SAME_REWARD = 1e-12  # relative: expected rewards are sums of rounded products
-NO_DIRECTION = 1e-6  # a basis restricted to some states may be singular: below this, it is,
-PRIMES = 2, 8, 32  # by which a basis of rationals is looked for: rare events have long fractions
-NOTHING = 1e-13  # if this is all that is left; in between, floats cannot tell
-NOISE = 1e-10  # of a basis, at most, for a direction no larger than it to count as nothing
+PRIMES = 2, 8, 32  # tried in turn to find a basis of rationals: rare events have long fractions
+# Singular values of a basis restricted to some states: floats cannot decide between these two.
+NO_DIRECTION = 1e-6  # a value above this is a direction of the span
+NOTHING = 1e-13  # a value below this, or below the error of the basis, counts as 0
+NOISE = 1e-10  # largest error of a basis that replaces NOTHING
 
 
 @dataclass(frozen=True)
 class Merge:
-    """States that look alike to every test although some actions earn differently in them.
+    """States that no test distinguishes although the rewards of some actions differ.
 
-    rewards: what each of the actions earns in each state, in their order.
+    rewards: the reward of these actions in each state, in the order of `states`.
     """
 
     states: tuple[str, ...]
@@ -54,18 +54,18 @@ class Merge:
     rewards: tuple[float, ...]
 
     def __str__(self) -> str:
-        alike = _listed(self.states)
-        earn = f"action {self.actions[0]} earns"
-        if len(self.actions) > 1:
-            earn = f"actions {_listed(self.actions)} earn"
+        noun = "action" if len(self.actions) == 1 else "actions"
         groups: dict[str, list[str]] = {}
         for state, reward in zip(self.states, self.rewards, strict=True):
             groups.setdefault(f"{reward:.12g}", []).append(state)
         shown = {reward: f"{float(reward):g}" for reward in groups}
         if len(set(shown.values())) < len(groups):
             shown = {reward: reward for reward in groups}
-        each = ", ".join(f"{shown[r]} in {_listed(tuple(names))}" for r, names in groups.items())
-        return f"states {alike} look alike to every test, but {earn} {each}"
+        rewards = ", ".join(f"{shown[r]} in {_listed(tuple(names))}" for r, names in groups.items())
+        return (
+            f"no test distinguishes states {_listed(self.states)}, "
+            f"but the reward of {noun} {_listed(self.actions)} is {rewards}"
+        )
 
 
 def _listed(names: tuple[str, ...], most: int = 4) -> str:
@@ -76,14 +76,14 @@ def _listed(names: tuple[str, ...], most: int = 4) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Accuracy:
-    """What a PSR does to a POMDP's rewards.
+    """The errors of a PSR in a POMDP's rewards.
 
-    reconstruction (S, A): U U^+ R. d_inf_by_action (A,). merges: the costly ones, see `Merge`.
-    merged_states: how many states share their outcomes with another.
-    d_inf_reachable: None where floats cannot tell and fractions are too much work; `note` says why.
+    reconstruction (S, A): U U^+ R. d_inf_by_action (A,). merges: states merged despite different
+    rewards, see `Merge`. merged_states: how many states have the same outcomes as another.
+    d_inf_reachable: None if floats cannot decide and fractions take too much work; see `note`.
     history_error: mean and largest |reward error| along random histories, over all actions.
     certified: ranks and both accuracy answers were decided in exact arithmetic, and are wrong with
-    at most `error_probability`. margin: the thinner of the two cores' margins.
+    a probability of at most `error_probability`. margin: the smaller of the two cores' margins.
     """
 
     psr: Core
@@ -107,16 +107,16 @@ class Accuracy:
 
     def __repr__(self) -> str:
         answer = "accurate" if self.accurate else f"not accurate, d_inf {self.d_inf:.4g}"
-        return f"<a PSR of rank {self.psr.rank} for one of {self.rpsr.rank}: {answer}>"
+        return f"<PSR of rank {self.psr.rank}, R-PSR of rank {self.rpsr.rank}: {answer}>"
 
 
 def accuracy(
     pomdp: POMDP, *, exact: bool | None = None, seed: int = 0, time_limit: float | None = None
 ) -> Accuracy:
-    """Compare a POMDP's rewards with those its PSR and its R-PSR can carry.
+    """Compare a POMDP's rewards with those that its PSR and its R-PSR can represent.
 
-    exact: decide in exact arithmetic (the default where the model is known exactly) or in floats.
-    time_limit: seconds, after which a `TimeLimitReached` says what was being done.
+    exact: decide in exact arithmetic (the default if the model is exact) or in floats.
+    time_limit: seconds, after which a `TimeLimitReached` names the current phase.
     """
     pomdp = as_pomdp(pomdp)
     with deadline.time_limit(time_limit):
@@ -131,13 +131,13 @@ def _compare(pomdp: POMDP, exact: bool | None, seed: int) -> Accuracy:
     spans = Spans.of(pomdp, rewards=False, seed=seed)
     errors = reward_errors(pomdp, tests, spans=spans)
     if errors is None:
-        raise ModelError(f"{pomdp.name}: floats cannot tell what tests span")
-    deadline.begin("asking what can be reached from the start")
+        raise ModelError(f"{pomdp.name}: floats cannot determine the span of the tests")
+    deadline.begin("finding the states reachable from the start")
     at_reachable = reward_errors(pomdp, tests, reachable_states(pomdp), spans=spans)
     answer = accurate_on_reachable(pomdp, tests, intents, seed=seed)
     lost = float(np.abs(pomdp.R - reconstruct(intents, pomdp.R)).max())
-    if (tests.rank == intents.rank) != tests.accurate:  # the theorem says they go together
-        raise ModelError(f"{pomdp.name}: floats contradict themselves; exact arithmetic can tell")
+    if (tests.rank == intents.rank) != tests.accurate:  # equivalent, by the theorem
+        raise ModelError(f"{pomdp.name}: floats contradict themselves; use exact arithmetic")
     deadline.begin("measuring the errors of rewards")
     size = float(np.abs(pomdp.R).max())
     d_inf = float(errors.max())
@@ -170,10 +170,12 @@ def _compare(pomdp: POMDP, exact: bool | None, seed: int) -> Accuracy:
 
 def _why_not_known(pomdp: POMDP, core: Core) -> str:
     """Why there is no `d_inf_reachable`."""
-    said = "d_inf_reachable is not known: floats cannot tell what tests span on reachable states"
+    reason = (
+        "d_inf_reachable is unknown: floats cannot determine the tests' span on reachable states"
+    )
     if core.certified:
-        return said + ", and fractions would take too much work"
-    return said + ("; exact arithmetic can tell" if pomdp.exact else "")
+        return reason + ", and fractions would take too much work"
+    return reason + ("; use exact arithmetic" if pomdp.exact else "")
 
 
 def reward_errors(
@@ -181,10 +183,10 @@ def reward_errors(
 ) -> Floats | None:
     """|R - U U^+ R|, (S, A); with `states` (S,), on those alone, and 0 elsewhere.
 
-    Exactly 0 where the core is certified to carry the rewards; from fractions where the span is
-    that of blocks of states, or has a small basis of rationals; else in floats. None where floats
-    cannot tell what the span is on those states.
-    spans: those of the core's outcome vectors modulo primes, where they may have been found before.
+    Exactly 0 if the core is certified to represent the rewards; from fractions if the span is that
+    of blocks of states, or has a small basis of rationals; else in floats. None if floats cannot
+    determine the span on those states.
+    spans: those of the core's outcome vectors modulo primes, if already computed.
     """
     if core.certified and core.accurate:
         return np.zeros(pomdp.R.shape)
@@ -206,9 +208,9 @@ def reward_errors(
 
 
 def costly_merges(pomdp: POMDP, labels: Ints) -> tuple[Merge, ...]:
-    """Groups of states alike to every test in which some action earns differently.
+    """Groups of states that no test distinguishes, with different rewards for some action.
 
-    Compared in fractions where the model is known exactly.
+    Compared in fractions if the model is exact.
     """
     exact = pomdp.exact_rewards() if pomdp.exact else None
     sizes = reward_magnitudes(pomdp)
@@ -248,7 +250,7 @@ def _groups(labels: Ints) -> list[Ints]:
 
 
 def _rational_errors(pomdp: POMDP, core: Core, chosen: Bools, spans: Spans | None) -> Floats | None:
-    """The errors on chosen states, (C, A), in fractions; None where that is too much work."""
+    """The errors on chosen states, (C, A), in fractions; None if that is too much work."""
     if core.rank * (core.rank + len(pomdp.actions)) * int(chosen.sum()) > EXACT_WORK:
         return None
     known = Spans.of(pomdp, rewards=core.kind == "rpsr") if spans is None else spans
@@ -265,7 +267,7 @@ def _rational_errors(pomdp: POMDP, core: Core, chosen: Bools, spans: Spans | Non
 
 
 def _float_errors(rewards: Floats, basis: Floats, noise: float) -> Floats | None:
-    """The errors on some states, (C, A); None where it is not clear what the basis spans there."""
+    """The errors on some states, (C, A); None if the span of the basis there is not clear."""
     deadline.check(10 * basis.size * min(basis.shape))
     sizes = np.linalg.svd(basis, compute_uv=False)
     unclear = (sizes > noise) & (sizes < NO_DIRECTION)

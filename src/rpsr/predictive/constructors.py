@@ -6,8 +6,8 @@ With an orthonormal basis Q (S, n) of the span of outcome vectors, a belief b be
 
 The span is closed under every D[a,o], so D[a,o] Q = Q M[a,o]: rows of Q, the corners, move to
 mixtures of corners exactly as states move to states. In an R-PSR the rewards lie in the span and
-nothing is lost; in a PSR, Q^T R is the best approximation in least squares (the paper's Theorem 2),
-and exact if and only if the accuracy condition holds.
+are exact; in a PSR, Q^T R is the least-squares approximation (the paper's Theorem 2), which is
+exact if and only if the accuracy condition holds.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ def psr(
     rewards: Any = None,
     exact: bool | None = None,
 ) -> LinearModel:
-    """The PSR of a POMDP, by a search or with a core set of tests that the user gives.
+    """The PSR of a POMDP, with a core set of tests from a search or given by the user.
 
-    rewards (n, A), in the core's coordinates: the user's own PSR rewards, instead of the
-    approximation of the POMDP's.
+    rewards (n, A), in the core's coordinates: replace the least-squares approximation of the
+    POMDP's rewards.
     """
     found = _core_of(pomdp, "psr", search, core, exact)
     model = predictive_model(pomdp, found)
@@ -67,14 +67,14 @@ def rpsr(
     core: Core | Iterable[Future | str] | None = None,
     exact: bool | None = None,
 ) -> LinearModel:
-    """The R-PSR of a POMDP, by a search or with a core set of intents that the user gives."""
+    """The R-PSR of a POMDP, with a core set of intents from a search or given by the user."""
     return predictive_model(pomdp, _core_of(pomdp, "rpsr", search, core, exact))
 
 
 def reward_aware_psr(
     pomdp: POMDP, *, search: Order = "bfs", exact: bool | None = None
 ) -> LinearModel:
-    """The PSR of the POMDP whose observations show the reward: another control problem."""
+    """The PSR of the POMDP whose observations include the reward: another control problem."""
     return psr(reward_aware(pomdp), search=search, exact=exact)
 
 
@@ -119,18 +119,19 @@ def _core_of(
     if not isinstance(core, Core):
         return given_core(pomdp, kind, core)
     if core.kind != kind or len(core.basis) != len(pomdp.states):
-        raise InputError(f"core: read one of a {core.kind} on {len(core.basis)} states")
+        expected = f"expected a {kind} core of {len(pomdp.states)} states"
+        raise InputError(f"core: read a {core.kind} core of {len(core.basis)} states, {expected}")
     if not np.array_equal(outcomes_of(pomdp, core.members), core.outcomes):
-        raise InputError(f"core: its outcomes are not those of {pomdp.name}")
+        raise InputError(f"core: the outcomes differ from those of {pomdp.name}")
     return core
 
 
 def _rounding(core: Core) -> float:
-    """How far off a probability may be in the model's coordinates.
+    """A bound on the error of a probability in the model's coordinates.
 
-    A basis of blocks is non-negative, and so are states and operators in it: sums without
-    cancellation, in which only the impossible is zero. Other bases rotate, and probabilities then
-    come out of cancellation.
+    A basis of blocks is non-negative, and so are states and operators in it: sums have no
+    cancellation, and only impossible outcomes are zero. Other bases rotate, and probabilities are
+    then sums with cancellation.
     """
     return 0.0 if core.basis.min() >= 0 else max(ROUNDING, GROWTH * core.leak)
 

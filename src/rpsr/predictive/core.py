@@ -1,11 +1,11 @@
-"""Core sets: found by search or given by the user, with their basis, and how sure we are.
+"""Core sets: found by search or given by the user, with a basis and a measure of certainty.
 
-A core set is read in its own coordinates (probabilities of tests, rewards of intents) and computed
-with in an orthonormal basis Q of the same span: U = Q T, with T = Q^T U invertible. `margin` says
-in floats how clear the decisions were. Decided in floats, it is the smallest direction kept and the
-largest dropped. Decided exactly, it is what floats would have seen: the smallest sine of the angle
-between a member's outcome vector and the span of those before it, and how far extensions stick out
-of the span of all, estimated on a few random ones.
+A core set is shown in its own coordinates (probabilities of tests, rewards of intents); computation
+uses an orthonormal basis Q of the same span: U = Q T, with T = Q^T U invertible. `margin` measures
+how clear the decisions are in floats. If decided in floats, it is the smallest direction kept and
+the largest dropped. If decided exactly, it is the smallest sine of the angle between a member's
+outcome vector and the span of those before it, and the largest distance of extensions from the span
+of all members, estimated on a few random ones.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ from rpsr.predictive.rank.span import (
 
 Kind = Literal["psr", "rpsr"]
 Order = Literal["bfs", "dfs"]
-GROWTH = 100  # what an estimated error of the basis may grow to along a history
-_PANEL = 512  # columns that are factorised at once
+GROWTH = 100  # largest factor by which an estimated error of the basis grows along a history
+_PANEL = 512  # columns factorised at once
 _SEARCHES = {"bfs": breadth_first, "dfs": depth_first}
 
 
@@ -60,13 +60,13 @@ class Core:
     members: in order of acceptance. outcomes (S, n): the paper's U, a column per member.
     basis (S, n): Q, orthonormal, with the same span.
     labels (S,): states with the same label have the same outcome for every test (or intent).
-    blocks (S,): states that are the same in every respect; may be finer than `labels`.
-    rewards_inside (A,): whether R[:, a] lies in the span: the accuracy condition, action by action.
-    certified: decided in exact arithmetic; then `error_probability` bounds the chance that the true
-    rank is higher, 0 meaning certainty. margin: see above. leak: how far operators move the span of
-    Q out of itself, as measured. error: how far Q sticks out of the exact span, |(I - P) Q| with P
-    the projection on it; proven for bases of blocks and of rationals, and for others an estimate.
-    seconds: what finding it took.
+    blocks (S,): states merged before the search; may be finer than `labels`.
+    rewards_inside (A,): whether R[:, a] lies in the span: the accuracy condition per action.
+    certified: decided in exact arithmetic; then `error_probability` bounds the probability that the
+    true rank is higher, 0 meaning certainty. margin: see above. leak: the measured distance by
+    which operators move the span of Q out of itself. error: |(I - P) Q|, with P the projection on
+    the exact span; a proven bound for bases of blocks and of rationals, else an estimate.
+    seconds: the time of the search.
     """
 
     kind: Kind
@@ -86,7 +86,7 @@ class Core:
 
     def __repr__(self) -> str:
         known = "certified" if self.certified else "in floats"
-        return f"<core of a {self.kind}: rank {self.rank} of {len(self.basis)} states, {known}>"
+        return f"<{self.kind} core: rank {self.rank}, {len(self.basis)} states, {known}>"
 
     @property
     def rank(self) -> int:
@@ -105,7 +105,7 @@ class Core:
 
     @cached_property
     def condition_number(self) -> float:
-        """The condition number of U: what reading in the core's coordinates costs in digits."""
+        """The condition number of U; its log10 is the digits lost in the core's coordinates."""
         return float(np.linalg.cond(self.coordinates))
 
 
@@ -121,10 +121,10 @@ def find_core(
 ) -> Core:
     """Search for a core set of tests or intents.
 
-    exact: decide in exact arithmetic (the default where the model is known exactly) or in floats.
-    In floats, a rank that is not clear is refused with a `ModelError`, and so is a core set whose
-    members are not; without `named`, floats look for the span only, and there are no members.
-    time_limit: seconds, after which a `TimeLimitReached` says what was being done.
+    exact: decide in exact arithmetic (the default if the model is exact) or in floats. In floats, a
+    `ModelError` is raised if the rank or the members are not clear. named: whether to name members;
+    without, floats find the span only. time_limit: seconds, after which a `TimeLimitReached` names
+    the current phase.
     """
     pomdp = as_pomdp(pomdp)
     if kind not in ("psr", "rpsr"):
@@ -147,15 +147,15 @@ def _find(
     if not is_clear(margin):
         raise ModelError(
             f"{pomdp.name}: the rank is not clear in floats: a direction of size {margin[0]:.2g} "
-            f"was kept and one of {margin[1]:.2g} dropped; exact arithmetic can tell"
+            f"was kept and one of {margin[1]:.2g} dropped; use exact arithmetic"
         )
     members: tuple[Member, ...] = ()
     if named:
         members = float_members(pomdp, rewards=rewards, search=_SEARCHES[search], seed=seed)
         if len(members) != basis.shape[1]:
             raise ModelError(
-                f"{pomdp.name}: the rank is {basis.shape[1]}, but floats cannot tell which tests "
-                f"are independent (they would take {len(members)}); exact arithmetic can"
+                f"{pomdp.name}: the rank is {basis.shape[1]}, but floats find {len(members)} "
+                "independent members; use exact arithmetic"
             )
     escaped = leak(pomdp, basis)
     return Core(
@@ -177,15 +177,15 @@ def _find(
 
 
 def given_core(pomdp: POMDP, kind: Kind, futures: Iterable[Future | str], *, seed: int = 0) -> Core:
-    """A core set chosen by the user, as futures or their text forms.
+    """A core set chosen by the user, as tests or intents, or as their text forms.
 
-    It must be independent and closed: a member that depends on those before it, or an extension
-    that the set cannot express, is named in an `InputError`. The model must be known exactly.
+    It must be independent and closed: an `InputError` names a member that depends on those before
+    it, or an extension that is independent of the set. The model must be exact.
     """
     pomdp, began = as_pomdp(pomdp), time.perf_counter()
     parsed = [_parsed(future, kind) for future in futures]
     if len(set(parsed)) != len(parsed):
-        raise InputError(f"core: {next(f for f in parsed if parsed.count(f) > 1)} is given twice")
+        raise InputError(f"core: read {next(f for f in parsed if parsed.count(f) > 1)} twice")
     members = tuple(as_member(pomdp, future) for future in parsed)
     check = check_members(pomdp, members, rewards=kind == "rpsr", seed=seed)
     if check.dependent is not None:
@@ -202,7 +202,7 @@ def outcomes_of(pomdp: POMDP, futures: Sequence[Future]) -> Floats:
 
 
 def as_future(pomdp: POMDP, member: Member, kind: Kind) -> Future:
-    """A member by its names."""
+    """A member as a test or intent with names."""
     steps = tuple(
         Interaction(pomdp.actions[a], pomdp.observations[o]) for a, o in member.interactions
     )
@@ -212,7 +212,7 @@ def as_future(pomdp: POMDP, member: Member, kind: Kind) -> Future:
 
 
 def as_member(pomdp: POMDP, future: Future) -> Member:
-    """A future by its indices; unknown names are an `InputError`."""
+    """A test or intent as a member with indices; an `InputError` for an unknown name."""
     test = future.test if isinstance(future, Intent) else future
     action = future.action if isinstance(future, Intent) else ZETA
     steps = tuple(
@@ -267,9 +267,9 @@ def _certified(
 
 
 def _sines(basis: Floats, outcomes: Floats) -> Floats:
-    """(n,): of the angle between each column of U and the span of those before it, in span Q.
+    """(n,): sines of the angles between each column of U and the span of those before it.
 
-    Panel by panel, each made orthogonal to those before it twice, which is enough.
+    Computed by panels; each is orthogonalised twice against those before it, which suffices.
     """
     sizes = np.linalg.norm(outcomes, axis=0)
     done = np.zeros((basis.shape[1], 0))
@@ -289,18 +289,18 @@ def _sines(basis: Floats, outcomes: Floats) -> Floats:
 def _certified_basis(
     pomdp: POMDP, kind: Kind, rank: int, proof: CertifiedCore | MembersCheck, seed: int
 ) -> tuple[Floats, Ints, float]:
-    """Q, labels of states that it does not tell apart, and how far it sticks out of the span."""
+    """Q, labels of states with equal rows of Q, and the error |(I - P) Q| of Q."""
     deadline.begin(FINDING_BASIS)
     blocks = proof.labels
     if rank == int(blocks.max()) + 1:
-        return block_basis(blocks), blocks, 0.0  # its columns are constant on blocks to the bit
+        return block_basis(blocks), blocks, 0.0  # the columns are constant on blocks, to the bit
     found = rational_basis(proof.spans)
     if found is None:
         basis, alike, _ = closure_basis(pomdp, rewards=kind == "rpsr", seed=seed)
         found = basis, alike, GROWTH * leak(pomdp, basis)
     if found[0].shape[1] != rank or leak(pomdp, found[0]) > TOLERANCE:
         raise ModelError(
-            f"{pomdp.name}: the rank is {rank}, but no basis of the span can be trusted in floats"
+            f"{pomdp.name}: the rank is {rank}, but floats find no reliable basis of the span"
         )
     return found
 

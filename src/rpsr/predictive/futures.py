@@ -1,12 +1,12 @@
 """Tests and intents: hypothetical futures, as immutable values with a text form that parses back.
 
 A test is a sequence of interactions (action, observation). An intent is a test followed by one more
-action, whose reward is then expected, or by the token zeta, which turns the intent back into its
-test: R(s, zeta) = 1 for every state. Zeta is not an action and no action can be mistaken for it.
+action, whose expected reward is meant, or by the token zeta, which turns the intent back into its
+test: R(s, zeta) = 1 for every state. Zeta is not an action, and no action can be mistaken for it.
 
 Text form: `left loading, right travel` is a test, `left loading; right` and `left loading; ζ` are
-intents, `ε` is the empty test. A name that would be misread (with a space, a comma, a quote, or the
-very names ε and ζ) stands in double quotes, as in JSON.
+intents, `ε` is the empty test. An ambiguous name (with a space, a comma or a quote, or the names ε
+and ζ themselves) is written in double quotes, as in JSON.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from rpsr.errors import InputError
 
 EMPTY = "ε"
 NOTATION = (
-    "`a x; b` stands for the reward expected of action b once a has shown x, times the probability "
-    "that it does. ζ in the place of b: no reward, only that probability. ε: the empty test, of "
-    "probability 1."
+    "`a x; b`: the expected reward of action b after action a and observation x, times the "
+    "probability of x after a. `a x; ζ`: that probability alone. ε: the empty test, whose "
+    "probability is 1."
 )
 
 
 class Token(Enum):
-    """The token action zeta: a kind of its own, not a name."""
+    """The token zeta: a type of its own, not a name."""
 
     ZETA = "ζ"
 
@@ -45,7 +45,7 @@ def _word(name: str) -> str:
 
 @dataclass(frozen=True, order=True)
 class Interaction:
-    """One exchange with the environment: an action and what is observed after it."""
+    """One interaction: an action and the observation after it."""
 
     action: str
     observation: str
@@ -56,9 +56,9 @@ class Interaction:
 
 @dataclass(frozen=True, order=True)
 class Test:
-    """A sequence of interactions that may follow."""
+    """A sequence of possible future interactions."""
 
-    __test__ = False  # not a test case, whatever a test runner may think of the name
+    __test__ = False  # so that test runners do not collect it
 
     interactions: tuple[Interaction, ...] = ()
 
@@ -74,7 +74,7 @@ class Test:
 
     @staticmethod
     def parse(text: str) -> Test:
-        """The test that a text form stands for."""
+        """Parse the text form of a test."""
         future = parse_future(text)
         if isinstance(future, Intent):
             raise InputError(f"read the intent {text!r}, expected a test")
@@ -101,7 +101,7 @@ class Intent:
 
     @staticmethod
     def parse(text: str) -> Intent:
-        """The intent that a text form stands for."""
+        """Parse the text form of an intent."""
         future = parse_future(text)
         if isinstance(future, Test):
             raise InputError(f"read the test {text!r}, expected an intent such as '{text}; ζ'")
@@ -112,7 +112,7 @@ Future = Test | Intent
 
 
 def parse_future(text: str) -> Future:
-    """The test or intent that a text form stands for; an `InputError` says where it fails."""
+    """Parse the text form of a test or intent; an `InputError` names the place of a mistake."""
     pieces = _pieces(text)
     head, _, tail = _partition(pieces, ";")
     test = _parse_test(head, text)
@@ -130,7 +130,7 @@ def _pieces(text: str) -> list[str]:
         match = _PIECE.match(text, at)
         if match is None:
             column = len(text) - len(text[at:].lstrip()) + 1
-            raise InputError(f"{text!r}: unfinished quotes at column {column}")
+            raise InputError(f"{text!r}: the quotes at column {column} are not closed")
         pieces.append(match[1])
         at = match.end()
     return pieces
@@ -160,7 +160,7 @@ def _parse_test(pieces: list[str], text: str) -> Test:
 
 def _name(piece: str, text: str) -> str:
     if piece in (EMPTY, ZETA.value):
-        raise InputError(f"{text!r}: {piece} is no name; put it in quotes if it is one")
+        raise InputError(f"{text!r}: {piece} is not a valid name without quotes")
     if not piece.startswith('"'):
         return piece
     try:

@@ -1,8 +1,9 @@
-"""The rewards that a predictive model stands for, and how far its numbers may be from them.
+"""The exact rewards that a predictive model represents, and a bound on the error of its floats.
 
-An R-PSR stands for the POMDP's R, and so does a PSR that carries them. Another PSR stands for P R,
-the orthogonal projection of R on the span of outcome vectors. On blocks of states that is an
-average, taken in fractions. Elsewhere P is known through a basis Q in floats, with
+An R-PSR represents the POMDP's R, and so does a PSR that meets the accuracy condition. Any other
+PSR represents P R, the orthogonal projection of R on the span of outcome vectors. For a span of
+blocks of states that is an average, computed in fractions. Otherwise P is known through a basis Q
+in floats, with
 
     |(I - P) Q| <= e  and  |Q^T Q - I| <= h  give  |Q Q^T - P| <= (e + h) / (1 - h)
 
@@ -21,11 +22,11 @@ from rpsr.models.pomdp import POMDP
 from rpsr.models.rounding import products
 from rpsr.predictive.core import Core
 
-EXACT_WORK = 30_000  # products of fractions that exact least squares may take
+EXACT_WORK = 30_000  # limit on products of fractions in exact least squares
 
 
 def on_blocks(core: Core) -> bool:
-    """Whether the span is that of all vectors constant on blocks, beyond doubt."""
+    """Whether the span is certainly that of all vectors constant on blocks."""
     return core.certified and core.rank == int(core.blocks.max()) + 1
 
 
@@ -46,9 +47,9 @@ def block_means(
 
 
 def rewards_meant(pomdp: POMDP, core: Core) -> tuple[Floats, float]:
-    """Rewards Q^T R of a model in the span of Q, (n, A), and how far they may be off at a corner.
+    """Rewards Q^T R of a model in the span of Q, (n, A), and a bound on their error at a corner.
 
-    That is, how far rows of Q times them may be from the rewards that the model stands for.
+    The error is the distance of Q Q^T R from the rewards that the model represents.
     """
     basis, meant = core.basis, pomdp.R
     carried = core.kind == "rpsr" or core.accurate
@@ -69,7 +70,7 @@ def rewards_meant(pomdp: POMDP, core: Core) -> tuple[Floats, float]:
 
 
 def off_at_corners(core: Core, rewards: Floats, meant: Floats) -> float:
-    """How far rewards (n, A) are from what they should be at the states, (S, A), measured."""
+    """The measured error of rewards (n, A) against their exact values at the states, (S, A)."""
     terms = products(core.rank + 1)
     size = float((np.abs(core.basis) @ np.abs(rewards)).max() + np.abs(meant).max())
     return float(np.abs(core.basis @ rewards - meant).max()) + terms * size
@@ -78,9 +79,9 @@ def off_at_corners(core: Core, rewards: Floats, meant: Floats) -> float:
 def exact_residuals(
     vectors: list[list[Fraction]], targets: list[list[Fraction]]
 ) -> list[list[Fraction]] | None:
-    """What least squares leave of targets, by Gram and Schmidt; None where that is too much work.
+    """The least-squares residuals of targets, by Gram-Schmidt; None if that is too much work.
 
-    vectors and targets: of one length. Vectors may depend on each other.
+    vectors and targets: of one length. Vectors may be dependent.
     """
     length = len(vectors[0]) if vectors else 0
     if len(vectors) * (len(vectors) + len(targets)) * length > EXACT_WORK:

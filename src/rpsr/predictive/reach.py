@@ -1,14 +1,14 @@
-"""What can be visited from the start: states, and the beliefs that span what can be believed.
+"""Reachable states, and the span of reachable beliefs.
 
-Let B be a basis of the span of reachable beliefs b(h). A PSR carries the rewards of every history
-if and only if some W has b(h) U W = b(h) R for all h, that is, if and only if the columns of B R
-lie in the span of the columns of B U. This is the exact form of the accuracy theorem's "only if":
-if reachable beliefs span R^S it is the condition U W = R; reachable *states* are not enough, since
-beliefs may visit every state and still never leave a hyperplane.
+Let B be a basis of the span of reachable beliefs b(h). A PSR represents the rewards of every
+history if and only if some W has b(h) U W = b(h) R for all h, that is, if and only if the columns
+of B R lie in the span of the columns of B U. This is the exact form of the accuracy theorem's "only
+if": if reachable beliefs span R^S it is the condition U W = R; reachable *states* are not enough,
+since beliefs may visit every state and still never leave a hyperplane.
 
 B is found like a core set, forwards: b(hao) is proportional to b(h) D[a,o], so B is the closure of
-the start under the transposed operators. In exact arithmetic the ranks are taken modulo random
-primes; an answer that k primes agree on is wrong only if each of them divides one of three fixed
+the start under the transposed operators. In exact arithmetic the ranks are computed modulo random
+primes; if k primes agree on an answer, it is wrong only if each of them divides one of three fixed
 non-zero minors, of order at most r + 1 in products b(h) u(q), which `_bits` bounds as in
 `rpsr.predictive.rank.certify`.
 """
@@ -39,7 +39,7 @@ from rpsr.predictive.rank.search import breadth_first
 from rpsr.predictive.reduction import reachable_basis
 
 ERROR = 1e-9  # primes are added until the error probability is below this
-MOST_PRIMES = 64  # beyond these, it is not certified
+MOST_PRIMES = 64  # if these do not suffice, the answer is not certified
 FLOAT_TOLERANCE = 1e-9
 
 Answer = TypeVar("Answer", bool, int)
@@ -47,7 +47,7 @@ Answer = TypeVar("Answer", bool, int)
 
 @dataclass(frozen=True)
 class ReachableAnswer:
-    """Whether a PSR carries the rewards of every history, and how sure that is."""
+    """Whether a PSR represents the rewards of every history, and the error probability."""
 
     accurate: bool
     error_probability: float | None
@@ -70,7 +70,7 @@ def reachable_states(pomdp: POMDP) -> Bools:
 def accurate_on_reachable(
     pomdp: POMDP, tests: Core, intents: Core, *, seed: int = 0
 ) -> ReachableAnswer:
-    """Whether the PSR of `tests` carries the rewards of every reachable history."""
+    """Whether the PSR of `tests` represents the rewards of every reachable history."""
     if tests.accurate:
         return ReachableAnswer(True, tests.error_probability)
     if not (tests.certified and intents.certified):
@@ -83,14 +83,14 @@ def accurate_on_reachable(
 def reachable_rank(pomdp: POMDP, intents: Core, *, seed: int = 0) -> tuple[int, float]:
     """The dimension of the span of reachable R-PSR states, that of B U; and the error probability.
 
-    The dimension is at least this with certainty. The model must be known exactly.
+    It is certainly a lower bound. The model must be exact.
     """
     return _agreed(_Question(pomdp, intents, intents), _modular_rank, seed)
 
 
 @dataclass(frozen=True, eq=False)
 class _Question:
-    """About B U, with U the outcomes of a core; all is constant on the blocks of the intents."""
+    """A question about B U, with U the outcomes of a core, by blocks of the intents."""
 
     pomdp: POMDP
     core: Core
@@ -102,7 +102,7 @@ class _Question:
         return Quotient(labels, np.unique(labels, return_index=True)[1])
 
     def sound(self, model: ModularPOMDP) -> bool:
-        """Whether the blocks are blocks modulo this prime too, as they are over the rationals."""
+        """Whether the blocks are lumpable modulo this prime, as they are over the rationals."""
         quotient = self.quotient
         return is_lumpable(model, quotient) and bool(constant_rewards(model, quotient).all())
 
@@ -120,7 +120,7 @@ def _agreed(
     answer: Callable[[_Question, _Reduced, np.random.Generator], tuple[Answer, float]],
     seed: int,
 ) -> tuple[Answer, float]:
-    """What enough primes agree on, and the probability that all of them err."""
+    """The answer on which enough primes agree, and the probability that all of them err."""
     rng = np.random.default_rng(seed)
     answers: list[Answer] = []
     error, starts = 1.0, 1
@@ -132,7 +132,7 @@ def _agreed(
         if not asked.sound(model):
             raise ModelError(f"{asked.pomdp.name}: the core of intents belongs to another model")
         found, chance = answer(asked, _Reduced(model, start), rng)
-        if answers and found != answers[0]:  # an unlucky prime: forget what came before
+        if answers and found != answers[0]:  # a prime was unlucky: start again
             answers, error, starts = [], 1.0, starts + 1
             continue
         answers.append(found)
@@ -140,7 +140,7 @@ def _agreed(
         if error <= ERROR:
             break
         if len(answers) == MOST_PRIMES:
-            raise ModelError(f"{asked.pomdp.name}: its denominators are too large to certify this")
+            raise ModelError(f"{asked.pomdp.name}: the denominators are too large to certify this")
     return answers[0], min(1.0, starts * error)
 
 
@@ -167,7 +167,7 @@ def _modular_rank(
 def _predicted(
     asked: _Question, reduced: _Reduced, rng: np.random.Generator
 ) -> tuple[Ints, Ints, float]:
-    """B (k, n) and B U (k, r) modulo a prime, and the chance that the prime is unlucky."""
+    """B (k, n) and B U (k, r) modulo a prime, and the probability that the prime is unlucky."""
     pomdp, quotient, model = asked.pomdp, asked.quotient, reduced.model
     prime = model.prime
     forward = ModularArithmetic(
@@ -183,8 +183,8 @@ def _predicted(
     outcomes = outcome_arithmetic(model, quotient, rng, rewards=rewards)
     breadth_first(outcomes, rewards)
     vectors, _ = outcomes.reduced_basis()
-    # The span of beliefs grows with every step until it is closed: that bounds histories in
-    # advance, whatever this prime finds.
+    # The span of beliefs grows with every step until it is closed: that bounds the length of
+    # histories independently of the prime.
     divisible = chance_of_dividing(_bits(pomdp, asked.core, quotient.size - 1))
     tried = forward.tried + outcomes.tried
     return beliefs, _product(beliefs, vectors.T, prime), 3 * divisible + tried / prime**2
@@ -242,7 +242,7 @@ def _product(left: Ints, right: Ints, prime: int) -> Ints:
 
 
 def _float_answer(pomdp: POMDP, tests: Core, intents: Core) -> bool:
-    """In the R-PSR's space, which has all tests and rewards and may be far smaller than beliefs."""
+    """The answer in floats, in the R-PSR's space, which may be far smaller than that of beliefs."""
     reachable, _ = reachable_basis(predictive_model(pomdp, intents))
     beliefs = reachable.T @ intents.basis.T
     predicted, earned = beliefs @ tests.basis, beliefs @ pomdp.R

@@ -1,13 +1,13 @@
 """Smaller models with the same rewards and observations.
 
 *The observable quotient* is the R-PSR's own space: beliefs map down, x = b Q, corners map down, and
-a value vector maps up, alpha_b = Q alpha, with b alpha_b = x alpha. Nothing is lost for planning
-from any belief, because all rewards of all futures are linear in x.
+an alpha vector maps up, alpha_b = Q alpha, with b alpha_b = x alpha. Planning from any belief is
+exact, because all rewards of all futures are linear in x.
 
-*The reachable restriction* goes on from there. The states reachable from the start span a space of
+*The reachable restriction* reduces further. The states reachable from the start span a space of
 dimension k <= n, the rows of P^T with P (n, k) orthonormal; y = x P and M' = P^T M[a,o] P. It is
-lossless from the start only. Its corners are not the images of the corners, because a hull cut by a
-subspace has corners of its own, so its domain is unknown.
+exact from the start only. The intersection of a hull with a subspace has other corners than the
+images of the hull's corners, so its domain is unknown.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from rpsr.predictive.rank.closure import TOLERANCE, close, is_clear
 
 @dataclass(frozen=True, eq=False)
 class Reduction:
-    """A smaller model, and the way down and up.
+    """A smaller model, and the maps down and up.
 
-    model: of dimension k. basis (m, k): orthonormal, from the m coordinates of what was reduced.
-    margin: smallest kept and largest dropped direction, where that was decided in floats.
+    model: of dimension k. basis (m, k): orthonormal, from the m coordinates of the larger model.
+    margin: smallest kept and largest dropped direction, if decided in floats.
     """
 
     model: LinearModel
@@ -54,7 +54,7 @@ class Reduction:
 
 
 def observable_quotient(pomdp: POMDP) -> Reduction:
-    """The belief model reduced to what observations and rewards depend on, lossless everywhere."""
+    """The belief model reduced to the R-PSR's space, exact from every belief."""
     model = rpsr(pomdp)
     return Reduction(model, model.domain.corners)
 
@@ -62,7 +62,7 @@ def observable_quotient(pomdp: POMDP) -> Reduction:
 def reachable_restriction(model: LinearModel, tolerance: float = TOLERANCE) -> Reduction:
     """A linear model restricted to the span of the states reachable from its start.
 
-    A dimension that is not clear in floats is refused with a `ModelError`.
+    A `ModelError` if the dimension is not clear in floats.
     """
     basis, margin = reachable_basis(model, tolerance)
     reduced = replace(
@@ -85,7 +85,7 @@ def reachable_basis(
 ) -> tuple[Floats, tuple[float, float]]:
     """P, (n, k), orthonormal: its columns span the reachable states; and the margin.
 
-    A k that is not clear in floats is refused with a `ModelError`.
+    A `ModelError` if k is not clear in floats.
     """
     n_actions, n_observations, n = model.operators.shape
     steps = [(a, o) for a in range(n_actions) for o in range(n_observations)]
@@ -106,14 +106,14 @@ def reachable_basis(
     basis, margin = close(start, images, tolerance)
     if not is_clear(margin):
         raise ModelError(
-            f"{model.name}: what is reachable is not clear in floats: a direction of size "
+            f"{model.name}: the reachable span is not clear in floats: a direction of size "
             f"{margin[0]:.2g} was kept and one of {margin[1]:.2g} dropped"
         )
     return basis, margin
 
 
 def _restricted(operators: Operators, basis: Floats) -> Operators:
-    """P^T M[a,o] P; what is sparse or factored stays factored."""
+    """P^T M[a,o] P; sparse or factored operators give factored ones."""
     match operators:
         case SparseOperators(process=process):
             return FactoredOperators(basis, process)

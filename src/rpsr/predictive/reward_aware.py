@@ -1,9 +1,9 @@
-"""Reward-aware observations: each observation together with the reward it came with.
+"""Reward-aware observations: pairs of an observation and its reward.
 
 Each possible pair (o, R(s, a, s', o)) becomes one observation, so that a PSR of the result predicts
-rewards like anything else it sees. That is what the second group of prior work does (James and
-Singh 2004; James, Wessling and Vlassis 2006). It is another control problem: an agent that sees its
-rewards may act on them and may infer the state from them.
+rewards as part of observations. The second group of prior work does so (James and Singh 2004;
+James, Wessling and Vlassis 2006). It is another control problem: an agent that observes its rewards
+may base actions and its state estimate on them.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from rpsr.models.pomdp import POMDP
 
 
 def reward_aware(pomdp: POMDP) -> POMDP:
-    """The POMDP in which every observation shows the reward of the step that led to it.
+    """The POMDP in which every observation includes the reward of its step.
 
     Observations are named `observation|reward`, one per pair that can occur, in order of
-    observation and then of reward. Transitions and rewards stay as they are.
+    observation and then of reward. Transitions and rewards are unchanged.
     """
     pomdp = as_pomdp(pomdp)
     record, outcomes = pomdp.record, pomdp.outcomes

@@ -1,9 +1,9 @@
-"""Which rewards a PSR can carry, and the closest ones where it cannot.
+"""Which rewards a PSR can represent, and the closest ones if it cannot.
 
 A PSR of a core set with outcome matrix U represents exactly the POMDP rewards {U W}: a POMDP reward
 matrix R is among them if and only if its columns depend on U's (the accuracy condition). Otherwise
-W = U^+ R is the best in least squares over states, and U W = Q Q^T R is what the PSR then believes
-the rewards to be: the reconstruction. With weights over states, the least squares are weighted.
+W = U^+ R is the least-squares solution over states, and U W = Q Q^T R, the reconstruction, are the
+PSR's rewards. With weights over states, the least squares are weighted.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from rpsr.predictive.views import in_coordinates
 def approximate_rewards(core: Core, rewards: Floats, weights: Floats | None = None) -> Floats:
     """PSR rewards W = U^+ R in the core's coordinates, (S, A) -> (n, A).
 
-    weights (S,), non-negative: how much an error in each state matters; all alike by default. Where
-    weights vanish on so many states that W is not determined, the smallest U W is taken.
+    weights (S,), non-negative: the weight of each state's squared error, by default equal. If zero
+    weights leave W undetermined, the smallest U W is used.
     """
     return in_coordinates(core.coordinates, _fit(core, rewards, weights))
 
@@ -38,7 +38,7 @@ def reconstruct(core: Core, rewards: Floats, weights: Floats | None = None) -> F
 
 
 def distance_to_representable(core: Core, rewards: Floats) -> float:
-    """How far R is from {U W}, relative to R's size (Frobenius); 0 for R = 0.
+    """The distance of R from {U W}, relative to R's size (Frobenius); 0 for R = 0.
 
     About 1e-15 for a member, in floats. Whether the model's own rewards are members is decided
     exactly by `Core.accurate`.
@@ -50,21 +50,21 @@ def distance_to_representable(core: Core, rewards: Floats) -> float:
 
 
 def least_largest_error(core: Core, rewards: Floats) -> float:
-    """The smallest largest error, over states and actions, of any rewards U W, for R (S, A).
+    """min over W of max |R - U W|, over states and actions, for R (S, A).
 
-    Least squares do not minimise it: U U^+ R may have a larger one. A linear program an action.
+    Least squares do not minimise it: U U^+ R may have a larger one. One linear program per action.
     """
-    from scipy.optimize import linprog  # here, since few need it and it takes its time
+    from scipy.optimize import linprog  # here, because the import is slow and rarely needed
 
     rewards = _checked(core, rewards)
     ones = np.ones((len(rewards), 1))
     errors = np.vstack([np.hstack([core.basis, -ones]), np.hstack([-core.basis, -ones])])
     cost = np.append(np.zeros(core.basis.shape[1]), 1.0)
     least, size = 0.0, float(np.abs(rewards).max()) or 1.0
-    for column in rewards.T / size:  # solvers take very large numbers for infinite ones
+    for column in rewards.T / size:  # solvers treat very large numbers as infinite
         found: Any = linprog(cost, errors, np.append(column, -column), bounds=(None, None))
         if not found.success:
-            raise ModelError(f"the least largest error was not found: {found.message}")
+            raise ModelError(f"the linear program for the smallest error failed: {found.message}")
         least = max(least, float(found.fun))
     return least * size
 

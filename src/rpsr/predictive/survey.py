@@ -1,7 +1,7 @@
-"""The accuracy condition over many sources: one row each, as they come, over several processes.
+"""The accuracy condition of many sources: one row per source, computed by several processes.
 
-A source that cannot be read is a row with its error and does not stop the rest. Rows can be kept in
-a file of JSON lines while they come in; a later survey takes from there what it need not do again.
+A source that cannot be read gives a row with its error and does not stop the others. Rows can be
+appended to a file of JSON lines as they come in; a later survey reuses rows that are still valid.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from rpsr.sources import load_pomdp
 
 
 class Row(TypedDict):
-    """One source's answers; None where a number does not exist, `error` saying why.
+    """The results for one source; numbers are None if there is an `error`.
 
-    note: why a single number is missing, else None. limit: "time" where the limit on time was
-    reached, else None.
+    note: why a single number is missing, else None. limit: "time" if the time limit was reached,
+    else None.
     """
 
     domain: str
@@ -61,20 +61,20 @@ class Row(TypedDict):
 class Options:
     """How to read the sources, and how to decide: see `load_pomdp` and `accuracy`.
 
-    time_limit: seconds for each source once it is read.
+    time_limit: seconds per source, not counting the time to read it.
     """
 
     normalize: bool = False
     discount: str | None = None
     exact: bool | None = None
-    time_limit: float | None = field(default=None, repr=False)  # no answer depends on it: no stamp
+    time_limit: float | None = field(default=None, repr=False)  # results do not depend on it
 
 
 DEFAULT = Options()
 
 
 def survey_row(source: str, options: Options = DEFAULT) -> Row:
-    """The row of one source; whatever goes wrong with it is in the row."""
+    """The row of one source; any error is in the row."""
     began = time.perf_counter()
     row = _empty_row(source)
     row["stamp"] = _stamp(source, options)
@@ -100,14 +100,14 @@ def survey_row(source: str, options: Options = DEFAULT) -> Row:
     except RpsrError as error:
         row["error"] = str(error)
         row["limit"] = "time" if isinstance(error, TimeLimitReached) else None
-    except Exception as error:  # one source's trouble is not the others'
+    except Exception as error:  # an error in one source must not stop the others
         row["error"] = f"unexpected {type(error).__name__}: {error}"
     row["seconds"] = time.perf_counter() - began
     return row
 
 
 def _stamp(source: str, options: Options) -> str:
-    """What a row rests on: the source's content, the question, and the version that answered."""
+    """A hash of a row's inputs: the source's content, the options and the version of rpsr."""
     path = Path(source)
     try:
         content = path.read_bytes() if path.is_file() else source.encode()
@@ -132,20 +132,19 @@ def survey(
     jobs: int = 1,
     record: Path | None = None,
 ) -> Iterator[Row]:
-    """Rows of many sources, in the order in which they are done.
+    """Rows of many sources, in the order of completion.
 
-    record: a file of JSON lines. Rows it already has without an error are taken from it, if the
-    source's content, the options and the version are still the same; new rows are appended as they
-    come, each once, also where several surveys share the file. Where that fails, an `InputError`
-    says so after all rows.
+    record: a file of JSON lines. Its rows without an error are reused if the source's content, the
+    options and the version are the same; new rows are appended as they come, each once, even if
+    several surveys share the file. If appending fails, an `InputError` is raised after all rows.
     """
     kept = None if record is None else RowFile(record, set(Row.__annotations__))
-    known = {} if kept is None else kept.rows()  # if it cannot be written, this says so now
+    known = {} if kept is None else kept.rows()  # raises now if the file cannot be written
     waiting: list[str] = []
     for source in dict.fromkeys(sources):
         row = known.get(source)
         same = row is not None and row["stamp"] == _stamp(source, options)
-        if row is not None and same and source != "-":  # standard input may say something else now
+        if row is not None and same and source != "-":  # the content of standard input may differ
             yield row
         else:
             waiting.append(source)
@@ -155,7 +154,7 @@ def survey(
             try:
                 kept.append(row)
             except InputError as error:
-                failure = error  # a full disk, say: what was found is worth having all the same
+                failure = error  # such as a full disk: yield the remaining rows first
         yield row
     if failure is not None:
         raise failure
@@ -168,7 +167,7 @@ def _rows(sources: list[str], options: Options, jobs: int) -> Iterator[Row]:
     for source, row in spread(partial(survey_row, options=options), long_ones_first, jobs):
         if row is None:
             row = _empty_row(source)
-            row["error"] = "the process at work was killed; try again with fewer jobs"
+            row["error"] = "the process was killed, perhaps for memory; try again with fewer jobs"
         yield row
 
 
@@ -206,7 +205,7 @@ def _size(source: str) -> int:
 
 
 def _is(what: Callable[[Path], bool], path: Path) -> bool:
-    """What a path is; one that cannot even be looked at, such as a name too long, is nothing."""
+    """`what(path)`; false if the path cannot be examined, such as a name that is too long."""
     try:
         return what(path)
     except OSError:

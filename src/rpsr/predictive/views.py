@@ -5,8 +5,8 @@ The model computes with x in an orthonormal basis. With T = `model.coordinates`,
     p(h) or r(h) = x T      m_q = T^-1 v(q)      M_ao = T^-1 M[a,o] T      R = T^-1 rewards
 
 where v(q) is the model's own vector of a future: v(empty, zeta) = e, v(empty, a) = rewards[:, a],
-v(aoq) = M[a,o] v(q). T may be ill-conditioned, and `condition_number` says how many digits these
-readings may lose; filtering and predicting do not go through it.
+v(aoq) = M[a,o] v(q). T may be ill-conditioned: these quantities may lose log10(condition_number)
+digits. Filtering and prediction do not use T.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rpsr.models.labels import Label, index_of
 from rpsr.models.linear import LinearModel
 from rpsr.predictive.futures import ZETA, Future, Intent, Test, Token, parse_future
 
-WORST_CONDITION = 1e12  # beyond this, fewer than four digits of a reading are left
+WORST_CONDITION = 1e12  # beyond this, fewer than four digits are correct
 History = Test | Sequence[tuple[Label, Label]]
 
 
@@ -72,7 +72,7 @@ class CoreView:
 
     def __post_init__(self) -> None:
         if self.model.coordinates is None:
-            raise ModelError(f"a {self.model.kind} model has no core set to read it by")
+            raise ModelError(f"a {self.model.kind} model has no core set, so no core coordinates")
 
     @property
     def _coordinates(self) -> Floats:
@@ -81,7 +81,7 @@ class CoreView:
 
     @cached_property
     def condition_number(self) -> float:
-        """Of U (and of T): the readings below may lose its logarithm in digits."""
+        """The condition number of U and of T; log10 of it is the digits that may be lost below."""
         return float(np.linalg.cond(self._coordinates))
 
     @property
@@ -118,7 +118,7 @@ def in_coordinates(coordinates: Floats, columns: Floats) -> Floats:
     condition = float(np.linalg.cond(coordinates))
     if not condition <= WORST_CONDITION:
         raise ModelError(
-            f"the condition number of U is {condition:.2g}: floats cannot read these core members; "
-            "the model's own coordinates are sound"
+            f"the condition number of U is {condition:.2g}: too large for core coordinates in "
+            "floats; the model's own coordinates are reliable"
         )
     return np.asarray(np.linalg.solve(coordinates, columns), dtype=np.float64)

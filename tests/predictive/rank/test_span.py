@@ -193,7 +193,9 @@ def test_a_basis_of_another_rank_is_refused(monkeypatch):
     pomdp = mixture(Fraction("0.314159265359"))
     whole = np.eye(3), np.arange(3), (1.0, 0.0)
     monkeypatch.setattr(core_module, "closure_basis", lambda *_, **__: whole)
-    with pytest.raises(ModelError, match="the rank is 2, but no basis of the span can be trusted"):
+    with pytest.raises(
+        ModelError, match="the rank is 2, but floats find no reliable basis of the span"
+    ):
         find_core(pomdp, "psr")
 
 

@@ -6,24 +6,24 @@ two ways.
 
 *Merging.* If r is the number of blocks of a lumpable partition (`quotient`), then
 rank <= r. The partition was found modulo p; it is checked modulo more primes, until their product
-exceeds every integer that could have fooled them (`error_bound`). The rank is then
-certain, with error probability 0. If that would take too many, k primes beyond the first leave
-(b / 30 / K)^k. The span is all vectors constant on blocks, and R[:,a] is in it if and only if it is
-one of them: rationals again, compared in the same way.
+exceeds every integer that all of them could divide by accident (`error_bound`). The rank is then
+certain, with error probability 0. If that would take too many, k primes beyond the first give the
+error probability (b / 30 / K)^k. The span is all vectors constant on blocks, and R[:,a] is in it if
+and only if it is constant on blocks: rationals again, compared in the same way.
 
 *Agreement.* Otherwise, C is searched for again modulo k more primes, drawn independently. If C were
 no core set, some extension x of a member, or some initial vector, would be independent of C. A
-prime overlooks that if it divides a certain integer, with probability b / 30 / K at most, or if x
-is rejected by bad luck, with probability n / p^2 at most for n candidates tried. Agreement of all k
-in error therefore has probability
+prime misses that if it divides a certain integer, with probability b / 30 / K at most, or if x is
+wrongly rejected, with probability n / p^2 at most for n candidates tried. All k err together with
+probability
 
     at most (b / 30 / K + n / p^2)^k.
 
 The same holds for x = R[:,a], the accuracy condition; a reward found outside the span modulo p is
 outside the span of C with certainty.
 
-If the primes disagree, or the partition turns out wrong, one of them was unlucky: the search starts
-again with new ones, and the bound is multiplied by the number of starts.
+If the primes disagree, or the partition is wrong, one of them was unlucky: the search starts again
+with new ones, and the bound is multiplied by the number of starts.
 """
 
 from __future__ import annotations
@@ -46,22 +46,22 @@ from rpsr.predictive.rank.primes import PRIME_BITS
 from rpsr.predictive.rank.quotient import Quotient, constant_rewards, is_lumpable
 from rpsr.predictive.rank.search import Member, Search, breadth_first, completing
 
-KEPT = 3  # searches whose spans are kept: as many as a basis of rationals begins with
-_MOST_PRIMES = 64  # beyond these, a rank by blocks gets a probability, any other is not certified
+KEPT = 3  # searches whose spans are kept, for the first try at a basis of rationals
+_MOST_PRIMES = 64  # if too few, a rank by blocks gets an error probability, others no certificate
 
 
 @dataclass(frozen=True, eq=False)
 class CertifiedCore:
-    """A core set of the exact model, and what is certain about it.
+    """A core set of the exact model, with its error probability.
 
     members: the core set, in order of acceptance; independent with certainty.
-    error_probability: at most this likely, over the random primes, the true rank is higher or one
-    of `rewards_inside` is false where it says true. Zero where nothing was left to chance.
+    error_probability: a bound on the probability, over the random primes, that the true rank is
+    higher or that a true entry of `rewards_inside` is wrong. Zero means certainty.
     rewards_inside (A,): whether R[:,a] lies in the span of the core's outcome vectors.
-    labels (S,): blocks of states that no outcome vector tells apart, numbered by first state; if
+    labels (S,): blocks of states that no outcome vector distinguishes, numbered by first state; if
     there are as many blocks as members, the span is all vectors constant on blocks.
-    primes: those the certificate rests on, the first being the one that found the core set.
-    spans: of all outcome vectors modulo primes, going on from the searches that were made.
+    primes: those of the certificate; the first one found the core set.
+    spans: of all outcome vectors modulo primes, starting with the searches already made.
     """
 
     members: tuple[Member, ...]
@@ -93,8 +93,8 @@ def certified_core(
 ) -> CertifiedCore:
     """A core set of tests, or with `rewards` of intents, in exact arithmetic.
 
-    Primes are added until the error probability is zero or at most `error`. A model known only in
-    floats is refused with a `ModelError`.
+    Primes are added until the error probability is zero or at most `error`. A `ModelError` if the
+    model is known only in floats.
     """
     if not pomdp.exact:
         raise pomdp.inexact("nothing about it can be certified")
@@ -122,11 +122,11 @@ def certified_core(
 
 @dataclass(frozen=True, eq=False)
 class MembersCheck:
-    """Whether candidates given by a user are a core set, and if not, why.
+    """Whether candidates given by a user are a core set, and the reason if not.
 
     dependent: the position of the first that depends on those before it, or None.
     missing: the first candidate that is independent of all of them, or None.
-    The rest is as in `CertifiedCore`.
+    The other fields are as in `CertifiedCore`.
     """
 
     dependent: int | None
@@ -157,7 +157,7 @@ def check_members(
 
 @dataclass(frozen=True, eq=False)
 class _Attempt:
-    """What one prime says. `bad_luck` bounds the probability of a wrong rejection."""
+    """The result modulo one prime. `bad_luck` bounds the probability of a wrong rejection."""
 
     searched: Searched
     rewards_inside: Bools
@@ -221,7 +221,7 @@ def _prove_by_merging(
             return _Proof(left, inside, tuple(primes))
         deadline.check()
         model = next(models)
-        if model.prime in primes:  # the product is of different primes
+        if model.prime in primes:  # the product needs distinct primes
             continue
         primes.append(model.prime)
         inside = inside & constant_rewards(model, quotient)
@@ -244,7 +244,7 @@ def _prove_by_agreement(
     while left > error:
         if len(primes) == _MOST_PRIMES:
             name = found.model.pomdp.name
-            raise ModelError(f"{name}: its denominators are too large to certify the rank")
+            raise ModelError(f"{name}: the denominators are too large to certify the rank")
         deadline.begin("certifying the rank")
         other = _attempt(next(models), rng, search, rewards=rewards)
         if not found.agrees_with(other):

@@ -1,16 +1,16 @@
-"""The smallest space that holds some vectors and is closed under some operators, in floats.
+"""The smallest space that contains some vectors and is closed under some operators, in floats.
 
-Start from an orthonormal basis of the vectors, apply the operators to the *basis*, keep what sticks
-out of it most, orthonormalise that and repeat until nothing sticks out. Applying them to basis
-vectors instead of to ever longer products of operators keeps directions from decaying, and a
-direction that is weak at first is left for a round in which it is strong: on real models all are
-taken with sizes near 0.1, where taking each as it comes takes some at 1e-9. Dividing each operator
-by its norm keeps rare observations from counting less than common ones.
+Start from an orthonormal basis of the vectors. Apply the operators to the *basis*, take the parts
+of the images outside the span, orthonormalise the largest of these residuals and add them; repeat
+until no residual is left. Products with basis vectors do not decay as ever longer products of
+operators do, and a direction that is weak at first is added in a later round, in which it is
+strong: on real models all are added with sizes near 0.1; adding each immediately would take some at
+1e-9. Each operator is divided by its norm, so that rare observations count as much as common ones.
 
-The margin of the decision is the smallest singular value kept, and the largest with which images of
-the basis stick out in the end. A direction kept with size d carries an error of rounding / d: what
-sticks out must be about that small, since more is no rounding but a direction too rare to follow,
-and d must be larger than that.
+The margin of the decision is the smallest singular value kept, and the largest residual of images
+of the basis at the end. A direction kept with size d has an error of rounding / d. The final
+residual must be about that small, since a larger one is not rounding but a direction too rare to
+follow, and d must be larger than that.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from rpsr import deadline
 from rpsr.io.records import Floats
 
 TOLERANCE = 1e-9  # of a unit vector; rounding is near 1e-14
-STRONG = 0.1  # of the largest in a round; weaker ones wait
-CLEAR = 100  # a rank is clear if what is kept is this many times what is dropped
+STRONG = 0.1  # relative to the largest in a round; weaker ones wait
+CLEAR = 100  # a rank is clear if the smallest kept is this many times the largest dropped
 ROUNDING = 1e-14
 
 
@@ -41,7 +41,7 @@ def close(
     block = vectors
     while True:
         deadline.check(10 * size * block.shape[1] * min(block.shape))
-        for _ in range(2):  # twice is enough
+        for _ in range(2):  # orthogonalising twice suffices
             block = block - basis @ (basis.T @ block)
         directions, sizes, _ = np.linalg.svd(block, full_matrices=False)
         if sizes[0] <= tolerance:
@@ -56,6 +56,6 @@ def close(
 
 
 def is_clear(margin: tuple[float, float]) -> bool:
-    """Whether what was kept and what was dropped are far enough apart to trust the rank."""
+    """Whether the smallest kept and the largest dropped direction are far enough apart."""
     kept, dropped = margin
     return kept >= max(CLEAR * dropped, np.sqrt(ROUNDING)) and kept * dropped <= ROUNDING

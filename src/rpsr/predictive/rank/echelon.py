@@ -1,7 +1,7 @@
 """The modular arithmetic of the core search: outcome vectors as residues, one per block of states.
 
 Acceptance is certain: an accepted vector is independent modulo p, hence over the rationals. A
-rejection is wrong with probability p^-2 at most (`rpsr.predictive.rank.residue_kernels` says why).
+rejection is wrong with probability p^-2 at most (for the proof, see `residue_kernels`).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from rpsr.predictive.rank.quotient import Quotient
 class ModularArithmetic:
     """Vectors modulo a prime, operators on them, and the echelon basis of a span.
 
-    operators: sparse (A*O*n, n), stacked as in `Quotient.operators`. base (k, n): what a search
-    starts from. Blocks are (B, n) int64, C-contiguous. `tried` counts the vectors offered: each is
-    a chance of p^-2 to be wrongly rejected.
+    operators: sparse (A*O*n, n), stacked as in `Quotient.operators`. base (k, n): the first vectors
+    of a search. Blocks are (B, n) int64, C-contiguous. `tried` counts the vectors offered: each may
+    be wrongly rejected with probability p^-2.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class ModularArithmetic:
         return residue_kernels.outside(block, self._tests, self._prime)
 
     def absorb(self, block: Ints) -> Bools:
-        """(B,): which vectors were independent of all before them; they are in the span now."""
+        """(B,): which vectors were independent of all before them; they are added to the span."""
         self.tried += len(block)
         taken = np.zeros(len(block), dtype=np.bool_)
         n = self.shape[2]

@@ -1,6 +1,6 @@
-"""How large the integers are that a random prime may divide by accident.
+"""Bounds on the integers that a random prime may divide by accident.
 
-Two claims about rationals are decided modulo primes. Cleared of denominators, each says that a
+Two claims about rationals are decided modulo primes. Cleared of denominators, each states that a
 certain integer is zero, and a prime errs only if it divides that integer when it is not. Bounded by
 2^b, a non-zero integer has at most b / 30 prime divisors of 30 bits and more, among the more than
 K = 5 10^7 primes drawn from: a random prime errs with probability b / 30 / K at most, and primes
@@ -37,12 +37,12 @@ from rpsr.predictive.rank.search import Member
 
 
 def chance_of_dividing(bits: float) -> float:
-    """The chance that a random prime divides a given non-zero integer below 2^bits."""
+    """The probability that a random prime divides a given non-zero integer below 2^bits."""
     return min(1.0, bits / PRIME_BITS / PRIMES_DRAWN_FROM)
 
 
 def comparison_bits(pomdp: POMDP) -> float:
-    """log2 of a bound on the integers that are zero if and only if a merge is right."""
+    """log2 of a bound on the integers that are zero if and only if a merge is correct."""
     totals = _reduced_totals(pomdp.record.transition)
     emissions = lcm(*_reduced_totals(pomdp.record.emission))
     denominator, largest = _reward_scale(pomdp)
@@ -61,7 +61,7 @@ def minor_bits(pomdp: POMDP, members: tuple[Member, ...]) -> float:
 
 
 def step_bits(pomdp: POMDP) -> float:
-    """log2 of the common denominator of all D[a,o]: what one more interaction costs."""
+    """log2 of the common denominator of all D[a,o]: the bits added by one more interaction."""
     totals = _reduced_totals(pomdp.record.transition), _reduced_totals(pomdp.record.emission)
     return log2(lcm(*totals[0]) * lcm(*totals[1]))
 

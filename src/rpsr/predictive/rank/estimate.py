@@ -1,4 +1,4 @@
-"""Core sets decided in floats: fast, and as sure as the margin of the arithmetic is wide."""
+"""Core sets decided in floats: fast, and reliable if the margin is wide."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from rpsr.predictive.rank.search import Member, Search
 def float_arithmetic(pomdp: POMDP, *, rewards: bool, seed: int = 0) -> FloatArithmetic:
     """Outcome vectors in floats, one coordinate per block of states; with `rewards`, of intents.
 
-    The seed is for the merging of states and the screening of candidates; neither is left to
-    chance that matters (1e-13 per candidate).
+    The seed is used to merge states and to screen candidates; the error probability is negligible
+    (1e-13 per candidate).
     """
     rng = np.random.default_rng(seed)
     quotient = coarsest(next(reductions(pomdp, rng)), rng, rewards=rewards)

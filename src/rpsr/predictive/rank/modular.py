@@ -10,9 +10,9 @@ are independent over the rationals: a relation between rationals, cleared of den
 common factors, would be a relation modulo p. The converse fails for the finitely many primes that
 divide certain minors; `rpsr.predictive.rank.certify` counts them.
 
-A model known only in floats is reduced as the dyadic rationals that its floats are. That serves to
-find its indistinguishable states without a tolerance; it certifies nothing about the model that
-the floats stand for, and `certify` refuses it.
+Floats are dyadic rationals, so a model known only in floats is reduced exactly, too. That finds its
+indistinguishable states without a tolerance; it certifies nothing about the model that the floats
+approximate, and `certify` refuses it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from rpsr.predictive.rank.primes import (
 
 @dataclass(frozen=True, eq=False)
 class ModularPOMDP:
-    """The residues of a POMDP's numbers, beside the POMDP.
+    """The residues of a POMDP's numbers, with the POMDP.
 
     probability (N,): Pr(s', o | s, a) modulo `prime`, in the order of `pomdp.outcomes`.
     rewards (S, A): expected rewards R(s, a) modulo `prime`.
@@ -51,15 +51,15 @@ def reduce_pomdp(pomdp: POMDP, prime: int) -> ModularPOMDP | None:
     """The POMDP modulo a prime, or None if the prime divides one of its denominators."""
     record, outcomes = pomdp.record, pomdp.outcomes
     moves = _row_residues(record.transition, prime)
-    sights = _row_residues(record.emission, prime)
+    emissions = _row_residues(record.emission, prime)
     if record.rewards.exact is None:
         earned = float_residues(record.rewards.values, prime)
     else:
         earned = fraction_residues(record.rewards.exact, prime)
-    if moves is None or sights is None or earned is None:
+    if moves is None or emissions is None or earned is None:
         return None
     edge, entry = record.outcome_entries()
-    probability = moves[edge] * sights[entry] % prime
+    probability = moves[edge] * emissions[entry] % prime
     n_actions = len(pomdp.actions)
     rewards = np.zeros(len(pomdp.states) * n_actions, dtype=np.int64)
     terms = probability * earned[outcomes.reward_index] % prime

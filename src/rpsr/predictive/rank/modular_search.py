@@ -1,7 +1,7 @@
 """Core searches modulo one random prime after another, each made once.
 
-A certificate asks a few primes, and a basis of rationals asks the same ones and some more: `Spans`
-goes on from the searches that were made already.
+A certificate uses a few primes, and a basis of rationals the same ones and some more: `Spans`
+reuses the searches already made.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from rpsr.predictive.rank.modular import ModularPOMDP, reductions
 from rpsr.predictive.rank.quotient import Quotient, coarsest
 from rpsr.predictive.rank.search import Member, Search, breadth_first
 
-FINDING_BASIS = "finding a basis of what tests and intents span"
+FINDING_BASIS = "finding a basis of the span of tests and intents"
 
 
 @dataclass(frozen=True, eq=False)
 class Searched:
-    """What a search modulo a prime found; the arithmetic holds the span of outcome vectors."""
+    """The result of a search modulo a prime; the arithmetic holds the span of outcome vectors."""
 
     model: ModularPOMDP
     quotient: Quotient
@@ -48,7 +48,7 @@ class ReducedSpan:
 def search_modulo(
     model: ModularPOMDP, rng: np.random.Generator, search: Search, *, rewards: bool, phase: str
 ) -> Searched:
-    """Merge states, then search for a core set modulo a prime. phase: what a time limit names."""
+    """Merge states, then search for a core set modulo a prime. phase: named by a time limit."""
     quotient = coarsest(model, rng, rewards=rewards)
     deadline.begin(phase)
     arithmetic = outcome_arithmetic(model, quotient, rng, rewards=rewards)
@@ -58,8 +58,8 @@ def search_modulo(
 class Spans:
     """The span of all outcome vectors modulo one prime after another.
 
-    searched: searches that were made already, of the first primes. A span does not depend on the
-    order of the search that found it.
+    searched: searches already made, of the first primes. A span does not depend on the order of its
+    search.
     """
 
     def __init__(
@@ -76,12 +76,12 @@ class Spans:
 
     @staticmethod
     def of(pomdp: POMDP, *, rewards: bool, seed: int = 0) -> Spans:
-        """Those of a POMDP, from the first prime that the seed draws."""
+        """The spans of a POMDP, from the first prime that the seed draws."""
         rng = np.random.default_rng(seed)
         return Spans(reductions(pomdp, rng), rng, rewards=rewards)
 
     def first(self, count: int) -> list[ReducedSpan]:
-        """Those modulo the first primes; what was found before is not searched for again."""
+        """The spans modulo the first primes; known ones are not searched for again."""
         while len(self._reduced) < count:
             self._reduced.append(self._next())
         return self._reduced[:count]

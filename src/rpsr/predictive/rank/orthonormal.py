@@ -1,7 +1,7 @@
 """The float arithmetic of the core search: an orthonormal basis and a scale-free tolerance.
 
-A float rank is a decision, and it needs a scale. Beside each outcome vector u(qz) goes its
-magnitude m(qz), the same recursion started from expected |reward| instead of reward,
+A rank in floats is a decision that needs a scale. Each outcome vector u(qz) has a magnitude m(qz),
+by the same recursion started from the expected |reward| instead of the reward,
 
     m(zeta) = 1,    m(a)[s] = sum over outcomes of Pr(s',o|s,a) |R(s,a,s',o)|,
     m(aoqz) = D[a,o] m(qz),
@@ -12,24 +12,24 @@ m is what u would be without cancellation. The relative residual of a candidate 
     |u - Q Q^T u| / |m|,
 
 which for a test (m = u) is the sine of its angle to the span. It does not change when u is scaled,
-so that a test of probability 1e-12 counts like any other; and a vector that is nothing but the
-rounding of zero has a residual of eps, not of 1. Vectors are divided by |m| at every step, which
-keeps long tests from underflowing.
+so that a test of probability 1e-12 counts like any other; and a vector that is only the rounding of
+zero has a residual of eps, not of 1. Vectors are divided by |m| at every step, so that long tests
+do not underflow.
 
 A candidate is accepted if its relative residual exceeds the tolerance. An accepted direction of
-residual d carries an error of about eps/d, and later vectors of the span cannot be told from it
-below that; `TOLERANCE`, sqrt(eps), is where the two errors meet. The margin (smallest accepted and
-largest rejected residual) says how clear the decision was: on an ill-conditioned model it closes,
-and only `rpsr.predictive.rank.certify` has an answer.
+residual d has an error of about eps/d, and smaller residuals of later vectors are indistinguishable
+from it; at `TOLERANCE`, sqrt(eps), the two errors are equal. The margin (smallest accepted and
+largest rejected residual) measures how clear the decision is: on an ill-conditioned model it
+vanishes, and only `rpsr.predictive.rank.certify` can decide.
 
-Most candidates lie in the span, and those are screened first: with g standard normal, the product
-of a candidate and (1 - Q Q^T) g is normal with the residual as its deviation. Only if the root mean
-square of 16 such products exceeds a tenth of the tolerance is the candidate projected; one that
-ought to be accepted is missed with probability P(chi^2_16 < 0.16) = 4e-14. The one that looks
-largest in a block is always projected, so that the margin is measured and not estimated. Blocks are
-projected at once, twice where it matters ("twice is enough": W. Kahan and B. Parlett, in Parlett,
-The Symmetric Eigenvalue Problem, 6.9), and then resolved in order. Coordinates are blocks of
-indistinguishable states, weighted by the root of their size, which keeps lengths and angles.
+Most candidates lie in the span, and a screening finds them: with g standard normal, the product of
+a candidate and (1 - Q Q^T) g is normal with the residual as its deviation. The candidate is
+projected only if the root mean square of 16 such products exceeds a tenth of the tolerance; one
+that should be accepted is missed with probability P(chi^2_16 < 0.16) = 4e-14. The largest in a
+block is always projected, so that the margin is measured and not estimated. Blocks are projected at
+once, twice where it matters ("twice is enough": W. Kahan and B. Parlett, in Parlett, The Symmetric
+Eigenvalue Problem, 6.9), and then resolved in order. Coordinates are blocks of indistinguishable
+states, weighted by the root of their size, which keeps lengths and angles.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class FloatArithmetic:
         return found
 
     def absorb(self, block: Floats) -> Bools:
-        """(B,): which vectors were independent of all before them; they are in the span now."""
+        """(B,): which vectors were independent of all before them; they are added to the span."""
         taken = np.zeros(len(block), dtype=np.bool_)
         left = self._suspects(block[:, 0])
         residuals = self._residuals(block[left, 0])
@@ -126,7 +126,7 @@ class FloatArithmetic:
         self.rank += 1
 
     def _suspects(self, vectors: Floats) -> Ints:
-        """Positions of vectors whose residual may exceed the tolerance, and of the largest."""
+        """The positions of vectors whose residual may exceed the tolerance, and of the largest."""
         estimates = _lengths(vectors @ self._probes.T) / np.sqrt(_PROBES)
         suspicious = estimates > _SUSPICION * TOLERANCE
         if len(estimates) > 0:
@@ -157,7 +157,7 @@ def weighted_operators(pomdp: POMDP, quotient: Quotient) -> tuple[Sparse, Floats
 
 
 def reward_magnitudes(pomdp: POMDP) -> Floats:
-    """(S, A): the expected absolute reward, what R(s, a) would be without cancellation."""
+    """(S, A): the expected absolute reward, which is R(s, a) without cancellation."""
     outcomes, shape = pomdp.outcomes, (len(pomdp.states), len(pomdp.actions))
     cell = outcomes.state * shape[1] + outcomes.action
     summed = np.zeros(shape[0] * shape[1])

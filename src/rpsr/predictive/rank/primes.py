@@ -2,11 +2,11 @@
 
 Primes are drawn uniformly from [2^30, 2^31): products of two residues then stay below 2^62, inside
 an int64, with room for one more addition. There are pi(2^31) - pi(2^30) = 50 697 537 of them, and a
-non-zero integer below 2^b in absolute value is divisible by at most b / 30: that is where the error
-probabilities of `rpsr.predictive.rank.certify` come from.
+non-zero integer below 2^b in absolute value is divisible by at most b / 30 of them: hence the error
+probabilities of `rpsr.predictive.rank.certify`.
 
-Reference: G. L. Miller and M. O. Rabin's test; that the bases 2, 3, 5 and 7 decide every number
-below 3 215 031 751 is due to C. Pomerance, J. L. Selfridge and S. S. Wagstaff (1980).
+Reference: G. L. Miller and M. O. Rabin's test; C. Pomerance, J. L. Selfridge and S. S. Wagstaff
+(1980) proved that the bases 2, 3, 5 and 7 decide every number below 3 215 031 751.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ def integer_residues(values: Integers, prime: int) -> Ints:
 
 
 def inverse_residues(values: Ints, prime: int) -> Ints:
-    """Inverses of residues. A zero has none: the caller looks for zeros first."""
+    """Inverses of residues. A zero has none: the caller excludes zeros."""
     distinct, where = np.unique(values, return_inverse=True)  # a model has few denominators
     inverses = np.array([pow(int(v), -1, prime) for v in distinct], dtype=np.int64)
     return inverses[where]
 
 
 def float_residues(values: Floats, prime: int) -> Ints:
-    """Floats as the dyadic rationals m 2^e that they are, modulo the prime."""
+    """Floats, as dyadic rationals m 2^e, modulo the prime."""
     mantissas, exponents = np.frexp(values)
     whole = (mantissas * 2.0**53).astype(np.int64)
     distinct, where = np.unique(exponents, return_inverse=True)

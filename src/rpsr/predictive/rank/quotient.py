@@ -1,4 +1,4 @@
-"""States that no test and no intent tells apart, merged before anything is searched.
+"""Merge states that no test and no intent distinguishes, before the search.
 
 A partition of the states into blocks is *lumpable* if, for every action a, observation o and block
 B, the sum of D[a,o][s,s'] over s' in B is the same for all s of a block. If moreover the vectors
@@ -8,8 +8,8 @@ coordinate per block, and
 
     rank <= number of blocks,
 
-with no computation at all. Most models of the literature attain this bound, which is what turns
-"the rank is at least r", all that one prime can prove, into "the rank is r".
+without further computation. Most models of the literature attain this bound. It turns "the rank is
+at least r", which is all that one prime can prove, into "the rank is r".
 
 The coarsest lumpable partition is found by refinement: split blocks by a fingerprint of the block
 sums, a random linear combination of them modulo p, until nothing splits. States of equal sums have
@@ -73,9 +73,9 @@ class Quotient:
 def coarsest(model: ModularPOMDP, rng: np.random.Generator, *, rewards: bool) -> Quotient:
     """The coarsest lumpable partition modulo the model's prime.
 
-    With `rewards`, states of a block also earn the same for every action.
+    With `rewards`, states of a block also have the same reward for every action.
     """
-    deadline.begin("merging states that look alike")
+    deadline.begin("merging indistinguishable states")
     outcomes, prime = model.pomdp.outcomes, model.prime
     operator = outcomes.action * len(model.pomdp.observations) + outcomes.observation
     order = np.argsort(outcomes.state, kind="stable")
@@ -96,7 +96,7 @@ def coarsest(model: ModularPOMDP, rng: np.random.Generator, *, rewards: bool) ->
 
 
 def is_lumpable(model: ModularPOMDP, quotient: Quotient) -> bool:
-    """Whether the partition is lumpable modulo the model's prime; no chance involved."""
+    """Whether the partition is lumpable modulo the model's prime; deterministic."""
     if quotient.trivial:
         return True
     outcomes, n = model.pomdp.outcomes, quotient.size
@@ -109,7 +109,7 @@ def is_lumpable(model: ModularPOMDP, quotient: Quotient) -> bool:
 
 
 def constant_rewards(model: ModularPOMDP, quotient: Quotient) -> Bools:
-    """(A,): the actions that earn the same in all states of a block, modulo the prime."""
+    """(A,): the actions with equal rewards in all states of a block, modulo the prime."""
     return (model.rewards == model.rewards[quotient.first[quotient.labels]]).all(axis=0)
 
 

@@ -5,12 +5,12 @@ of products are kept in two halves of 32 bits, which cannot overflow for vectors
 or reduced as they grow. Each kernel has its plain Python version as `.py_func`, the oracle of its
 tests.
 
-The annihilator trick. To reject a candidate c it is enough to know that c lies in the span V of
-the rows accepted so far. Reducing c by r rows of length n costs r n; but with a random y from the
-annihilator {y : v.y = 0 for all v in V} it costs one product of length n: c.y = 0 if c is in V,
-and otherwise c.y is a uniform residue, zero with probability 1/p. Two such y, kept up to date, make
-a wrong rejection as likely as p^-2, and a wrong acceptance impossible. When a row e with pivot k
-(e[k] = 1, zero at older pivots) is accepted, take the v with v[k] = 1 that is orthogonal to the
+The annihilator trick. To reject a candidate c it is enough to know that c lies in the span V of the
+rows accepted so far. Reducing c by r rows of length n costs r n; but with a random y from the
+annihilator {y : v.y = 0 for all v in V} it costs one product of length n: c.y = 0 if c is in V, and
+otherwise c.y is a uniform residue, zero with probability 1/p. With two such y, kept up to date, a
+wrong rejection has probability p^-2, and a wrong acceptance is impossible. When a row e with pivot
+k (e[k] = 1, zero at older pivots) is accepted, take the v with v[k] = 1 that is orthogonal to the
 older rows and zero elsewhere off their pivots; then e.v = 1, and y - (e.y) v annihilates the larger
 span. If y was uniform in the old annihilator, then so is the new one in its own: its entries off
 the pivots, which determine it, are those of y without the k-th, independent and uniform.
@@ -86,7 +86,7 @@ def products(
 
 @njit(cache=True)
 def outside(block: Ints, tests: Ints, p: int) -> Bools:
-    """(B,): which rows of the block (B, n) some test vector (2, n) does not annihilate."""
+    """(B,): which rows of the block (B, n) have a non-zero product with a test vector (2, n)."""
     found = np.zeros(len(block), dtype=np.bool_)
     for b in range(len(block)):
         for t in range(len(tests)):
@@ -98,7 +98,7 @@ def outside(block: Ints, tests: Ints, p: int) -> Bools:
 
 @njit(cache=True)
 def absorb(block: Ints, rows: Ints, pivots: Ints, rank: int, tests: Ints, p: int) -> Bools:
-    """Offer the rows of a block (B, n), in order, to an echelon basis; (B,) which ones it took.
+    """Add the rows of a block (B, n), in order, to an echelon basis; (B,) which were independent.
 
     rows (n, n): the first `rank` are the basis, each 1 at its pivot and 0 at the older pivots.
     pivots (n,): their pivot columns. tests (2, n): random vectors of the annihilator.

@@ -1,4 +1,4 @@
-"""The search for a core set, once, for tests and intents, in any arithmetic.
+"""The search for a core set, the same for tests and intents, in any arithmetic.
 
 A candidate is a test q followed by z, an action or the token zeta; its outcome vector is
 
@@ -18,8 +18,8 @@ test, with every z, are tried before the next candidate. A test is expanded once
 again for its next z would only repeat candidates that now lie in the span. The extended test aoq
 may carry a z whose own qz was not accepted, so a member's suffix need not be a member.
 
-Completing. Candidates given by a user come first, in their order; the breadth-first search goes on
-from those accepted. What it accepts in addition is what the given set lacked.
+Completing. Candidates given by a user come first, in their order; the breadth-first search
+continues from those accepted. Any further member it accepts was missing from the given set.
 
 Order, for all: z is zeta, then the actions; extensions go by action a, then observation o, then
 (breadth-first) member in order of acceptance or (depth-first) z. A candidate is accepted if it is
@@ -83,11 +83,11 @@ class Arithmetic(Protocol):
         ...
 
     def outside(self, block: Block) -> Bools:
-        """(B,): which vectors are not in the span now."""
+        """(B,): which vectors are not in the span."""
         ...
 
     def absorb(self, block: Block) -> Bools:
-        """(B,): which vectors were independent of all before them; they are in the span now."""
+        """(B,): which vectors were independent of all before them; they are added to the span."""
         ...
 
 
@@ -101,7 +101,7 @@ def breadth_first(arithmetic: Arithmetic, from_empty: bool) -> tuple[Member, ...
 
 
 def completing(given: Sequence[Member]) -> Search:
-    """The search that tries the given candidates first and then breadth-first what is missing."""
+    """The search that tries the given candidates first and continues breadth-first."""
     return lambda arithmetic, from_empty: _level_by_level(arithmetic, from_empty, given)
 
 
@@ -141,7 +141,7 @@ def _level_by_level(
 
 @dataclass
 class _Node:
-    """A test of the depth-first search; its outcome vectors, for every z, are made when needed."""
+    """A test of the depth-first search; its outcome vectors, for every z, are made on demand."""
 
     path: Path
     parent: _Node | None
@@ -170,7 +170,7 @@ def depth_first(arithmetic: Arithmetic, from_empty: bool) -> tuple[Member, ...]:
 
 
 def _children(arithmetic: Arithmetic, node: _Node, n_z: int) -> list[tuple[_Node, int]]:
-    """The node's extensions, last first. Those in the span already will never leave it."""
+    """The node's extensions, last first, without those already in the span."""
     node.expanded = True
     n_actions, n_observations, size = arithmetic.shape
     n_operators, step = n_actions * n_observations, max(1, _BLOCK_ENTRIES // (n_z * size))

@@ -1,19 +1,19 @@
-"""An orthonormal basis Q of the span of all outcome vectors, as good as floats can hold it.
+"""An orthonormal basis Q of the span of all outcome vectors, accurate to rounding.
 
-Outcome vectors of long tests are nearly parallel: a basis made from them loses digits, on real
-models all of them. The span itself is a clean object, and there are three ways to it.
+Outcome vectors of long tests are nearly parallel: a basis computed from them loses digits, on real
+models all of them. The span itself is well defined, and there are three ways to compute it.
 
 *Blocks.* If the rank is the number of blocks of indistinguishable states, the span is all vectors
 constant on blocks, and Q is made of scaled indicators: exact.
 
 *Rationals.* Otherwise the span has a unique reduced echelon basis, whose entries are rationals that
-are usually small. Computed modulo two primes and put together by the Chinese remainder theorem, a
-rational n/d with |n|, d below the root of half the modulus is found by the Euclidean algorithm; a
+are usually small. It is computed modulo two primes and combined by the Chinese remainder theorem;
+the Euclidean algorithm then finds a rational n/d with |n|, d below the root of half the modulus. A
 third prime must agree with every entry.
 
 *Closure.* For models known only in floats, or if an entry is too large: `closure`.
 
-Whatever the way, `leak` measures how far the operators move the span out of itself.
+In all three, `leak` measures how far the operators move the span out of itself.
 
 Reference: P. S. Wang, "A p-adic algorithm for univariate partial fractions", SYMSAC 1981, on
 rational reconstruction.
@@ -53,8 +53,8 @@ def rational_basis(spans: Spans) -> tuple[Floats, Ints, float] | None:
     """Q, (S, n), from the reduced echelon basis over the rationals; None if that is not found.
 
     Also labels (S,): states have the same label if and only if their rows of U are the same. And a
-    bound on how far Q sticks out of the span, |(I - P) Q| with P the projection on it: for any Z it
-    is at most |Q - B Z|, B being the exact basis, and Z is chosen so that this is small.
+    bound on the error |(I - P) Q|, with P the projection on the span: for any Z it is at most
+    |Q - B Z|, where B is the exact basis; Z is chosen so that this is small.
     """
     found = rational_rows(spans)
     if found is None:
@@ -81,7 +81,7 @@ def rational_rows(spans: Spans, primes: int = 2) -> tuple[list[list[Fraction]], 
     """The reduced echelon basis of the span over the rationals, by blocks; None if not found.
 
     n rows of as many numbers as there are blocks, and the block of each state (S,).
-    primes: put together to find rationals; one more checks them.
+    primes: combined to find rationals; one more checks them.
     """
     one, *others = found = spans.first(primes + 1)
     for other in others:
@@ -137,7 +137,7 @@ def closure_basis(
     size = quotient.size
     columns, scales = [weights], [weights]
     if rewards:
-        # Divided by what they would be without cancellation: the rounding of zero stays small.
+        # Divided by their magnitude without cancellation, so that the rounding of zero stays small.
         columns += [c * weights for c in pomdp.R[quotient.first].T]
         scales += [c * weights for c in reward_magnitudes(pomdp)[quotient.first].T]
     lengths = [float(np.linalg.norm(scale)) for scale in scales]
@@ -146,7 +146,7 @@ def closure_basis(
     norms = [float(np.linalg.norm(block.data)) for block in blocks]
 
     def images(fresh: Floats) -> Floats:
-        """Random mixtures of all images span what the images span, in no more columns than fit."""
+        """Random mixtures of all images, few columns with the same span."""
         count = fresh.shape[1]
         mixed = np.zeros((size, size))
         for block, norm in zip(blocks, norms, strict=True):
@@ -169,7 +169,7 @@ def rewards_in_span(pomdp: POMDP, basis: Floats) -> Bools:
 
 
 def leak(pomdp: POMDP, basis: Floats, seed: int = 0) -> float:
-    """How far an operator, divided by its norm, moves a unit vector of the span out of it.
+    """The distance from the span of a unit vector moved by an operator divided by its norm.
 
     The largest over all operators and a few random vectors: an estimate, not a bound.
     """
@@ -188,6 +188,6 @@ def leak(pomdp: POMDP, basis: Floats, seed: int = 0) -> float:
 
 
 def _norm(process: Sparse) -> float:
-    """The Frobenius norm, also where squares of rare probabilities underflow."""
+    """The Frobenius norm, correct even if squares of rare probabilities underflow."""
     size = float(process.data.max())
     return size * float(np.linalg.norm(process.data / size))
