@@ -76,14 +76,14 @@ class SearchState:
         if clock.memory_limit is not None and needed > clock.memory_limit:
             raise InputError(
                 f"memory limit: read {clock.memory_limit} bytes, but planning on "
-                f"{process.model.name} takes {needed} to begin with"
+                f"{process.model.name} needs at least {needed}"
             )
         try:
             self._begin(process, knobs, blind, informed)
         except LimitReached:
             raise InputError(
                 f"memory limit: read {clock.memory_limit} bytes, but planning on "
-                f"{process.model.name} takes more than {self._bytes} to begin with"
+                f"{process.model.name} needs more than {self._bytes}"
             ) from None
 
     def _begin(self, process: CornerProcess, knobs: Knobs, blind: Floats, informed: Floats) -> None:

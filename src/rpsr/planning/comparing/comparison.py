@@ -125,7 +125,7 @@ def compare_over_domain(
     first, second = _by_values(first, "first"), _by_values(second, "second")
     corners = first.model.domain.corners, second.model.domain.corners
     if len(corners[0]) != len(corners[1]) or first.model.actions != second.model.actions:
-        raise ModelError(f"{first.model} and {second.model} are not forms of one POMDP")
+        raise ModelError(f"{first.model} and {second.model} are not models of the same POMDP")
     k = len(corners[0])
     rng = np.random.default_rng(seed)
     weights = np.vstack([np.eye(k), rng.dirichlet(np.full(k, 0.5), samples)])

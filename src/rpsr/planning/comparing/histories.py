@@ -90,7 +90,7 @@ def _copied(policy: Policy) -> Policy:
     """A policy that goes its own way from where this one is; one of the user's own may lack it."""
     made: Any = getattr(policy, "copy", None)
     if not hasattr(policy, "memory"):
-        expected = "one with `memory`, by which histories are told apart"
+        expected = "a policy with `memory`, which distinguishes histories"
         raise InputError(f"policy: read {type(policy).__name__}, expected {expected}")
     return copy(policy) if made is None else made()
 

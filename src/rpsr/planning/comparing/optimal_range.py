@@ -81,10 +81,10 @@ def optimal_range(
         best = _best_on(graph, discount)
     else:
         if solution.horizon is not None or solution.model.dimension != model.dimension:
-            raise ModelError("the solution is not one of this model for the infinite horizon")
+            raise ModelError("solution: expected an infinite-horizon plan on the first model")
         if solution.epsilon is None:
             raise ModelError(
-                "the solution is not certified: it does not say which actions are best"
+                "solution: it has no certified epsilon, so the optimal actions are unknown"
             )
         judge = _Judge(model, solution)
         graph = explore(
@@ -99,7 +99,7 @@ def optimal_range(
     bounds = value_bounds(others, 1 / (1 - discount))
     paid = hidden(graph, bounds)
     if bounds is None or paid is None:
-        raise ModelError(f"the domain of {others.name} is unknown: its values have no bounds")
+        raise ModelError(f"the domain of {others.name} is unknown: its values cannot be bounded")
     rewards = graph.states @ second_rewards(model, others)
     ends = _Ends(graph, rewards, best, paid, discount)
     low, high = _unexplored(graph, bounds, extremes)
@@ -122,7 +122,7 @@ def _unexplored(
     tops: list[Floats] = []
     for solution in extremes:
         if solution.epsilon is None or solution.upper is None:
-            raise ModelError("the extremes are not certified: they bound nothing")
+            raise ModelError("extremes: expected plans with a certified epsilon and an upper bound")
         states = beyond[:, -solution.model.dimension :]
         values = action_values(solution.model, states, solution.vectors).max(axis=1)
         tops.append(values + solution.epsilon)
@@ -140,7 +140,7 @@ class _Judge:
         states = pairs[:, : self.model.dimension]
         values = action_values(self.model, states, self.solution.vectors)
         rounding = ROUNDING * max(float(np.finfo(float).tiny), float(np.abs(values).max()))
-        assert self.solution.epsilon is not None, "an uncertified solution was refused"
+        assert self.solution.epsilon is not None, "uncertified solutions are refused before"
         slack = 4 * max(self.solution.epsilon, rounding)
         return values >= values.max(axis=1, keepdims=True) - slack
 

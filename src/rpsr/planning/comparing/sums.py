@@ -52,7 +52,8 @@ def direct_sum(first: LinearModel, second: LinearModel) -> LinearModel:
     off = float(np.abs(_seen(first) - _seen(second)).max())
     if off > 1e-9:
         raise ModelError(
-            f"{first} and {second} disagree on what is seen at the start, by {off:.2g}"
+            f"{first} and {second} predict different first observations: "
+            f"probabilities differ by {off:.2g}"
         )
     return LinearModel(
         kind=f"{first.kind}+{second.kind}",

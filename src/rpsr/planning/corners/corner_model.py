@@ -88,8 +88,8 @@ class CornerProcess:
         """1 / (1 - discount): what a step's error adds up to over all steps."""
         if self.discount >= 1:  # rows may sum to a little more than one
             raise ModelError(
-                f"{self.model.name}: floats can hardly tell discount {self.model.discount!r} "
-                "from 1; give a smaller discount; over a horizon, plan with vi or reachable"
+                f"{self.model.name}: discount {self.model.discount!r} is too close to 1 for "
+                "floats; give a smaller discount; over a horizon, plan with vi or reachable"
             )
         return 1 / (1 - self.discount)
 
@@ -146,8 +146,8 @@ def corner_process(model: LinearModel) -> CornerProcess:
     """The model as its corners see it, or a `ModelError` where nothing is known of its domain."""
     if not model.domain.known:
         raise ModelError(
-            f"{model.name}: this planner proves its bounds over the model's domain, and the "
-            f"domain of this {model.kind} model is unknown: use pbvi, perseus or q-learning"
+            f"{model.name}: the domain of this {model.kind} model is unknown, and this planner "
+            "needs it to prove bounds: use pbvi, perseus or q-learning"
         )
     points = model.domain.points if isinstance(model.domain, Corners) else None
     n_actions, n_observations, _ = model.operators.shape

@@ -44,5 +44,7 @@ class ValueIteration(ResumablePlanner):
         if self.horizon is None:
             return plan_infinite(run, self.epsilon, self.max_iterations, self.faces)
         if run.earlier is not None:
-            raise ModelError("a finite horizon is planned anew: its stages are not in a checkpoint")
+            raise ModelError(
+                "a checkpoint has no value functions per step: a finite horizon cannot be resumed"
+            )
         return plan_horizon(run, self.horizon, incremental, loss_of, self.max_iterations)

@@ -48,7 +48,7 @@ class Checkpoint:
         """The value function; a `ModelError` where a successor is not known."""
         if int(self.value_function.successors.min(initial=0)) < 0:
             raise ModelError(
-                f"a checkpoint of planner {self.planner} does not say how its policies continue"
+                f"a checkpoint of planner {self.planner} has no successors of its vectors"
             )
         return self.value_function
 
@@ -95,17 +95,17 @@ def load_checkpoint(path: str | Path, model: LinearModel) -> Checkpoint:
     if header.get("format") != FORMAT or header.get("format_version") != FORMAT_VERSION:
         raise InputError("not a checkpoint of this version of rpsr", place=place)
     if header.get("model") != _identity(model):
-        raise InputError(f"was written for another model than {model}", place=place)
+        raise InputError(f"was written for another model, expected {model}", place=place)
     if header.get("horizon") is not None:
-        raise InputError("was written for a finite horizon, which starts afresh", place=place)
+        raise InputError("was written for a finite horizon, which cannot be resumed", place=place)
     try:
         vectors, actions, successors = (arrays[k] for k in ("vectors", "actions", "successors"))
         if vectors.ndim != 2 or len(vectors) == 0 or actions.shape != (len(vectors),):
             raise ValueError(f"{vectors.shape} vectors and {actions.shape} actions")
         if vectors.dtype != np.float64 or not (np.abs(vectors) <= LARGEST_VALUE).all():
-            raise ValueError(f"a coefficient beyond {LARGEST_VALUE:.0e}, or that is not a number")
+            raise ValueError(f"a coefficient is not a number or beyond ±{LARGEST_VALUE:.0e}")
         if actions.dtype != np.int64 or actions.min() < 0 or actions.max() >= len(model.actions):
-            raise ValueError("an action that does not exist")
+            raise ValueError("a vector has an action that does not exist")
         if successors.shape != (len(vectors), len(model.observations)):
             raise ValueError(f"successors of shape {successors.shape}")
         if (
@@ -113,7 +113,7 @@ def load_checkpoint(path: str | Path, model: LinearModel) -> Checkpoint:
             or successors.min() < -1
             or successors.max() >= len(vectors)
         ):
-            raise ValueError("a successor that does not exist")
+            raise ValueError("a vector has a successor that does not exist")
         if header["coordinates"] == "belief":
             vectors = from_beliefs(model, vectors)
         return Checkpoint(

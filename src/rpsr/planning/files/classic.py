@@ -63,9 +63,9 @@ def parse_alpha(content: bytes, place: str, model: LinearModel) -> tuple[Floats,
             at.expect(n_states, "a coefficient for each state")
             rows.append([at.coefficient(i) for i in range(n_states)])
     if len(rows) != len(actions):
-        raise at.error("its last vector has no coefficients")
+        raise at.error("the last vector has no coefficients")
     if not rows:
-        raise at.error("it holds no vector")
+        raise at.error("the file has no vectors")
     return from_beliefs(model, np.array(rows)), np.array(actions, dtype=np.int64)
 
 
@@ -96,7 +96,7 @@ def parse_pg(content: bytes, place: str, model: LinearModel) -> FiniteStateContr
     n_observations = len(model.observations)
     lines = list(_lines(content, place))
     if not lines:
-        raise InputError("it holds no node", place=place, line=1)
+        raise InputError("the file has no nodes", place=place, line=1)
     actions = np.zeros(len(lines), dtype=np.int64)
     successors = np.full((len(lines), n_observations), -1, dtype=np.int64)
     for node, at in enumerate(lines):

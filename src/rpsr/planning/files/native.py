@@ -162,7 +162,7 @@ def parse_native(content: bytes, place: str, model: LinearModel) -> Stored:
             case "vectors":
                 return _vectors(document, model)
             case other:
-                raise ValueError(f"a policy of kind {other!r}")
+                raise ValueError(f"kind: read {other!r}, expected controller, tree or vectors")
     except KeyError as error:
         raise InputError(f"damaged policy file: it has no {error}", place=place) from None
     except (TypeError, ValueError, OverflowError) as error:
@@ -207,7 +207,7 @@ def _document(content: bytes, place: str) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise InputError("not a policy file of rpsr", place=place) from None
     except (ValueError, RecursionError):  # numbers of thousands of digits, thousands of brackets
-        message = "not a policy file of rpsr: a number or a list in it is beyond reading"
+        message = "not a policy file of rpsr: a number is too long or lists are nested too deeply"
         raise InputError(message, place=place) from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise InputError("not a policy file of rpsr", place=place)
@@ -244,7 +244,7 @@ def _vectors(document: dict[str, Any], model: LinearModel) -> StoredVectors:
         vectors = from_beliefs(model, vectors)
     elif document["model"]["kind"] != model.kind or vectors.shape[1] != model.dimension:
         made_for = f"a {document['model']['kind']} of dimension {vectors.shape[1]}"
-        raise ValueError(f"it is for {made_for}, and this is {model}")
+        raise ValueError(f"made for {made_for}, this is {model}")
     epsilon = document["epsilon"]
     stored = None if epsilon is None else float(epsilon)
     if stored is not None and not 0 <= stored < np.inf:
@@ -271,7 +271,7 @@ def _coefficients(document: dict[str, Any]) -> Floats:
     if vectors.ndim != 2 or vectors.size == 0:
         raise ValueError(f"vectors of shape {vectors.shape}")
     if not (np.abs(vectors) <= LARGEST_VALUE).all():
-        raise ValueError(f"a coefficient beyond {LARGEST_VALUE:.0e}, or that is not a number")
+        raise ValueError(f"a coefficient is not a number or beyond ±{LARGEST_VALUE:.0e}")
     return vectors
 
 
@@ -279,7 +279,7 @@ def _actions(names: list[str], model: LinearModel) -> Ints:
     position = {name: i for i, name in enumerate(model.actions)}
     for name in names:
         if name not in position:
-            raise ValueError(f"it names an action {name!r} that it does not declare")
+            raise ValueError(f"action {name!r} is not among the declared actions")
     return np.array([position[name] for name in names], dtype=np.int64)
 
 

@@ -45,12 +45,12 @@ def save_policy(
         policy, model = extract_controller(policy), policy.model
     policy, own = _storable(policy)
     if model is None and own is None:
-        raise InputError(f"model: {policy} does not say which model it is for: give it one")
+        raise InputError(f"model: missing; {policy} does not say which model it is for")
     linear = as_linear(own if model is None else model)
     if isinstance(policy, StoredVectors):
         size = policy.value_function.vectors.shape[1]
         if size != linear.dimension:
-            fit = f"one of dimension {size}, as the vectors"
+            fit = f"a model of dimension {size}, the dimension of the vectors"
             raise InputError(f"model: read {linear}, expected {fit}")
     name = path_text(path, "path")
     match classic_form(name), policy:
@@ -63,7 +63,10 @@ def save_policy(
         case form, PolicyTree():
             check_holds_trees(name)
         case form, _:
-            raise InputError(f"no .{form} file can hold a {policy.title()}", place=name)
+            raise InputError(
+                f"a .{form} file cannot store a {policy.title()}; use a .json file",
+                place=name,
+            )
 
 
 def classic_form(name: str) -> str | None:
@@ -77,8 +80,7 @@ def check_holds_trees(name: str, horizon: int | None = 1) -> None:
     form = classic_form(name)
     if form is not None and horizon is not None:
         raise InputError(
-            f"a plan for a horizon is a tree, which no .{form} file can hold: expected the name of "
-            "a native file, such as plan.json",
+            f"a .{form} file cannot store a finite-horizon plan, which is a tree; use a .json file",
             place=name,
         )
 
@@ -97,8 +99,8 @@ def _storable(policy: Any) -> tuple[Stored, LinearModel | None]:
         case AlphaPolicy(model=model, vectors=vectors, actions=actions):
             if actions is None:
                 raise InputError(
-                    "policy: this one looks one step ahead with vectors whose own actions it does "
-                    "not know; save its plan instead"
+                    "policy: this one looks one step ahead and does not know the actions of its "
+                    "vectors; save its plan instead"
                 )
             found = unconnected(vectors, actions, model)
             return StoredVectors(model, found, policy.epsilon), model
@@ -109,7 +111,7 @@ def _storable(policy: Any) -> tuple[Stored, LinearModel | None]:
         case FiniteStateController() | PolicyTree():
             return policy, None
         case _:
-            raise wrong_type(policy, "policy", "a plan, a controller, a tree or a policy of those")
+            raise wrong_type(policy, "policy", "a plan, a controller, a tree or its policy")
 
 
 def load_policy(path: str | Path, model: POMDP | LinearModel) -> Stored:

@@ -71,8 +71,8 @@ class BoundPlanner(BasePlanner):
         infinite_discount(model)
         if not model.domain.known:
             raise ModelError(
-                f"{model.name}: planner {self.name} bounds values from above at the corners of the "
-                f"model's domain, and the domain of this {model.kind} model is unknown: use pbvi"
+                f"{model.name}: the domain of this {model.kind} model is unknown, and planner "
+                f"{self.name} needs it for its upper bound: use pbvi"
             )
         if self.max_states < 1:
             raise InputError(f"max_states: read {self.max_states}, expected at least 1")

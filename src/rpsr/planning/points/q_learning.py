@@ -80,11 +80,11 @@ class QLearning(BasePlanner):
         self._check()
         rng = np.random.default_rng(self.seed)
         tables = 8 * 2 * CELLS * self.tilings * len(model.actions)
-        clock.hold(tables, "the tables of Q, one an action and tiling, take")
+        clock.hold(tables, "the Q tables, one per action and tiling, take")
         upper = process = None
         if model.domain.known:
             process = corner_process(model)
-            clock.hold(process.nbytes, "the model and the tables of Q take")
+            clock.hold(process.nbytes, "the model and the Q tables take")
             _, upper = first_upper(process, clock.share(BOUND_SHARES[0]))
         met = visited(model, rng)
         plans = first_plans(model, met, process, clock.share(BOUND_SHARES[1]))
@@ -136,7 +136,7 @@ class QLearning(BasePlanner):
         if not self.width > 0:
             raise InputError(f"width: read {self.width}, expected a number above 0")
         if not 0 <= self.explore <= 1:
-            raise InputError(f"explore: read {self.explore}, expected a probability")
+            raise InputError(f"explore: read {self.explore}, expected a probability from 0 to 1")
 
 
 class TileCoding:

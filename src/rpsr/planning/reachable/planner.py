@@ -127,8 +127,8 @@ class Reachable(BasePlanner):
         if not (stopped or close) and (gap is None or gap - plan.rounded > allowed):
             cost = "an unknown amount" if gap is None else f"up to {gap:.2g}"
             raise ModelError(
-                f"the {size} states reachable in {model.name} close only by merging "
-                f"states that differ, which may cost {cost} in value (epsilon is "
+                f"the {size} reachable states of {model.name} are finitely many only after merging "
+                f"states that differ, which may change the value by {cost} (epsilon is "
                 f"{allowed:g}): use a larger epsilon, or planner vi"
             )
         run.report(1, plan.lower, plan.upper, vectors=len(plan.found), points=size)

@@ -203,8 +203,8 @@ def not_closed(
     elif stopped is Status.MEMORY:
         reached = f"{memory_limit} bytes"
     return ModelError(
-        f"the states reachable in {model.name} do not close within {reached} "
-        f"and {level} steps: use a planner that does not enumerate them"
+        f"{model.name} has more reachable states than {reached} suffice for, after {level} steps: "
+        "use a planner that does not enumerate them"
     )
 
 

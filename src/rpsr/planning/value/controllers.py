@@ -174,8 +174,8 @@ class ControllerPolicy(Shown, Policy):
         if taken != self.act():
             names = controller.action_names
             raise ModelError(
-                f"the controller chose {names[self.act()]!r}, update was given {names[taken]!r}: "
-                "it only knows what follows its own actions"
+                f"the controller chose {names[self.act()]!r}, update received {names[taken]!r}: "
+                "a controller has successors for its own actions only"
             )
         seen = index_of(controller.observation_names, observation, "observation")
         self._node = controller.after(self._node, seen)

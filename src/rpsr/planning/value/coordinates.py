@@ -46,8 +46,8 @@ def from_beliefs(
     scale = float(np.abs(values).max(initial=0.0))
     if off > tolerance * max(scale, float(np.finfo(float).tiny)):
         raise ModelError(
-            f"the {model.kind} of {model.name} cannot carry this value function: "
-            f"it is off by {off:.2g} at a state"
+            f"the {model.kind} of {model.name} cannot represent this value function: "
+            f"it differs by {off:.2g} at a state"
         )
     return vectors
 

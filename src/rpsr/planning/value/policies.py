@@ -107,7 +107,9 @@ class AlphaPolicy(Shown, Policy):
     def of(solution: Solution) -> AlphaPolicy:
         """The policy of a solution for the infinite horizon that looks one step ahead."""
         if solution.horizon is not None:
-            raise ModelError("a plan for a finite horizon changes by step: use `StagedPolicy`")
+            raise ModelError(
+                "a finite-horizon plan has a value function per step: use `StagedPolicy`"
+            )
         return solution.value_function.policy(solution.model, solution.epsilon)
 
     @property
@@ -143,7 +145,7 @@ class AlphaPolicy(Shown, Policy):
 
     def title(self) -> str:
         """What it is, in one line."""
-        way = "looks one step ahead with" if self.actions is None else "takes the best of"
+        way = "looks one step ahead with" if self.actions is None else "acts by the best of"
         return f"policy that {way} {counted(len(self.vectors), 'vector')}"
 
     def facts(self) -> list[tuple[str, str]]:
@@ -169,7 +171,7 @@ class StagedPolicy(Shown, Policy):
     def of(solution: Solution) -> StagedPolicy:
         """The policy of a solution for a finite horizon."""
         if not solution.stages:
-            raise ModelError(f"the solution of {solution.planner} holds no value function a step")
+            raise ModelError(f"the solution of {solution.planner} has no per-step value functions")
         return StagedPolicy(solution.model, tuple(stage.vectors for stage in solution.stages))
 
     @property

@@ -49,13 +49,15 @@ class PolicyTree(Shown):
                 raise InputError(f"layer {steps}: an action or a subtree that does not exist")
             below = len(actions)
         if not 0 <= self.root < below:
-            raise InputError(f"root: read {self.root}, expected a tree of the last layer")
+            raise InputError(
+                f"root: read {self.root}, expected the number of a tree of the last layer"
+            )
 
     @staticmethod
     def of(solution: Solution) -> PolicyTree:
         """The best tree at the start; among exact equals, the one with the lowest action."""
         if not solution.stages:
-            raise ModelError(f"the solution of {solution.planner} holds no policy trees")
+            raise ModelError(f"the solution of {solution.planner} has no policy trees")
         model = solution.model
         actions, values = solution.stages[-1].actions, solution.stages[-1].vectors @ model.start
         tied = np.flatnonzero(values == values.max())
@@ -151,8 +153,8 @@ class TreePolicy(Shown, Policy):
         taken = index_of(names, action, "action")
         if self._left and taken != self.act():
             raise ModelError(
-                f"the tree chose {names[self.act()]!r} and update was given {names[taken]!r}: "
-                "it only knows what follows its own actions"
+                f"the tree chose {names[self.act()]!r}, update received {names[taken]!r}: "
+                "a tree has subtrees for its own actions only"
             )
         seen = index_of(self.tree.observation_names, observation, "observation")
         if self._left > 1:
