@@ -47,7 +47,7 @@ class Estimate(Shown):
     cut_off: float | None = None
 
     def title(self) -> str:
-        """What it is, in one line."""
+        """A description in one line."""
         return f"estimate of {self.policy!r} by {self.model!r}: mean return {self.mean:.6g}"
 
     def facts(self) -> list[tuple[str, str]]:
@@ -106,7 +106,7 @@ class Estimates(Shown, tuple[Estimate, ...]):
         return repr(self)  # print(...) shows the table
 
     def title(self) -> str:
-        """What it is, in one line."""
+        """A description in one line."""
         policies = counted(len({row.policy for row in self}), "policy", "policies")
         return f"returns of {policies} by {counted(len({row.model for row in self}), 'model')}"
 

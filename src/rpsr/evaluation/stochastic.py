@@ -60,7 +60,7 @@ class StochasticController(Shown):
         return len(self.probabilities)
 
     def title(self) -> str:
-        """What it is, in one line."""
+        """A description in one line."""
         ahead = "" if self.horizon is None else f", for {counted(self.horizon, 'step')}"
         return (
             f"stochastic controller: {counted(len(self), 'node')}, "

@@ -128,9 +128,9 @@ def test_exploring_says_which_limit_it_met():
     for options, reached in (
         ({"limit": 50}, "50 states"),
         ({"time_limit": 1e-9}, "1e-09 seconds"),
-        ({"memory_limit": 500}, "500"),
+        ({"memory_limit": 500}, "500 bytes"),
     ):
-        with pytest.raises(ModelError, match=f"more reachable states than {reached} suffice for"):
+        with pytest.raises(ModelError, match=f"did not end within {reached}"):
             explore(build("paint").belief_model(), **options)
 
 

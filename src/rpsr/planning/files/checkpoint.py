@@ -1,14 +1,14 @@
-"""Checkpoints: what a planner had when it stopped, so that it can go on from there.
+"""Checkpoints: the state of a planner when it stopped, so that it can be resumed.
 
-A checkpoint is a native archive with the value function so far in belief coordinates (own
-coordinates where the domain is unknown), its actions and successors, and the bounds it had. A
-planner that can go on has a method
+A checkpoint is a native archive with the value function in belief coordinates (the model's own
+coordinates if the domain is unknown), its actions and successors, and the bounds. A planner that
+can be resumed has a method
 
     resume(model, progress, checkpoint) -> Solution
 
-(`Resumable`); the vectors it is given were lower bounds on the optimal value function when they
-were written, each the value of some policy, and a planner that must be certain of that checks it.
-`rpsr.planning.files.checkpoint.resume` finds the method and refuses planners without one.
+(`Resumable`). The vectors were lower bounds on the optimal value function when they were written,
+each the value of some policy; a planner that relies on this must check it.
+`rpsr.planning.files.checkpoint.resume` calls the method and refuses planners without one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """A value function to begin with, as in `Solution`, with what was known then."""
+    """A value function to continue from, as in `Solution`, with its bounds."""
 
     planner: str
     value_function: ValueFunction
@@ -45,7 +45,7 @@ class Checkpoint:
 
     @property
     def controller(self) -> ValueFunction:
-        """The value function; a `ModelError` where a successor is not known."""
+        """The value function; a `ModelError` if a successor is unknown."""
         if int(self.value_function.successors.min(initial=0)) < 0:
             raise ModelError(
                 f"a checkpoint of planner {self.planner} has no successors of its vectors"
@@ -55,15 +55,15 @@ class Checkpoint:
 
 @runtime_checkable
 class Resumable(Protocol):
-    """A planner that can go on from a checkpoint."""
+    """A planner that can continue from a checkpoint."""
 
     def resume(self, model: LinearModel, progress: Progress, checkpoint: Checkpoint) -> Solution:
-        """Plan as `solve` does, beginning with the checkpoint's vectors."""
+        """Plan as `solve` does, starting from the checkpoint's vectors."""
         ...
 
 
 def save_checkpoint(solution: Solution, path: str | Path) -> None:
-    """Write the value function of a solution, wherever it stopped, completely or not at all."""
+    """Write the value function of a solution with any status, completely or not at all."""
     model = solution.model
     own = not model.domain.known
     header = {
@@ -89,7 +89,7 @@ def save_checkpoint(solution: Solution, path: str | Path) -> None:
 
 
 def load_checkpoint(path: str | Path, model: LinearModel) -> Checkpoint:
-    """Read a checkpoint back for the model it was written for, or for another form of it."""
+    """Read a checkpoint for the model it was written for, or another model of the same POMDP."""
     header, arrays = read_archive(path, "checkpoint")
     place = str(path)
     if header.get("format") != FORMAT or header.get("format_version") != FORMAT_VERSION:
@@ -131,14 +131,14 @@ def load_checkpoint(path: str | Path, model: LinearModel) -> Checkpoint:
 def resume(
     model: LinearModel, planner: Planner, checkpoint: Checkpoint, progress: Progress
 ) -> Solution:
-    """Go on from a checkpoint, with a planner that can."""
+    """Continue from a checkpoint; the planner must be `Resumable`."""
     if not isinstance(planner, Resumable):
         raise ModelError(f"planner {planner.name} cannot continue from a checkpoint")
     return planner.resume(model, progress, checkpoint)
 
 
 def _identity(model: LinearModel) -> dict[str, object]:
-    """What must agree: the process by its fingerprint where there is one, names and discount."""
+    """The properties that must agree: fingerprint (if any), names and discount."""
     return {
         "name": model.name,
         "actions": list(model.actions),

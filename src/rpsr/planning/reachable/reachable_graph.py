@@ -203,8 +203,8 @@ def not_closed(
     elif stopped is Status.MEMORY:
         reached = f"{memory_limit} bytes"
     return ModelError(
-        f"{model.name} has more reachable states than {reached} suffice for, after {level} steps: "
-        "use a planner that does not enumerate them"
+        f"exploring the reachable states of {model.name} did not end within {reached} and "
+        f"{level} steps: use a planner that does not enumerate them"
     )
 
 
