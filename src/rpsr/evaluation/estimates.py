@@ -175,7 +175,7 @@ def evaluate(
     planner, other policies after their kind. Default: uniformly random actions.
     models: by name, the models whose rewards and discounts give the returns. Default: a POMDP with
     its PSR and its R-PSR; for a linear model, itself.
-    steps: per episode. By default so many that the return of later steps is below the standard
+    steps: per episode. By default enough for the return of later steps to be below the standard
     error (see `truncation.enough_steps`). `Estimate.cut_off` bounds it in any case.
     Episodes have all steps, even if the task ends earlier, because a model that does not represent
     the end still predicts rewards.

@@ -164,10 +164,10 @@ class BasePlanner(ABC):
     def _check(self) -> None:
         """Refuse hyper-parameters that are not numbers, or not whole where they must be."""
         check_epsilon(self.epsilon)
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if each.name in WHOLE and value is not None and not _whole(value):
-                raise InputError(f"{each.name}: read {value!r}, expected a whole number")
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name in WHOLE and value is not None and not _whole(value):
+                raise InputError(f"{field.name}: read {value!r}, expected a whole number")
 
     @abstractmethod
     def plan(self, run: Run) -> Solution:

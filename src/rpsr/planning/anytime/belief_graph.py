@@ -208,7 +208,7 @@ def promote(graph: Graph, moves: Moves, i: int) -> int:
 @njit(cache=True)
 def plant(graph: Graph, moves: Moves, values: Floats) -> None:
     """Begin a graph with its corners as nodes and points; values (k, A): their Q's."""
-    one = int(np.int64(1))  # for a literal, numba would compile what it calls once more
+    one = int(np.int64(1))  # numba would compile the callees again for a literal
     for s in range(len(values)):
         begin = graph.counts["entries"]
         graph.corner[0, begin], graph.share[0, begin] = s, 1.0

@@ -94,7 +94,7 @@ def improve_policy(
         values[c] -= less[c]
     counts["ops"] += (sweeps + 1) * cost
     wins = winners(graph, values, knobs.least)
-    # The family of a winner: what it continues with, and so on.
+    # The family of a winner: its successors, their successors, and so on.
     row, queue, waiting = np.full(count, -1), np.empty(count, np.int64), 0
     for c in range(count):
         if wins[c] == 1:

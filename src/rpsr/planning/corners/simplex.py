@@ -322,7 +322,7 @@ def best_gain(
     upper, lower, size = scores[ref], -np.inf, 1
     for attempt in range(RETRIES + 1):
         simplex(u, count, ref, spread, 4e-16 * magnitude, cutoff / spread, space)
-        size = int(np.int64(0))  # for a literal, numba would compile what it calls once more
+        size = int(np.int64(0))  # numba would compile the callees again for a literal
         total = 0.0
         for r in range(k + 1):
             if basis[r] >= 0 and values[r] > 0.0:

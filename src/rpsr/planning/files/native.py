@@ -190,7 +190,7 @@ def _carried(document: dict[str, Any], system: LinearModel, place: str) -> Store
     try:
         running = renamed(model, system.actions, system.observations)
     except InputError as error:
-        raise InputError(f"what it was learned from {error.message}", place=place) from None
+        raise InputError(f"the model in the file {error.message}", place=place) from None
     position = [system.actions.index(name) for name in model.actions]
     found = unconnected(vectors, np.array(position)[actions], running)
     return StoredVectors(running, found, None, made_for, ahead)

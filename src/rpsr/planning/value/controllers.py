@@ -102,14 +102,14 @@ class FiniteStateController(Shown):
         def worth(vectors: Floats) -> Floats:
             return vectors.reshape(len(self), -1) @ linear.start
 
-        def told_apart(vectors: Floats, residual: float) -> bool:
+        def decided(vectors: Floats, residual: float) -> bool:
             if len(self) == 1:
                 return True
             second, best = np.partition(worth(vectors), -2)[-2:]
             return best - second > 2 * residual / (1 - discount)
 
         # On a simplex the residual bounds the error of values, in coordinates of a PSR it does not.
-        stop = told_apart if isinstance(linear.domain, Simplex) else None
+        stop = decided if isinstance(linear.domain, Simplex) else None
         return int(worth(self._equations(linear).solve(no_limits(), stop)).argmax())
 
     def value(self, model: POMDP | LinearModel) -> float:
