@@ -37,7 +37,7 @@ def test_a_plan_says_what_it_is_worth_and_how_sure_that_is():
         f"  vectors  {len(plan.vectors)}",
         f"  effort   {plan.iterations} iterations in 0.5 seconds",
     ]
-    assert "nothing above it is proven" in repr(replace(plan, upper=None))
+    assert "no upper bound" in repr(replace(plan, upper=None))
     assert str(TREE).startswith("<plan of vi on the belief model of 'tiger' for 3 steps: value ")
 
 
@@ -108,7 +108,7 @@ def test_an_estimate_says_how_sure_it_is():
     ]
     assert "exact           9.5" in repr(ROWS[1])
     assert "cut off         at most 0.01" in repr(ROWS[1])
-    assert "unknown, of one episode" in repr(ROWS[1])
+    assert "unknown (one episode)" in repr(ROWS[1])
 
 
 def test_an_experiment_says_what_each_policy_earns_by_each_model():

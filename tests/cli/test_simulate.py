@@ -150,8 +150,8 @@ def test_rows_for_every_model(succeed):
     out, err = succeed(*words, "--json")
     found = document(out)
     assert err.splitlines() == [
-        "rpsr: uniform: what is earned after 50 steps is cut off, up to 1.54 more or less; --steps "
-        "sets their number"
+        "rpsr: uniform: rewards of later steps (at most 1.54 in total, of either sign) are not "
+        "counted: episodes have 50 steps; --steps sets their number"
     ]
     assert (found["schema"], found["source"]) == ("rpsr.evaluate/1", "loadunload")
     assert (found["seed"], found["discount"], found["name"]) == (2, 0.95, "loadunload")
@@ -182,7 +182,7 @@ def test_what_is_cut_off_is_little_or_said(succeed):
     out, err = succeed(*words, "--steps", "100")
     row = document(out)["rows"][0]
     assert row["cut_off"] == pytest.approx(0.99**100 / 0.01, rel=1e-9)  # the largest reward is 1
-    assert "p.json: what is earned after 100 steps is cut off, up to 36.6 more or" in err
+    assert "p.json: rewards of later steps (at most 36.6 in total, of either sign)" in err
 
 
 def test_policies_in_every_form(succeed):

@@ -87,7 +87,7 @@ def test_an_exact_planner_that_runs_out_of_time_names_an_anytime_one(say):
 def test_people_see_a_table(say):
     code, out, err = say("solve", "parr", "--planner", "reachable")
     assert (code, err) == (0, "")
-    assert "solved exactly: a finite problem, to machine precision" in out
+    assert "solved exactly: finitely many states, solved to machine precision" in out
     assert "7.2010399212" in out
 
 
@@ -175,8 +175,8 @@ def test_usage(say, words, message):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--horizon", "3", "-o", "p.pg"], "p.pg: a plan for a horizon is a tree"),
-        (["--horizon", "3", "-o", "p.ALPHA"], "p.ALPHA: a plan for a horizon is a tree"),
+        (["--horizon", "3", "-o", "p.pg"], "p.pg: a .pg file cannot store a finite-horizon plan"),
+        (["--horizon", "3", "-o", "p.ALPHA"], "p.ALPHA: a .alpha file cannot store"),
         (["-o", "nowhere/p.alpha"], "nowhere/p.alpha: the folder does not exist"),
         (["--checkpoint", "nowhere/c"], "nowhere/c: the folder does not exist"),
         (["-o", "c", "--checkpoint", "./c"], "c: is already an output"),

@@ -128,7 +128,7 @@ def test_plans_for_a_horizon_are_worth_what_was_planned():
     tree = PolicyTree.of(plan)
     for policy in (tree, tree.policy(), StagedPolicy.of(plan)):
         assert exact_return(pomdp, policy, steps=6) == pytest.approx(plan.value, abs=1e-10)
-        with pytest.raises(ModelError, match="a plan for 6 steps, not for ever"):
+        with pytest.raises(ModelError, match="a plan for 6 steps, expected an infinite horizon"):
             exact_return(pomdp, policy)
 
 
@@ -178,7 +178,7 @@ def test_an_observation_that_the_policy_excludes_is_told(steps):
     sure = build("tiger:accuracy=1").belief_model().with_rewards(np.zeros((2, 3)))
     policy = AlphaPolicy(sure, np.zeros((1, 2)))  # listens for ever, and always hears the same
     assert exact_return(sure, policy, steps=steps) == 0
-    with pytest.raises(ImpossibleObservation, match="cannot follow action 'listen'"):
+    with pytest.raises(ImpossibleObservation, match=r"rules out .* after action 'listen'"):
         exact_return(build("tiger"), policy, steps=steps)
 
 

@@ -218,7 +218,7 @@ def test_plans_for_a_horizon_are_followed_to_their_end():
             for a, o in zip(episode.actions.tolist(), episode.observations.tolist(), strict=True):
                 assert follower.act() == a
                 follower.update(a, o)
-        with pytest.raises(ModelError, match="a plan for 5 steps, not for 6 steps"):
+        with pytest.raises(ModelError, match="a plan for 5 steps, expected 6 steps"):
             simulate(pomdp, policy, episodes=1, steps=6)
 
 
@@ -297,7 +297,7 @@ def test_refusals():
         simulate(build("paint"), greedy, episodes=1, steps=1)
     own = Repeats(3)
     own.act = lambda: 7
-    with pytest.raises(ModelError, match="chose action 7 of 3"):
+    with pytest.raises(ModelError, match="chose action 7, expected 0 to 2"):
         simulate(pomdp, own, episodes=1, steps=1)
     with pytest.raises(ModelError, match="probabilities"):
         simulate(pomdp, Drawn([0.5, 0.6, 0.1]), episodes=1, steps=1)
@@ -310,7 +310,7 @@ def test_an_observation_that_the_policy_excludes_is_told(tabulated, monkeypatch)
         monkeypatch.setattr("rpsr.evaluation.simulation.tabulate", lambda policy, steps: None)
     sure = build("tiger:accuracy=1").belief_model().with_rewards(np.zeros((2, 3)))
     policy = AlphaPolicy(sure, np.zeros((1, 2)))  # to which all is one, so it listens for ever
-    with pytest.raises(ImpossibleObservation, match="cannot follow action 'listen'"):
+    with pytest.raises(ImpossibleObservation, match=r"rules out .* after action 'listen'"):
         simulate(build("tiger"), policy, episodes=100, steps=10)
 
 

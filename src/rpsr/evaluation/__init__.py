@@ -1,4 +1,4 @@
-"""Evaluation: policies simulated on any model and valued by any, exactly where that can be."""
+"""Evaluation: returns of policies on any model, simulated and, where possible, exact."""
 
 from rpsr.evaluation.estimates import Estimate, Estimates, evaluate
 from rpsr.evaluation.exact import exact_return

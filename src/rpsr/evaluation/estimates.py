@@ -1,4 +1,4 @@
-"""Estimates of a policy's return by every model's own rewards, beside the exact value."""
+"""Estimates of a policy's return, one per model of the rewards, with the exact value."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from rpsr.planning.value.policies import Policy, UniformPolicy
 from rpsr.predictive.constructors import psr, rpsr
 from rpsr.showing import Shown, counted
 
-DIFFERENT = 1e-6  # of a return: policies that differ by less are taken to earn the same
+DIFFERENT = 1e-6  # of a return: smaller differences between policies are ignored
 ROUNDING = 1e-12  # of the scale of returns: sums of some hundred rewards in floats
 
 
 @dataclass(frozen=True, repr=False)
 class Estimate(Shown):
-    """The return of a policy, as a model's rewards have it, over simulated episodes.
+    """The mean return of a policy over simulated episodes, by the rewards of one model.
 
     std: of the returns, with N - 1 in its denominator; stderr: std / sqrt(N); both None for a
-    single episode. exact: the expected value of as many steps, or None where there is no way to
-    compute it. cut_off: what later steps may add or take at most, or None where nothing bounds it.
+    single episode. exact: the expected return of the same number of steps, or None if it cannot be
+    computed. cut_off: bound on the absolute return of later steps, or None if there is no bound.
     """
 
     policy: str
@@ -47,12 +47,12 @@ class Estimate(Shown):
     cut_off: float | None = None
 
     def title(self) -> str:
-        """What it is, in one line."""
+        """A description in one line."""
         return f"estimate of {self.policy!r} by {self.model!r}: mean return {self.mean:.6g}"
 
     def facts(self) -> list[tuple[str, str]]:
-        """The mean and how sure it is, what it estimates, and of how much."""
-        error = "unknown, of one episode" if self.stderr is None else f"{self.stderr:.3g}"
+        """The mean, its standard error, the exact value, and the sample size."""
+        error = "unknown (one episode)" if self.stderr is None else f"{self.stderr:.3g}"
         exact = [] if self.exact is None else [("exact", f"{self.exact:.9g}")]
         beyond = [] if self.cut_off is None else [("cut off", f"at most {self.cut_off:.2g}")]
         effort = f"{counted(self.episodes, 'episode')} of {counted(self.steps, 'step')}"
@@ -66,9 +66,9 @@ class Estimate(Shown):
 
     @property
     def deviation(self) -> float | None:
-        """How many standard errors the mean is off the exact value; None where one is missing.
+        """(mean - exact) / stderr; None if one of them is missing.
 
-        Returns that are all alike have a spread of rounding only, and so may their mean be off.
+        If all returns are equal, their spread is rounding, and so is the error of their mean.
         """
         if self.exact is None or self.stderr is None:
             return None
@@ -84,7 +84,7 @@ class Estimate(Shown):
         exact: float | None = None,
         cut_off: float | None = None,
     ) -> Estimate:
-        """The estimate that returns (N,) give."""
+        """The estimate from returns (N,)."""
         spread = float(values.std(ddof=1)) if len(values) > 1 else None
         return Estimate(
             policy=policy,
@@ -100,22 +100,22 @@ class Estimate(Shown):
 
 
 class Estimates(Shown, tuple[Estimate, ...]):
-    """The table that `evaluate` makes: an estimate for each policy by each model, in that order."""
+    """The result of `evaluate`: one estimate per policy and model, in that order."""
 
     def __str__(self) -> str:
-        return repr(self)  # a table that is printed is to be read
+        return repr(self)  # print(...) shows the table
 
     def title(self) -> str:
-        """What it is, in one line."""
+        """A description in one line."""
         policies = counted(len({row.policy for row in self}), "policy", "policies")
         return f"returns of {policies} by {counted(len({row.model for row in self}), 'model')}"
 
     def columns(self) -> tuple[str, ...]:
-        """The names of what is shown of an estimate."""
+        """The names of the columns."""
         return ("policy", "model", "mean", "stderr", "exact", "episodes", "steps", "cut off")
 
     def facts(self) -> list[tuple[str, ...]]:
-        """A row for each estimate; what is not known is left out."""
+        """One row per estimate; unknown numbers are left empty."""
         return [
             (
                 row.policy,
@@ -130,7 +130,7 @@ class Estimates(Shown, tuple[Estimate, ...]):
 
 
 def differ(first: Sequence[Estimate], second: Sequence[Estimate]) -> bool:
-    """Whether two policies earn different amounts, exactly or, where that is unknown, simulated.
+    """Whether two policies have different returns, exact or, where unknown, simulated.
 
     first and second: their estimates by the same models in the same order.
     """
@@ -144,14 +144,15 @@ def differ(first: Sequence[Estimate], second: Sequence[Estimate]) -> bool:
 
 
 def missing(rows: Sequence[Estimate], discount: float | None) -> str | None:
-    """What to say of a policy's estimates where what is cut off may exceed the standard error."""
-    said = f"{rows[0].policy}: what is earned after {rows[0].steps} steps is cut off"
+    """A note if the return of uncounted steps may exceed the standard error, else None."""
+    uncounted = f"{rows[0].policy}: rewards of later steps"
+    why = f"are not counted: episodes have {counted(rows[0].steps, 'step')}"
     if any(row.cut_off is None for row in rows):
-        return f"{said}, and nothing bounds it"
+        return f"{uncounted} (no bound is known) {why}"
     if (discount or 1.0) ** rows[0].steps <= NEGLIGIBLE:
         return None
     most = max((c for r in rows if (c := r.cut_off or 0.0) > (r.stderr or 0.0)), default=0.0)
-    return f"{said}, up to {most:.3g} more or less" if most > 0 else None
+    return f"{uncounted} (at most {most:.3g} in total, of either sign) {why}" if most > 0 else None
 
 
 Models = POMDP | LinearModel | Mapping[str, POMDP | LinearModel]
@@ -168,22 +169,22 @@ def evaluate(
     workers: int = 1,
     progress: Progress | None = None,
 ) -> Estimates:
-    """Simulate policies on a system and value every episode by every model, at its discount.
+    """Simulate policies on a system and compute the return of every episode by every model.
 
-    policy: one, several, or several by the names that their estimates bear; a plan is called by its
-    planner, another policy by its kind. Any action with equal chance by default.
-    models: what values episodes, by name; by default a POMDP together with its PSR and its R-PSR,
-    and a linear model by itself.
-    steps: of each episode; by default enough that what is cut off counts for less than the
-    standard error (see `truncation.enough_steps`). `Estimate.cut_off` bounds it in any case.
-    Episodes go on for all steps, whether or not the task ends before: a model that does not know of
-    the end goes on expecting rewards.
+    policy: one policy, a sequence, or a mapping from names. Unnamed plans are named after their
+    planner, other policies after their kind. Default: uniformly random actions.
+    models: by name, the models whose rewards and discounts give the returns. Default: a POMDP with
+    its PSR and its R-PSR; for a linear model, itself.
+    steps: per episode. By default enough for the return of later steps to be below the standard
+    error (see `truncation.enough_steps`). `Estimate.cut_off` bounds it in any case.
+    Episodes have all steps, even if the task ends earlier, because a model that does not represent
+    the end still predicts rewards.
     """
     system = as_model(system, "system")
     followed = {name: runnable(given, system) for name, given in _named(policy).items()}
     valuing = _forms(system) if models is None else named_models(models)
     if not valuing:
-        raise InputError("models: expected at least one to value episodes by")
+        raise InputError("models: expected at least one model to compute returns with")
     how = _How(episodes, steps, seed, workers, progress)
     return Estimates(
         row
@@ -193,7 +194,7 @@ def evaluate(
 
 
 class _How(NamedTuple):
-    """How each policy is simulated: see `evaluate`."""
+    """The options of the simulations, see `evaluate`."""
 
     episodes: int
     steps: int | None
@@ -246,7 +247,7 @@ def _forms(system: POMDP | LinearModel) -> dict[str, LinearModel]:
 
 
 def _named(policy: Any) -> dict[str, Any]:
-    """Policies by their own names, each of which is numbered where it comes again."""
+    """Policies by name; repeated names are numbered."""
     if isinstance(policy, Mapping):
         named: dict[Any, Any] = dict(policy)
         return {str(name): each for name, each in named.items()}
@@ -260,7 +261,7 @@ def _named(policy: Any) -> dict[str, Any]:
 
 
 def _name(policy: Any) -> str:
-    """What to call a policy that nobody named."""
+    """The name of an unnamed policy."""
     match policy:
         case UniformPolicy():
             return UNIFORM

@@ -1,14 +1,14 @@
-"""Exact expected returns: what a simulation estimates, where it can be computed.
+"""Exact expected returns, where they can be computed.
 
-A policy that is a table with K nodes makes, with a linear model of dimension n, one linear system
-whose states are pairs (node, x). Let X[k] (n,) be the state's share in node k, summing to one under
-the normaliser. It earns sum_ka p(a | k) X[k] R[:, a] and moves by
+A controller with K nodes and a linear model of dimension n together are one linear system whose
+states are pairs (node, x). Let X[k] (n,) be the state's share in node k, with sum_k X[k] e = 1. The
+expected reward is sum_ka p(a | k) X[k] R[:, a], and the next state is
 
     X'[succ(k, a, o)] += p(a | k) X[k] M[a, o],
 
-which, done `steps` times, gives the return of so many steps. For ever it is a linear system: of
-dimension n for one node, that of `FiniteStateController` where every node has one action; else the
-sum is continued until what is left cannot count.
+which, repeated `steps` times, gives the return of that many steps. For an infinite horizon the
+return solves a linear system: of dimension n for one node, that of `FiniteStateController` if every
+node has one action. Otherwise the sum ends when the remaining terms are negligible.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ def exact_return(
     steps: int | None = None,
     rewards: POMDP | LinearModel | None = None,
 ) -> float | None:
-    """The expected discounted return from a system's start, exactly but for rounding, or None.
+    """The expected discounted return from a system's start, up to rounding, or None.
 
-    steps: of so many steps; of all of them by default, which needs a discount below 1.
-    rewards: the model whose expected rewards are earned, instead of the system's own; it must
-    predict the same observations, as a POMDP's PSR and R-PSR do. None comes back for a policy that
-    is no table and reaches too many states to make it one.
+    steps: the number of steps; default: an infinite horizon, which needs a discount below 1.
+    rewards: a model whose expected rewards replace the system's; it must predict the same
+    observations, as a POMDP's PSR and R-PSR do. Returns None for a policy that is not a controller
+    and reaches too many states to become one.
     """
     (found,) = exact_returns(system, policy, [system if rewards is None else rewards], steps=steps)
     return found
@@ -60,7 +60,7 @@ def exact_returns(
     *,
     steps: int | None = None,
 ) -> list[float | None]:
-    """`exact_return` by the rewards of each of several models, at hardly more cost than by one."""
+    """`exact_return` for several reward models at once, at little more cost than for one."""
     linear = as_linear(system, "system")
     discount = planning_discount(linear, steps)
     table = as_table(runnable(policy, linear), linear, steps)
@@ -79,17 +79,17 @@ def exact_returns(
 
 
 def _with_rewards_of(system: LinearModel, other: LinearModel) -> LinearModel:
-    """The system with another model's rewards, as a linear model with both in its state if need be.
+    """The system with another model's rewards; if necessary, the state contains both states.
 
-    Where both are forms of one POMDP, the other's rewards at its corners are rewards of the POMDP's
-    states, which the belief model and any model that tells them apart can carry.
+    If both are models of the same POMDP, the other's rewards at its corners are rewards of the
+    POMDP's states. The belief model can represent them, as can any model that distinguishes them.
     """
     if system.pomdp is not None and system.pomdp == other.pomdp:
         try:
             return system.with_rewards(
                 from_beliefs(system, other.domain.at_corners(other.rewards).T).T
             )
-        except ModelError:  # the system does not tell apart what the other rewards
+        except ModelError:  # the system does not distinguish states of different rewards
             pass
     return direct_sum(system, other).with_rewards(second_rewards(system, other))
 
@@ -100,8 +100,8 @@ def _for_ever(model: LinearModel, table: StochasticController, discount: float) 
     enough = math.ceil(math.log(_NEGLIGIBLE) / math.log(discount)) if discount > 0 else 1
     if (table.probabilities.max(axis=1) < 1.0).any():
         return _sum(model, table, discount, enough)
-    # The share of an observation that the policy cannot take in is linear in a state of dimension
-    # K n, so if it is zero for K n moves it is zero for ever (Cayley and Hamilton).
+    # The probability of an observation without a successor is linear in a state of dimension K n.
+    # If it is zero for K n steps, it is zero at every step (Cayley and Hamilton).
     deciding = 0 if table.successors.min() >= 0 else len(table) * model.dimension + 1
     if deciding >= enough:
         return _sum(model, table, discount, enough)
@@ -115,7 +115,7 @@ def _for_ever(model: LinearModel, table: StochasticController, discount: float) 
 
 
 def _stationary(model: LinearModel, probabilities: Floats, discount: float) -> float:
-    """Of actions drawn with fixed probabilities, (A,), for ever."""
+    """The infinite-horizon return of actions sampled with fixed probabilities, (A,)."""
     moves = discount * model.operators.mixed(probabilities)
     return float(model.start @ solve_dense(moves, model.rewards @ probabilities))
 
@@ -166,12 +166,12 @@ def _move(
     if lost.any():
         if float(np.abs(after[lost] @ model.normalizer).max()) > _LOST:
             raise ImpossibleObservation(
-                f"the policy cannot go on: to its own model, observation "
-                f"{model.observations[observation]!r} cannot follow action "
-                f"{model.actions[action]!r} where the system may show it"
+                f"the policy cannot continue: its model rules out observation "
+                f"{model.observations[observation]!r} after action "
+                f"{model.actions[action]!r}, but the system can produce it"
             )
         after, targets = after[~lost], targets[~lost]
-    if len(targets):  # many nodes may go on with one: their shares are summed first
+    if len(targets):  # several nodes may share a successor: their shares are summed first
         order = np.argsort(targets, kind="stable")
         into, begins = np.unique(targets[order], return_index=True)
         following[into] += np.add.reduceat(after[order], begins, axis=0)

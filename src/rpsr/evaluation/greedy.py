@@ -1,9 +1,9 @@
-"""Greedy policies for many states at once, and as tables where their states are finitely many.
+"""Greedy policies for many states at once, and as controllers if they reach few states.
 
-`AlphaPolicy` and `StagedPolicy` act by a value function at a filtered state. From the start, by all
-observations that can follow, they reach states that are often few: those become the nodes of a
-controller, which is simulated and valued like any other. States equal but for rounding become one
-node, by the tolerance of `rpsr.planning.comparing.histories`.
+`AlphaPolicy` and `StagedPolicy` act by a value function at a filtered state. The states that they
+can reach from the start are often few. These become the nodes of a controller, which is simulated
+and evaluated like any other. States that are equal up to rounding become one node, with the
+tolerance of `rpsr.planning.comparing.histories`.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from rpsr.planning.reachable.reachable_graph import TOLERANCE
 from rpsr.planning.reachable.states import StateTable
 from rpsr.planning.value.policies import AlphaPolicy, StagedPolicy
 
-LIMIT = 4096  # nodes: beyond, states are filtered as they come
+LIMIT = 4096  # nodes: beyond, states are filtered during simulation
 
 Greedy = AlphaPolicy | StagedPolicy
 
 
 def horizon_of(policy: Greedy) -> int | None:
-    """For how many steps a greedy policy has a plan; None for ever."""
+    """The number of steps that a greedy policy has a plan for; None: infinite horizon."""
     return len(policy.stages) - 1 if isinstance(policy, StagedPolicy) else None
 
 
 def greedy_actions(policy: Greedy, states: Floats, step: int) -> Ints:
-    """What the policy does in each state at a step (from 0), (B, n) -> (B,)."""
+    """The policy's action in each state at a step (from 0), (B, n) -> (B,)."""
     distinct, inverse = np.unique(states, axis=0, return_inverse=True)
     if isinstance(policy, StagedPolicy):
         actions = policy.actions_at(distinct, len(policy.stages) - 1 - step)
@@ -43,9 +43,9 @@ def greedy_actions(policy: Greedy, states: Floats, step: int) -> Ints:
 def tabulate(
     policy: Greedy, *, steps: int | None = None, limit: int = LIMIT
 ) -> StochasticController | None:
-    """The controller that a greedy policy is, or None where it needs more nodes than the limit.
+    """A greedy policy as a controller, or None if it needs more nodes than the limit.
 
-    steps: how many steps it must know; all that the policy has a plan for by default.
+    steps: the number of steps needed; by default all that the policy has a plan for.
     """
     given: Any = policy
     if not isinstance(given, AlphaPolicy | StagedPolicy):
@@ -76,7 +76,7 @@ def tabulate(
 
 
 class _Nodes:
-    """States found so far, what is done in them and where that leads, level by level."""
+    """The states found so far, their actions and successors, level by level."""
 
     def __init__(self, model: LinearModel) -> None:
         self._model = model
@@ -91,9 +91,9 @@ class _Nodes:
         return self._count
 
     def expand(self, states: Floats, actions: Ints, *, apart: bool) -> list[Floats]:
-        """Take in the actions of the newest nodes, (B, n) and (B,); the states that are new.
+        """Add the actions of the newest nodes, (B, n) and (B,); returns the new states.
 
-        apart: the next level's states are new nodes whatever came before.
+        apart: the next level's states are new nodes, even if equal to earlier ones.
         """
         model = self._model
         if apart:
@@ -126,6 +126,6 @@ class _Nodes:
         return self._first + index
 
     def end(self, actions: Ints) -> None:
-        """Take in the actions of the newest nodes, after which there is no plan."""
+        """Add the actions of the newest nodes, the last of the plan."""
         self.actions += actions.tolist()
         self.successors += [[-1] * len(self._model.observations)] * len(actions)

@@ -33,7 +33,7 @@ class Outcomes(NamedTuple):
 
 @njit(cache=True)
 def alias_tables(indptr: Ints, probability: Floats) -> tuple[Floats, Ints]:
-    """For every entry, the share of its own column that it keeps and who has the rest, (N,), (N,).
+    """For every entry, the share that it has of its column, and the entry of the rest, (N,), (N,).
 
     indptr (rows + 1,): where each row begins; probability (N,), positive sums by row.
     """
@@ -73,7 +73,7 @@ def alias_tables(indptr: Ints, probability: Floats) -> tuple[Floats, Ints]:
 
 @njit(cache=True, nogil=True)
 def _pick(rng: np.random.Generator, outcomes: Outcomes, row: int) -> int:
-    """An outcome of a row."""
+    """A random outcome of a row."""
     first, count = outcomes.indptr[row], outcomes.indptr[row + 1] - outcomes.indptr[row]
     where = rng.random() * count
     column = min(int(where), count - 1)  # the product may round up to the count
@@ -94,10 +94,10 @@ def episodes(
 ) -> Ints:
     """Episodes of a controller on a POMDP, written into a log; their lengths, (B,).
 
-    final (O,): observations that end.
-    cumulative (K, A), successors (K, A, O): of a controller begun in `node`; a successor of -1 is
-    an observation that the controller cannot take in: the length is then negative, and the episode
-    ends there. log (B, T, 5): outcome, action, observation, state and node before the action.
+    final (O,): whether an observation ends the episode.
+    cumulative (K, A), successors (K, A, O): of a controller that starts in `node`. A successor of
+    -1 means an observation without a successor: the episode ends, with a negative length.
+    log (B, T, 5): outcome, action, observation, state and node before the action.
     """
     n_actions = cumulative.shape[1]
     n_states = (len(outcomes.indptr) - 2) // n_actions

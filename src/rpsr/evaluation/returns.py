@@ -1,9 +1,9 @@
-"""What episodes are worth to a model: sum_t discount^t R(h_t, a_t), by its own expected rewards.
+"""Returns of episodes by a model's expected rewards: sum_t discount^t R(h_t, a_t).
 
-The state of the model is filtered along each action-observation sequence, all episodes together,
-and pays x R[:, a] before each action; what the episodes themselves recorded as rewards is not
-looked at. On one sequence a POMDP and its R-PSR agree to rounding; a PSR does so if and only if it
-is accurate on the states that the sequence meets.
+The state x of the model is filtered along each action-observation sequence, all episodes together;
+the reward of each step is x R[:, a]. Recorded rewards are not used. On one sequence a POMDP and its
+R-PSR agree up to rounding; a PSR does so if and only if it is accurate on the states along the
+sequence.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rpsr.models.linear import LinearModel
 from rpsr.models.numbers import parse_discount
 from rpsr.models.pomdp import POMDP
 
-TOGETHER = 4096  # episodes filtered at once: enough to be quick, few enough for any memory
+TOGETHER = 4096  # episodes filtered at once: enough for speed, few enough for memory
 
 
 def returns(
@@ -32,14 +32,14 @@ def returns(
 ) -> Floats:
     """The discounted sum of a model's expected rewards along each episode, (N,).
 
-    discount: instead of the model's own; a model that has none sums undiscounted. An observation
-    that the model excludes is an `ImpossibleObservation` that names episode and step; an estimated
-    model excludes none (`rpsr.models.RobustFilter`).
+    discount: replaces the model's; without any, rewards are not discounted. An observation that the
+    model rules out is an `ImpossibleObservation` that names episode and step; an estimated model
+    rules out none (`rpsr.models.RobustFilter`).
     """
     linear = as_linear(model)
     given: Any = trajectories
     if not isinstance(given, Trajectories):
-        raise wrong_type(given, "trajectories", "episodes, as `simulate` and `read_logs` give them")
+        raise wrong_type(given, "trajectories", "episodes, as `simulate` returns them")
     for kind, mine, theirs in (
         ("actions", trajectories.action_names, linear.actions),
         ("observations", trajectories.observation_names, linear.observations),
@@ -56,7 +56,7 @@ def returns(
 
 
 def recorded_returns(trajectories: Trajectories, discount: float | None) -> Floats:
-    """The sum of the rewards that each episode recorded, discounted unless that is None, (N,)."""
+    """The sum of each episode's recorded rewards, discounted unless that is None, (N,)."""
     rewards = trajectories.padded("rewards", 0.0)
     return rewards @ (1.0 if discount is None else discount) ** np.arange(rewards.shape[1])
 
@@ -77,7 +77,7 @@ def _returns(
         total[going] += weight * np.einsum("bn,nb->b", batch.states, model.rewards[:, actions])
         weight *= discount
         lasting = np.flatnonzero(lengths[going] > step + 1)
-        going = going[lasting]  # what follows the last step changes nothing
+        going = going[lasting]  # no state is needed after the last step
         batch.keep(lasting)
         actions = trajectories.actions[first[going] + step]
         observations = trajectories.observations[first[going] + step]

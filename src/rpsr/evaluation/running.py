@@ -1,4 +1,4 @@
-"""One block of episodes: compiled, all together, or asking a policy step by step."""
+"""One block of episodes: compiled, in parallel, or with one policy object step by step."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rpsr.planning.value.policies import AlphaPolicy, Policy, StagedPolicy
 
 @dataclass(frozen=True)
 class Log:
-    """What happened in B episodes of up to T steps: tables (B, T) and lengths (B,)."""
+    """The steps of B episodes of up to T steps: tables (B, T) and lengths (B,)."""
 
     actions: Ints
     observations: Ints
@@ -35,7 +35,7 @@ class Log:
     def trajectories(
         self, system: POMDP | LinearModel, rewards: bool, states: bool, propensities: bool
     ) -> Trajectories:
-        """The episodes, with the columns that were asked for."""
+        """The episodes, with the requested columns."""
         taken = np.arange(self.actions.shape[1]) < self.lengths[:, None]
         return Trajectories(
             action_names=system.actions,
@@ -62,7 +62,7 @@ class Job:
 
     @property
     def serial(self) -> bool:
-        """Whether the policy is one object that is asked, which only one thread may do."""
+        """Whether the policy is a single object, which only one thread may use."""
         return not isinstance(self.policy, StochasticController) and not self._batched
 
     @property
@@ -146,8 +146,8 @@ class Job:
     def _lost(self, action: int, observation: int) -> ImpossibleObservation:
         names = self.system.actions[action], self.system.observations[observation]
         return ImpossibleObservation(
-            f"the policy cannot go on: to its own model, observation {names[1]!r} cannot follow "
-            f"action {names[0]!r} where the simulated system just showed it"
+            f"the policy cannot continue: its model rules out observation {names[1]!r} after "
+            f"action {names[0]!r}, but the simulated system produced it"
         )
 
 
@@ -155,20 +155,20 @@ class _Follower(Protocol):
     """A policy followed in B episodes at once."""
 
     def begin(self, batch: int) -> None:
-        """All at the first step."""
+        """Start B episodes."""
         ...
 
     def act(self, rng: np.random.Generator, step: int) -> tuple[Ints, Floats]:
-        """What to do in each, and how probable that was, (B,) and (B,)."""
+        """The action of each episode and its probability, (B,) and (B,)."""
         ...
 
     def update(self, actions: Ints, observations: Ints) -> Bools:
-        """Take in what was done and seen; whether each could, (B,)."""
+        """Update with actions and observations; whether each was possible, (B,)."""
         ...
 
 
 class _Table:
-    """A controller: a node for each episode."""
+    """A controller: one node per episode."""
 
     def __init__(self, table: StochasticController) -> None:
         self._table = table
@@ -188,7 +188,7 @@ class _Table:
 
 
 class _Filtered:
-    """A greedy policy: a filtered state of its model for each episode."""
+    """A greedy policy: one filtered state of its model per episode."""
 
     def __init__(self, policy: Greedy) -> None:
         self._policy = policy
@@ -212,7 +212,7 @@ class _Asked:
         self._n_actions = n_actions
 
     def begin(self, batch: int) -> None:
-        assert batch == 1, "one object follows one episode"
+        assert batch == 1, "a policy object runs one episode at a time"
         self._policy.reset()
 
     def act(self, rng: np.random.Generator, step: int) -> tuple[Ints, Floats]:
@@ -220,12 +220,17 @@ class _Asked:
         if probabilities is None:
             action, chance = self._policy.act(), 1.0
             if not 0 <= action < self._n_actions:
-                raise ModelError(f"the policy chose action {action} of {self._n_actions}")
+                raise ModelError(
+                    f"the policy chose action {action}, expected 0 to {self._n_actions - 1}"
+                )
             return np.array([action], dtype=np.int64), np.array([chance])
         row = np.asarray(probabilities(), dtype=np.float64)
         sound = row.shape == (self._n_actions,) and (row >= 0).all()
         if not sound or not abs(row.sum() - 1) <= 1e-9:
-            raise ModelError(f"the policy's probabilities are {row}, expected {self._n_actions}")
+            raise ModelError(
+                f"the policy's probabilities: read {row}, "
+                f"expected {self._n_actions} numbers from 0 that sum to 1"
+            )
         action = int((cumulative(row[None])[0] <= rng.random()).sum())
         return np.array([action]), row[[action]]
 

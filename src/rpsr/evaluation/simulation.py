@@ -1,14 +1,14 @@
-"""Simulation: any policy on any POMDP or linear model, in blocks that have seeds of their own.
+"""Simulation of any policy on any POMDP or linear model, in blocks with their own seeds.
 
-Episodes are simulated in blocks of a size that depends on their length only, each from its own
-spawned seed (`numpy.random.SeedSequence.spawn`): the same seed gives the same episodes whatever the
-number of workers, and a long simulation can be written block by block.
+The size of a block depends only on the length of the episodes, and each block has its own spawned
+seed (`numpy.random.SeedSequence.spawn`). So equal seeds give equal episodes for any number of
+workers, and a long simulation can be written block by block.
 
-A policy that is a table (`StochasticController`: uniform, finite-state controllers, policy trees,
-and greedy policies that reach few states) runs compiled on a POMDP. Other greedy policies filter
-all episodes of a block together. Any other object with `reset`, `act` and `update` is asked step by
-step, in this process and in order; one that chooses by chance may have `probabilities() -> (A,)`,
-from which the simulator then draws, by its own seeds, instead of calling `act`.
+A policy that is a `StochasticController` (uniform, finite-state controllers, policy trees, and
+greedy policies that reach few states) runs compiled on a POMDP. Other greedy policies filter all
+episodes of a block together. Any other object with `reset`, `act` and `update` is called step by
+step, in this process and in order. A stochastic one may have `probabilities() -> (A,)`: the
+simulator then samples actions with its own seeds instead of calling `act`.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from rpsr.planning.value.trees import TreePolicy
 BLOCK = 256  # episodes, fewer where they are long
 BLOCK_STEPS = 2**18
 
-AnyPolicy = given.AnyPolicy | StochasticController  # `runnable` makes a table or a policy of it
+AnyPolicy = given.AnyPolicy | StochasticController  # `runnable` converts it
 Progress = Callable[[int, int], None]
 
 
-# The arguments beyond system and policy are options, each given by name.
+# All arguments except system and policy are keyword options.
 def simulate(
     system: POMDP | LinearModel,
     policy: AnyPolicy,
@@ -56,16 +56,16 @@ def simulate(
     workers: int = 1,
     progress: Progress | None = None,
 ) -> Trajectories:
-    """Episodes of a policy on a system; the same for the same seed, whatever the workers.
+    """Simulate episodes of a policy on a system; equal seeds give equal episodes for any workers.
 
-    policy: a plan, a policy, a controller, a tree, or "uniform" for any action with equal chance.
-    rewards: record R(s, a, s', o) of what happened in a POMDP, or x R[:, a] of a linear model.
+    policy: a plan, a policy, a controller, a tree, or "uniform" for uniformly random actions.
+    rewards: record R(s, a, s', o) for a POMDP, or x R[:, a] for a linear model.
     states: record a POMDP's hidden states. propensities: the probability of each action taken.
     ends: an episode ends, and counts as terminated, at an observation that only absorbing states
-    show (`rpsr.models.terminal.final_observations`), or which its log showed at ends only, if the
-    system is a learned model; without, all go on for all steps.
-    A `UniformPolicy` draws from the simulation's seed, not from its own generator.
-    progress: called with the number of episodes done and of all.
+    emit (`rpsr.models.terminal.final_observations`); for a learned model, at one that occurs only
+    at ends in its log. If False, all episodes have all steps.
+    A `UniformPolicy` uses the simulation's seed, not its own generator.
+    progress: called with the number of finished episodes and the total.
     """
     blocks = simulate_blocks(
         system,
@@ -103,7 +103,7 @@ def simulate_blocks(
         if value < 1:
             raise InputError(f"{name}: read {value}, expected at least 1")
     if seed < 0:
-        raise InputError(f"seed: read {seed}, expected a number from 0")
+        raise InputError(f"seed: read {seed}, expected a whole number from 0")
     system = as_model(system, "system")
     if states and not isinstance(system, POMDP):
         raise ModelError(f"a {system.kind} model has no hidden states to record")
@@ -134,7 +134,7 @@ def _block_sizes(episodes: int, steps: int) -> list[int]:
 def _in_order(
     block: Callable[[int], Trajectories], count: int, workers: int
 ) -> Iterator[Trajectories]:
-    """Blocks in order, so many at work at once and never many more waiting to be taken."""
+    """Blocks in order; the number that are computed or waiting is limited."""
     if workers == 1:
         yield from map(block, range(count))
         return
@@ -155,14 +155,14 @@ def _reported(
 
 
 def runnable(policy: AnyPolicy, system: POMDP | LinearModel) -> StochasticController | Policy:
-    """What can be followed as what runs: a table as it is, all else as a policy at its start."""
+    """An argument as a controller (unchanged) or as a policy at its start."""
     return policy if isinstance(policy, StochasticController) else given.as_policy(policy, system)
 
 
 def as_table(
     policy: StochasticController | Policy, system: POMDP | LinearModel, steps: int | None
 ) -> StochasticController | None:
-    """A policy as a table for so many steps, checked against the system; None if it is none."""
+    """A policy as a controller for a number of steps, checked against the system, or None."""
     match policy:
         case StochasticController():
             table = policy
@@ -176,7 +176,7 @@ def as_table(
             names = policy.model.actions, policy.model.observations
             check_fit(*names, horizon_of(policy), system, steps)
             if policy.model.estimated:
-                return None  # what its filter does with the impossible is no table of states
+                return None  # a robust filter has no table of states
             return tabulate(policy, steps=steps)
         case _:
             return None

@@ -1,9 +1,9 @@
-"""Stochastic controllers: the one table that every policy with finitely many memories is.
+"""Stochastic controllers: the common form of all policies with finitely many memory states.
 
-A node says with which probability each action is taken; an action and an observation say where to
-go on. The uniform policy has one node, a finite-state controller one action a node, a policy tree
-is a controller without loops, and a greedy policy whose filtered states are finitely many has
-those for nodes.
+A node has a probability for each action, and a successor for each action and observation. The
+uniform policy has one node. A finite-state controller has one action per node. A policy tree is a
+controller without loops. The nodes of a greedy policy are its filtered states, if these are
+finitely many.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from rpsr.showing import Shown, counted, some
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StochasticController(Shown):
-    """K nodes: probabilities (K, A) of actions and successors (K, A, O), begun in node `first`.
+    """K nodes: probabilities (K, A) of actions and successors (K, A, O), starting in node `first`.
 
-    A successor of -1 stands for an observation that the policy cannot take in; simulating one is
-    an error. horizon: for how many steps it knows what to do; None for ever.
+    A successor of -1 means that the policy has no successor for an observation; its occurrence in
+    a simulation is an error. horizon: number of steps of the plan; None: infinite.
     """
 
     action_names: tuple[str, ...]
@@ -60,7 +60,7 @@ class StochasticController(Shown):
         return len(self.probabilities)
 
     def title(self) -> str:
-        """What it is, in one line."""
+        """A description in one line."""
         ahead = "" if self.horizon is None else f", for {counted(self.horizon, 'step')}"
         return (
             f"stochastic controller: {counted(len(self), 'node')}, "
@@ -69,7 +69,7 @@ class StochasticController(Shown):
         )
 
     def facts(self) -> list[tuple[str, str]]:
-        """What it does first, and its names."""
+        """The first action probabilities, and the names."""
         row = self.probabilities[self.first]
         chances = [f"{self.action_names[a]} {row[a]:.3g}" for a in np.flatnonzero(row).tolist()]
         return [
@@ -85,7 +85,7 @@ class StochasticController(Shown):
 
     @staticmethod
     def stationary(model: POMDP | LinearModel, probabilities: Any = None) -> StochasticController:
-        """Actions drawn anew at each step with fixed probabilities (A,), all alike by default."""
+        """Actions sampled at each step with fixed probabilities (A,), uniform by default."""
         n_actions, n_observations = len(model.actions), len(model.observations)
         even = np.full(n_actions, 1 / n_actions)
         row = even if probabilities is None else np.asarray(probabilities, dtype=np.float64)
@@ -94,7 +94,7 @@ class StochasticController(Shown):
 
     @staticmethod
     def of(controller: FiniteStateController) -> StochasticController:
-        """A deterministic controller, which begins again at what it never expected."""
+        """A deterministic controller; it restarts after an observation without a successor."""
         successors = np.where(controller.successors < 0, controller.first, controller.successors)
         return deterministic(
             controller.action_names,
@@ -106,7 +106,7 @@ class StochasticController(Shown):
 
     @staticmethod
     def of_tree(tree: PolicyTree) -> StochasticController:
-        """A policy tree: its layers one after another, the last to be followed first."""
+        """A policy tree: its layers in order, of which the last comes first in time."""
         actions = [actions for actions, _ in reversed(tree.layers)]
         ends = np.cumsum([len(layer) for layer in actions])
         successors = [
@@ -124,7 +124,7 @@ class StochasticController(Shown):
         )
 
     def check(self, system: POMDP | LinearModel, steps: int | None = None) -> None:
-        """Refuse a system with other names, or more steps than there is a plan for."""
+        """Refuse a system with other names, or more steps than the plan has."""
         check_fit(self.action_names, self.observation_names, self.horizon, system, steps)
 
 
@@ -143,8 +143,8 @@ def check_fit(
         if mine != theirs:
             raise ModelError(f"the policy's {kind} are {mine}, the system's are {theirs}")
     if horizon is not None and (steps is None or steps > horizon):
-        asked = "for ever" if steps is None else f"for {steps} steps"
-        raise ModelError(f"the policy is a plan for {horizon} steps, not {asked}")
+        asked = "an infinite horizon" if steps is None else counted(steps, "step")
+        raise ModelError(f"the policy has a plan for {horizon} steps, expected {asked}")
 
 
 def deterministic(
@@ -166,10 +166,10 @@ def deterministic(
 
 
 def cumulative(probabilities: Floats) -> Floats:
-    """Sums of rows of probabilities, (K, A) -> (K, A); a draw picks the first sum above it.
+    """Sums of rows of probabilities, (K, A) -> (K, A); u in [0, 1) picks the first sum above u.
 
-    From the last action that is possible the sum is 1, whatever rounding says, so that no draw
-    below 1 picks an impossible one.
+    From the last possible action on, the sum is set to 1 despite rounding, so that no u < 1 picks
+    an impossible action.
     """
     sums = np.cumsum(probabilities, axis=1)
     later = np.cumsum(probabilities[:, ::-1], axis=1)[:, ::-1] - probabilities

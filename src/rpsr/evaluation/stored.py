@@ -1,9 +1,9 @@
 """Policies from files, made to run on a system.
 
-A controller or a tree knows only names. A value function is followed at the filtered states of a
-model, and it must be the kind of model it was planned on: the PSR's value function is one of PSR
-states, and looks ahead, where it does, with the PSR's rewards, not with the POMDP's. The file holds
-the vectors and not the model, so that model is made anew from the system.
+A controller or a tree contains only names. A value function needs the filtered states of a model of
+the kind that it was planned on: a PSR's value function needs PSR states, and its look-ahead uses
+the PSR's rewards, not the POMDP's. The file contains the vectors but not the model, so the model is
+computed again from the system.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from rpsr.predictive.constructors import psr, rpsr
 
 
 def open_policy(path: str | Path, system: POMDP | LinearModel) -> AnyPolicy:
-    """The policy of a file of any form (see `load_policy`), for a system, as it is written.
+    """Load a policy file of any format (see `load_policy`) for a system.
 
-    Its actions and observations must be the system's. The classic forms hold no names and say
-    nothing of a model: `.alpha` vectors are followed through the POMDP's beliefs.
+    Its actions and observations must be the system's. The classic formats contain neither names nor
+    a model: `.alpha` vectors act on the POMDP's beliefs.
     """
     linear = as_linear(system, "system")
     stored = load_policy(path, linear)
     if not isinstance(stored, StoredVectors):
         return stored
-    if stored.model is not linear:  # the file carries the model it was planned on
+    if stored.model is not linear:  # the file contains the model it was planned on
         return stored.policy()
     made_for = str(stored.made_for.get("kind"))
     if made_for == linear.kind:
@@ -46,7 +46,7 @@ def open_policy(path: str | Path, system: POMDP | LinearModel) -> AnyPolicy:
     if {made_for, linear.kind} <= {"belief", "rpsr"}:  # two forms of one task, rewards included
         return stored.policy()
     raise InputError(
-        f"was planned on a {made_for} model and acts by its states and rewards, which this "
-        f"{linear.kind} model does not have",
+        f"was planned on a {made_for} model and needs the states and rewards of that model, which "
+        f"this {linear.kind} model does not have",
         place=place_of(path),
     )

@@ -1,9 +1,9 @@
-"""What can be simulated: a POMDP by its hidden states, a linear model by its filtered ones.
+"""Systems to simulate: a POMDP by its hidden states, a linear model by its filtered ones.
 
-Both answer the same two questions for a batch of B episodes: where they begin, and what an action
-in each of them brings. A POMDP draws a whole outcome (next state and observation) by the alias
-method and pays the reward of that outcome, R(s, a, s', o); a linear model draws an observation from
-P(o | x, a) and pays what it expects, x R[:, a].
+Both have the same two methods for a batch of B episodes: `begin` gives the first states, `step` the
+results of actions. A POMDP samples an outcome (next state and observation) by the alias method,
+with its reward R(s, a, s', o). A linear model samples an observation from P(o | x, a) and has the
+expected reward x R[:, a].
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rpsr.models.pomdp import POMDP
 class HiddenStates:
     """A POMDP as tables of outcomes: rows by action and state, then one for the start.
 
-    outcomes: as the kernels take them; rewards (N,).
+    outcomes: in the form of the kernels; rewards (N,).
     """
 
     def __init__(self, pomdp: POMDP) -> None:
@@ -52,12 +52,12 @@ class HiddenStates:
         return np.where(kept, first + column, table[first + column, 2])
 
     def begin(self, rng: np.random.Generator, batch: int) -> Ints:
-        """Hidden states drawn from the start, (B,)."""
+        """Hidden states sampled from the start distribution, (B,)."""
         indptr, _, table = self.outcomes
         return table[self._pick(rng, np.full(batch, len(indptr) - 2)), 0]
 
     def step(self, rng: np.random.Generator, at: Ints, actions: Ints) -> tuple[Ints, Ints, Floats]:
-        """Next states, observations and rewards of drawn outcomes."""
+        """Next states, observations and rewards of sampled outcomes."""
         drawn = self._pick(rng, actions * self.n_states + at)
         table = self.outcomes.table
         return table[drawn, 0], table[drawn, 1], self.rewards[drawn]
@@ -65,23 +65,23 @@ class HiddenStates:
 
 @dataclass(frozen=True, eq=False)
 class FilteredStates:
-    """A linear model that is its own system.
+    """A linear model as the system.
 
-    An estimated model may predict probabilities below zero, or observations after which it has no
-    state. It is simulated as its filter reads it (`RobustBatch`): probabilities below zero count as
-    zero, and the rest is divided by its sum.
+    An estimated model may predict negative probabilities, or observations after which it has no
+    state. It is simulated with its robust filter (`RobustBatch`): negative probabilities count as
+    zero, and the others are divided by their sum.
     """
 
     model: LinearModel
 
     def begin(self, rng: np.random.Generator, batch: int) -> FilterBatch | RobustBatch:
-        """The start state for each of B episodes; nothing is drawn."""
+        """The start state for each of B episodes."""
         return filter_batch(self.model, batch)
 
     def step(
         self, rng: np.random.Generator, at: FilterBatch | RobustBatch, actions: Ints
     ) -> tuple[FilterBatch | RobustBatch, Ints, Floats]:
-        """Filtered states, observations drawn from P(o | x, a), (B,), expected rewards, (B,)."""
+        """Filtered states, observations sampled from P(o | x, a), (B,), expected rewards, (B,)."""
         model, states = self.model, at.states
         chances = np.empty((len(states), len(model.observations)))
         for action in np.unique(actions).tolist():
@@ -92,7 +92,7 @@ class FilteredStates:
         chances[chances <= model.rounding] = 0.0
         cumulative = np.cumsum(chances, axis=1)
         drawn = rng.random(len(states)) * cumulative[:, -1]
-        # Never past the last observation that is possible, whatever the product rounds to.
+        # Never past the last possible observation, despite rounding of the product.
         possible = chances.shape[1] - 1 - (chances[:, ::-1] > 0).argmax(axis=1)
         seen = np.minimum((cumulative <= drawn[:, None]).sum(axis=1), possible)
         paid = np.einsum("bn,nb->b", states, model.rewards[:, actions])
@@ -101,5 +101,5 @@ class FilteredStates:
 
 
 def sampler(system: POMDP | LinearModel) -> HiddenStates | FilteredStates:
-    """How a system is simulated."""
+    """The simulator of a system."""
     return HiddenStates(system) if isinstance(system, POMDP) else FilteredStates(system)

@@ -1,12 +1,12 @@
-"""How many steps to simulate, and what the steps that are cut off could have earned.
+"""The number of steps to simulate, and a bound on the return of later steps.
 
-A return discounted by g < 1 loses, if only its first T steps are simulated, at most
+If only the first T steps are simulated, a return with discount g < 1 changes by at most
 
     (g^T - g^h) / (1 - g) * max |r|,
 
-r being the model's expected rewards and h the policy's horizon, if it has one (else g^h is 0).
-Enough steps are those that make this no more than half a standard error of the mean, which a few
-episodes foretell; no return is known better than `NEGLIGIBLE` of the largest that rewards allow.
+where r are the model's expected rewards and h is the policy's horizon (g^h = 0 without one). T is
+chosen so that this is at most half a standard error of the mean, estimated from a few episodes, or
+`NEGLIGIBLE` times the largest possible return.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from rpsr.planning.reachable.planner import value_bounds
 from rpsr.planning.value.policies import Policy, StagedPolicy
 from rpsr.planning.value.trees import PolicyTree, TreePolicy
 
-UNDISCOUNTED_STEPS = 100  # where nothing says how many are enough
+UNDISCOUNTED_STEPS = 100  # without a discount below 1
 MOST_STEPS = 2000  # some seconds for a thousand episodes
-PILOT = 100  # episodes that foretell the standard error
-FORGOTTEN = 1e-3  # the weight of what these cut off
+PILOT = 100  # episodes that estimate the standard error
+FORGOTTEN = 1e-3  # the discount weight after the steps of these episodes
 NEGLIGIBLE = 1e-6
 
 
 def cut_off(
     model: LinearModel, discount: float | None, steps: int, horizon: int | None = None
 ) -> float | None:
-    """What steps after the first ones may add to a return or take from it, at most.
+    """The largest absolute return of the steps after the first ones.
 
-    None where nothing bounds it: without a discount below 1, or where the model's domain, and so
-    its largest reward, is unknown.
+    None without a bound: if the discount is not below 1, or the model's domain, and so its largest
+    reward, is unknown.
     """
     if horizon is not None and steps >= horizon:
         return 0.0
@@ -51,7 +51,7 @@ def cut_off(
 
 
 def planned_steps(policy: StochasticController | Policy) -> int | None:
-    """For how many steps a policy knows what to do; None for ever."""
+    """The number of steps that a policy has a plan for; None: infinite horizon."""
     match policy:
         case StagedPolicy():
             return horizon_of(policy)
@@ -71,7 +71,7 @@ def enough_steps(
     episodes: int,
     seed: int = 0,
 ) -> int:
-    """Steps after which what is cut off counts for less than the standard error, if so many may be.
+    """Steps after which the later return is below the standard error.
 
     All steps of a policy with a horizon; `UNDISCOUNTED_STEPS` without a discount below 1; at most
     `MOST_STEPS`. episodes: how many will be simulated.

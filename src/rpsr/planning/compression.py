@@ -1,19 +1,19 @@
-"""Planning in a smaller model of the same problem, and what was found read in the original.
+"""Planning on a smaller model of the same problem; solutions are lifted to the original.
 
-Two things are left out, and neither loses anything from the start: states of the POMDP that no
-history visits, and, in the observable quotient (see `rpsr.predictive.reduction`), all that no
-observation and no reward ever depends on. The quotient's corners are the states that are left,
-so bounds are proven there as they are on beliefs, and equal states are one corner.
+Two reductions, neither of which changes the value at the start: states of the POMDP that no
+history visits are dropped, and the rest is replaced by its observable quotient (see
+`rpsr.predictive.reduction`). The corners of the quotient are the kept states, so bounds are proven
+as on beliefs. Equal states become one corner.
 
-A vector alpha of the quotient is worth Q alpha at the states that were kept. At the others, which
-no belief from the start gives any weight, it is taken to be worth the least that rewards allow, so
-that it stays below the optimal value everywhere. A precision that was proven over the quotient's
-domain is one over beliefs on the states that were kept.
+A vector alpha of the quotient has the values Q alpha at the kept states. At the others, which have
+probability 0 in every belief reached from the start, its value is set to the least possible return,
+so that it is at most the optimal value everywhere. A precision that was proven over the quotient's
+domain holds for beliefs over the kept states.
 
-When it pays: planning costs follow the dimension and how many numbers a state has that are not
-zero. `aloha.30` has 90 states and a quotient of 30; iff has 104 and a quotient of 57, but its
-beliefs have about 17 numbers that are not zero, and its quotient's states 57. `Saved` has both
-dimensions and both counts, so that one can see beforehand.
+When it pays: the cost of planning depends on the dimension and on the nonzeros of a state.
+`aloha.30` has 90 states and a quotient of dimension 30. `iff` has 104 states and a quotient of
+dimension 57, but its beliefs have about 17 nonzeros and its quotient's states 57. `Saved` has both
+dimensions and both counts, so users can decide before planning.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from rpsr.predictive.reduction import Reduction, observable_quotient
 
 @dataclass(frozen=True)
 class Saved:
-    """What compressing a POMDP saved.
+    """Sizes before and after compression.
 
-    states: of the POMDP; reached: those that some history visits; dimension: of what is planned on.
+    states: of the POMDP. reached: states that some history visits. dimension: of the smaller model.
     nonzeros, nonzeros_after: numbers stored in the operators before and after.
     """
 
@@ -50,13 +50,13 @@ class Saved:
     def __str__(self) -> str:
         return (
             f"{self.states} states, {self.reached} reached, dimension {self.dimension}; "
-            f"{self.nonzeros} numbers in the operators before, {self.nonzeros_after} after"
+            f"{self.nonzeros} nonzeros in the operators before, {self.nonzeros_after} after"
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Compressed:
-    """A POMDP made smaller. Plan on `model`, then `lift` what was found.
+    """A POMDP made smaller. Plan on `model`, then `lift` the solution.
 
     kept (S',): the states of the POMDP that are reached.
     """
@@ -87,7 +87,7 @@ class Compressed:
     def _up(self, found: ValueFunction, horizon: int | None, model: LinearModel) -> ValueFunction:
         """Vectors of the smaller model at the POMDP's states, (K, n) -> (K, S).
 
-        Where the smaller model is looked ahead by, the POMDP's beliefs are.
+        A look-ahead on the smaller model becomes one on the POMDP's beliefs.
         """
         discount = 1.0 if self.pomdp.discount is None else self.pomdp.discount
         steps = 1 / (1 - discount) if horizon is None else sum(discount**t for t in range(horizon))
@@ -97,7 +97,7 @@ class Compressed:
 
 
 def compress(pomdp: POMDP) -> Compressed:
-    """The POMDP without states never reached, in its observable quotient."""
+    """The observable quotient of the POMDP without its unreachable states."""
     pomdp = as_pomdp(pomdp)
     kept = np.flatnonzero(reachable_states(pomdp))
     reduction = observable_quotient(restricted(pomdp, kept))
@@ -112,7 +112,7 @@ def compress(pomdp: POMDP) -> Compressed:
 
 
 def restricted(pomdp: POMDP, kept: Ints) -> POMDP:
-    """The POMDP on some of its states, ascending, which no history leaves; exact if it was."""
+    """The POMDP on a closed subset of its states, ascending; exact if the POMDP is."""
     record, n_states = pomdp.record, len(pomdp.states)
     if len(kept) == n_states:
         return pomdp

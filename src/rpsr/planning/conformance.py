@@ -1,8 +1,8 @@
-"""What every planner and every policy owes its user, as checks (public in `rpsr.testing`).
+"""Checks that every planner and every policy must pass (public in `rpsr.testing`).
 
-The problems are so small that their answers are sums one can write down: a single state that pays,
-and two states in full view, whose four policies are tried one by one. Each is posed as a POMDP and
-in rotated coordinates, the form that PSRs and R-PSRs have; a planner must not notice.
+The problems are small enough for known answers: one state with a reward, and two fully observed
+states, whose four policies are enumerated. Each is given as a POMDP and in rotated coordinates, the
+form of PSRs and R-PSRs. The results must agree.
 """
 
 from __future__ import annotations
@@ -30,17 +30,18 @@ _REWARDS = np.array([[1.0, 0.0], [-2.0, 3.0]])  # (S, A)
 
 
 def check_planner(planner: Planner, *, tolerance: float = 1e-6) -> None:
-    """Verify what every planner owes its user.
+    """Verify the contract of a planner; an `AssertionError` names the first violation.
 
-    It is a frozen dataclass with a name; its bounds hold and its policy is worth at least the lower
-    one, on problems with known answers and in rotated coordinates alike; planning again gives the
-    same; progress comes in order; discount 1 is refused without a horizon, and a planner that has a
-    horizon sums it exactly. A planner that claims success must be within `tolerance` of the answer.
+    The planner is a frozen dataclass with a name. Its bounds hold and its policy has at least the
+    value of the lower one, on problems with known answers, also in rotated coordinates. A second
+    run gives the same value. Progress rows are in order of time. Discount 1 is refused without a
+    horizon; a planner with a horizon adds up its rewards exactly. If the status is a success, the
+    value is within `tolerance` of the answer.
     """
     given: Any = planner
-    _require(is_dataclass(given), "a planner is a dataclass of hyper-parameters")
-    _require(type(given).__dataclass_params__.frozen, "a planner is frozen: it holds no state")
-    _require(bool(planner.name), "a planner has a name")
+    _require(is_dataclass(given), "expected a planner that is a dataclass of hyper-parameters")
+    _require(type(given).__dataclass_params__.frozen, "expected a frozen planner, without state")
+    _require(bool(planner.name), "expected a planner with a name")
     horizon = "horizon" in {field.name for field in fields(given)}
     forever = replace(given, horizon=None) if horizon else planner
     for pomdp, answer in ((_one_state(), 2.5 / (1 - _DISCOUNT)), (_two_states(), _best_of_four())):
@@ -57,7 +58,7 @@ def check_planner(planner: Planner, *, tolerance: float = 1e-6) -> None:
         found = replace(given, horizon=4).solve(undiscounted, silent)
         _check_solution(found, "one state, 4 steps")
         off = abs(found.value - 10.0)
-        _require(off <= tolerance, f"4 steps of 2.5 are worth 10, not {found.value!r}")
+        _require(off <= tolerance, f"4 rewards of 2.5: read value {found.value!r}, expected 10")
 
 
 def _check_answer(planner: Planner, model: LinearModel, answer: float, tolerance: float) -> None:
@@ -66,8 +67,8 @@ def _check_answer(planner: Planner, model: LinearModel, answer: float, tolerance
     found = planner.solve(model, rows.append)
     _check_solution(found, where)
     seconds = [row.seconds for row in rows]
-    _require(seconds == sorted(seconds), f"{where}: progress goes back in time")
-    slack = 1e-9 * max(1.0, abs(answer))  # rounding of the answer itself, and of the check
+    _require(seconds == sorted(seconds), f"{where}: progress rows are not in order of time")
+    slack = 1e-9 * max(1.0, abs(answer))  # rounding of the answer and of the check
     _require(found.lower <= answer + slack, f"{where}: lower {found.lower!r} above {answer!r}")
     if found.upper is not None:
         _require(found.upper >= answer - slack, f"{where}: upper {found.upper!r} below {answer!r}")
@@ -77,17 +78,21 @@ def _check_answer(planner: Planner, model: LinearModel, answer: float, tolerance
     policy = AlphaPolicy.of(found)
     check_policy(policy, model)
     worth = policy_value(policy, model)[1]
-    _require(worth >= found.lower - slack, f"{where}: the policy is worth {worth!r}, not the lower")
+    reached = worth >= found.lower - slack
+    _require(reached, f"{where}: the policy's value {worth!r} is below the lower bound")
     again = planner.solve(model, silent)
     same = again.value == found.value or not found.status.reached_goal
-    _require(same, f"{where}: planning again gave {again.value!r} after {found.value!r}")
+    _require(same, f"{where}: a second run gave {again.value!r} instead of {found.value!r}")
 
 
 def _check_solution(found: Solution, where: str) -> None:
     n_vectors, n = found.vectors.shape if found.vectors.ndim == 2 else (0, 0)
     n_observations = len(found.model.observations)
     _require(found.status in Status, f"{where}: the status is {found.status!r}")
-    _require(n_vectors > 0 and n == found.model.dimension, f"{where}: no value function")
+    _require(
+        n_vectors > 0 and n == found.model.dimension,
+        f"{where}: vectors of shape {(n_vectors, n)}",
+    )
     _require(bool(np.isfinite(found.vectors).all()), f"{where}: a vector is not finite")
     _require(found.actions.shape == (n_vectors,), f"{where}: {found.actions.shape} actions")
     in_range = found.actions.min() >= 0 and found.actions.max() < len(found.model.actions)
@@ -109,12 +114,12 @@ def check_policy(
     steps: int = 20,
     deterministic: bool = True,
 ) -> None:
-    """Verify what every policy owes its user, along random histories of a model.
+    """Verify the contract of a policy along random histories of a model.
 
-    Its actions exist and asking twice changes nothing; names and indices mean the same; its memory
-    keeps its length; a copy goes its own way; `reset` forgets everything; an observation
-    that does not exist is refused. A policy that draws its actions is not `deterministic`, and the
-    laws about repetition are left out.
+    Its actions exist, and a second `act` gives the same action. Names and indices have the same
+    effect. `memory` keeps its length. Updating a copy leaves the original unchanged. `reset`
+    restores the start. An observation that does not exist is refused. For a policy that samples its
+    actions, set `deterministic` to False, which omits the checks that compare repeated runs.
     """
     model = as_linear(model)
     policy = as_policy(policy, model)
@@ -124,13 +129,14 @@ def check_policy(
     for history in range(histories):
         policy.reset()
         if deterministic:
-            _require(policy.act() == first, f"history {history}: `reset` did not forget")
+            same = policy.act() == first
+            _require(same, f"history {history}: `reset` does not restore the first action")
         x = model.start
         for step in range(steps):
             where = f"history {history}, step {step}"
             action = policy.act()
             _require(0 <= action < len(model.actions), f"{where}: action {action!r}")
-            _require(policy.act() == action, f"{where}: asking twice gave another action")
+            _require(policy.act() == action, f"{where}: a second `act` gave another action")
             chances = np.maximum(model.predict(x, action), 0)
             chances[chances <= model.rounding] = 0
             observation = int(rng.choice(len(chances), p=chances / chances.sum()))
@@ -139,9 +145,9 @@ def check_policy(
             kept = np.array_equal(policy.memory, before)
             _require(kept, f"{where}: updating a copy changed the original")
             policy.update(action, observation)
-            _require(len(policy.memory) == length, f"{where}: the memory changed its length")
+            _require(len(policy.memory) == length, f"{where}: the length of `memory` changed")
             agree = np.array_equal(policy.memory, twin.memory)
-            _require(agree or not deterministic, f"{where}: names and indices led elsewhere")
+            _require(agree or not deterministic, f"{where}: names and indices have other effects")
             x = model.update(x, action, observation)
     policy.reset()
     try:
@@ -169,7 +175,7 @@ def _two_states() -> POMDP:
 
 
 def _best_of_four() -> float:
-    """The value of the best policy from the first state, the four of them tried one by one."""
+    """The value of the best policy from the first state, by enumeration."""
     worth: list[float] = []
     for policy in product(range(2), repeat=2):
         moves = np.array([_MOVES[a, s] for s, a in enumerate(policy)])

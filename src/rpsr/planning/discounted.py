@@ -1,12 +1,12 @@
-"""What a fixed choice is worth: v = r + P v, where rows of P >= 0 sum to a discount or less.
+"""The value of a fixed policy: v = r + P v, where rows of P >= 0 sum to a discount or less.
 
-A small system is factorised. A large one, whose factors nobody can foresee the size of, is solved
-by GMRES in short bouts, and the clock is looked at between them; each bout begins with the residual
-of the last one, which refines the answer to what floats can hold. A system on which bouts make slow
-progress is factorised in the end where there is no time limit.
+A small system is factorised. The factors of a large one may be of any size, so it is solved by
+GMRES in short bouts, with a check of the clock between them. Each bout begins with the residual of
+the last one, which refines the answer to the precision of floats. Without a time limit, a system on
+which bouts make slow progress is factorised in the end.
 
-Past a deadline the answer is as good as it got. Whoever claims a bound by it computes what its
-residual may hide, converged or not.
+After the deadline the best answer so far is returned. A caller that derives a bound from it must
+account for the residual, converged or not.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from rpsr.planning.limits import Clock, LimitReached
 
 Enough = Callable[[Floats, float], bool]  # of values (N,) and the largest of their residuals
 
-SMALL = 1000  # equations: even if its factors are full, they take less than a second
-LARGE = 2**21  # equations: beyond, a bout is plain sweeps, which keep no past directions
-BOUT = 10  # products with P between two looks at the clock
-CONVERGED = 1e-15  # of the scale of values: a residual that floats cannot tell from 0
-STANDSTILL = 1e-12  # of the scale of values: a residual this small that shrinks no more is rounding
+SMALL = 1000  # equations: even full factors take less than a second
+LARGE = 2**21  # equations: beyond, a bout consists of sweeps, which need less memory
+BOUT = 10  # products with P between two checks of the clock
+CONVERGED = 1e-15  # of the scale of values: a residual that is 0 up to rounding
+STANDSTILL = 1e-12  # of the scale of values: a smaller residual that stagnates is rounding
 SLOW, PATIENCE = 0.5, 5  # bouts that shrink the residual by less, and how many before factorising
 
 
 def solve_discounted(
     moves: Sparse, rewards: Floats, clock: Clock, guess: Floats | None = None
 ) -> Floats:
-    """v (N,) with v = rewards + moves v, as nearly as floats and the clock allow.
+    """v (N,) with v = rewards + moves v, up to rounding, or as close as the time limit allows.
 
-    moves: sparse (N, N), the discount included. guess (N,): where to begin a long search.
+    moves: sparse (N, N), the discount included. guess (N,): initial values of an iteration.
     """
     if len(rewards) <= SMALL:
         return factorised(moves, rewards)
@@ -70,10 +70,10 @@ def iterated(
     patience: int | None = None,
     enough: Enough | None = None,
 ) -> tuple[Floats, bool]:
-    """The same by bouts of iteration, following(v) being P v; and whether that has converged.
+    """The same by bouts of iteration, with following(v) = P v; and whether it converged.
 
-    It ends at the deadline, after `patience` bouts that made slow progress, or when values are good
-    enough for what is asked of them.
+    It ends at the deadline, after `patience` bouts of slow progress, or when `enough` accepts the
+    values.
     """
 
     def apply(v: Floats) -> Floats:
@@ -92,7 +92,7 @@ def iterated(
             step = bout(apply, left)
             after = rewards - apply(values + step)
             before, size = size, float(np.linalg.norm(after))
-            if not size < before:  # rounding, or, where sums of rewards diverge, nothing to find
+            if not size < before:  # rounding, or the sum of rewards diverges
                 return values, worst <= STANDSTILL * scale
             values, left = values + step, after
             if size > SLOW * before:
@@ -106,7 +106,7 @@ def iterated(
 
 
 def _directions(apply: Callable[[Floats], Floats], left: Floats) -> Floats:
-    """The best step in the space of a few products: GMRES."""
+    """The best step in a Krylov space of a few products: GMRES."""
     operator: Any = LinearOperator  # its stubs know only how to subclass it
     system = operator((len(left), len(left)), matvec=apply, dtype=np.float64)
     return gmres(system, left, rtol=1e-8, atol=0.0, restart=BOUT, maxiter=1)[0]

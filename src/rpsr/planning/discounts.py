@@ -1,4 +1,4 @@
-"""Whether a discount lets rewards be added up without end; when two values are equal in floats."""
+"""Whether infinite sums of rewards converge; when two values are equal in floats."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROUNDING = 1e-12  # of the scale of values: two one-step values this close are e
 def planning_discount(model: LinearModel, horizon: int | None) -> float:
     """The model's discount; a `ModelError` where planning without a horizon would not converge.
 
-    A model without a discount is planned undiscounted, over a horizon only.
+    A model without a discount is planned without discounting, for a finite horizon only.
     """
     if horizon is None:
         return _converging(model, "give a horizon or a {}")
@@ -22,22 +22,22 @@ def planning_discount(model: LinearModel, horizon: int | None) -> float:
 
 
 def infinite_discount(model: LinearModel) -> float:
-    """The model's discount, for what cannot be given a horizon; a `ModelError` where it is 1."""
+    """The model's discount for an infinite horizon; a `ModelError` where it is 1."""
     return _converging(model, "give a {}; over a horizon, plan with vi or reachable")
 
 
 def _converging(model: LinearModel, advice: str) -> float:
-    """The discount, if infinite sums converge; advice: what else to do, a discount left blank."""
+    """The discount, if infinite sums converge; advice: {} stands for the discount needed."""
     discount = 1.0 if model.discount is None else model.discount
     if discount >= 1:
         has = "no discount" if model.discount is None else "discount 1"
         raise ModelError(
-            f"{model.name} has {has}: its infinite sum of rewards need not converge; "
+            f"{model.name} has {has}: the infinite sum of rewards need not converge; "
             + advice.format("discount below 1 (--discount, in Python model.with_discount)")
         )
     if discount > 1 - NEAR_ONE:
         raise ModelError(
-            f"{model.name}: floats can hardly tell discount {discount!r} from 1; "
+            f"{model.name}: discount {discount!r} is too close to 1 for floats; "
             + advice.format("smaller discount")
         )
     return discount

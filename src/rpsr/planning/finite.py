@@ -2,7 +2,7 @@
 
 Policy iteration: evaluate a policy by a sparse linear system (I - discount P) v = r, then take in
 every state the best action for v; it ends when no action improves by more than rounding, or when
-rounding brings a policy back. For a finite horizon, backward induction.
+rounding repeats an earlier policy. For a finite horizon, backward induction.
 Reference: M. L. Puterman, Markov Decision Processes, 1994, sections 4.5 and 6.4.
 """
 
@@ -38,7 +38,7 @@ class FiniteProblem:
         return np.where(self.allowed, self.rewards + self.discount * after, -np.inf)
 
     def evaluate(self, actions: Ints, clock: Clock, guess: Floats | None = None) -> Floats:
-        """The value (N,) of a policy (N,), by a linear system; roughly, once time is up."""
+        """The value (N,) of a policy (N,), by a linear system; approximate after the deadline."""
         n_states = len(self.rewards)
         rows = np.arange(n_states)
         moves = sp.csr_array(self.transitions[actions * n_states + rows])
@@ -49,9 +49,9 @@ class FiniteProblem:
         return _IMPROVEMENT * max(float(np.finfo(float).tiny), float(np.abs(values).max()))
 
     def swept(self, values: Floats, clock: Clock) -> Floats:
-        """Values (N,) from above, lowered by sweeps while that pays and there is time.
+        """Upper bounds (N,) on the values, lowered by sweeps while they improve and time is left.
 
-        values (N,): at least their own one-step values, and so is what is returned.
+        values (N,): at least their own backups, as are the returned values.
         """
         settled = self.smallest_gain(values)
         for _ in range(SWEEPS):
@@ -64,9 +64,9 @@ class FiniteProblem:
         return values
 
     def from_above(self, most: Floats, clock: Clock) -> tuple[Floats, Floats]:
-        """Two values (N,) near the optimum: swept down from `most`, see `swept`; the `optimum`.
+        """Two values (N,) near the optimum: `most` lowered by `swept`, and the `optimum`.
 
-        Half of the time is for the first, which the second goes on from.
+        The first takes at most half of the time, and the second continues from it.
         """
         lowered = self.swept(most, clock.share(0.5))
         return lowered, self.optimum(clock, lowered)[0]
@@ -76,8 +76,8 @@ class FiniteProblem:
     ) -> tuple[Floats, Ints]:
         """The values (N,) and the policy (N,) that policy iteration ended with.
 
-        They are optimal but for rounding, unless the clock ends it early: `action_values` tells by
-        how much they may be missed. guess (N,): values whose best actions to begin with.
+        They are optimal up to rounding, unless the deadline came first: then `action_values` shows
+        the possible error. guess (N,): values whose greedy policy is the first.
         """
         clock = clock or no_limits()
         n_states = len(self.rewards)
@@ -96,7 +96,7 @@ class FiniteProblem:
             gain = choices[rows, better] - choices[rows, actions]
             improved = gain > self.smallest_gain(values)
             following = np.where(improved, better, actions)
-            if following.tobytes() in tried:  # nothing improves, or rounding goes in circles
+            if following.tobytes() in tried:  # nothing improves, or rounding repeats a policy
                 return values, actions
             actions = following
 

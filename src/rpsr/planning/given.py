@@ -1,4 +1,4 @@
-"""What users hand over where a policy is wanted: taken if it can be followed, else refused."""
+"""Arguments that stand for a policy: converted to one, or refused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rpsr.planning.value.policies import Policy, UniformPolicy
 from rpsr.planning.value.trees import PolicyTree
 
 UNIFORM: Literal["uniform"] = "uniform"
-VERBS = ("reset", "act", "update")  # what it takes to be followed
+VERBS = ("reset", "act", "update")  # the methods of a policy
 # All that as_policy takes; evaluation adds its own tables.
 AnyPolicy = (
     Policy | Solution | FiniteStateController | PolicyTree | StoredVectors | Literal["uniform"]
@@ -25,11 +25,11 @@ _EXPECTED = f"a plan, a policy with {', '.join(VERBS)}, a controller, a tree or 
 
 
 def as_policy(given: Any, model: POMDP | LinearModel, what: str = "policy") -> Policy:
-    """What is given as a policy for a model, which says what `"uniform"` chooses from.
+    """An argument as a policy for a model; `"uniform"` chooses from the model's actions.
 
-    A plan, a controller, a tree and vectors from a file are begun at their start; a policy is taken
-    as it is. Anything else is an `InputError`. what: the name that the argument has where it was
-    given, for the message.
+    A plan, a controller, a tree and vectors from a file become policies at their start. A policy is
+    returned unchanged. Anything else is an `InputError`. what: the argument's name, for the
+    message.
     """
     if isinstance(given, str) and given == UNIFORM:
         return UniformPolicy(model, np.random.default_rng(0))
@@ -41,6 +41,6 @@ def as_policy(given: Any, model: POMDP | LinearModel, what: str = "policy") -> P
 
 
 def _follows(given: Any) -> bool:
-    """Whether it is an object (not a class) with the verbs of a policy."""
+    """Whether it is an object (not a class) with the methods of a policy."""
     verbs = (getattr(given, verb, None) for verb in VERBS)
     return not isinstance(given, type) and all(map(callable, verbs))

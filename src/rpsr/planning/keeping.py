@@ -1,13 +1,13 @@
-"""What has been found is kept during planning, so that a killed run loses little.
+"""Intermediate solutions are saved during planning, so that a killed run loses little.
 
-A `Keeping` is given to a planner as its progress. The planner says once how to make a solution of
-what it has (`Clock.offer`), and whenever it looks at the clock and the period has passed, the
-solution so far is made and handed to `keep`, which may write it to a file:
+A `Keeping` is given to a planner as its progress. The planner registers once how to make a solution
+of its current state (`Clock.offer`). At the first check of the clock after each period, the
+solution is made and passed to `keep`, which may write it to a file:
 
     solve(model, "sarsop", progress=Keeping(lambda so_far: save_checkpoint(so_far, "run.ckpt")))
 
-A solution so far is what Ctrl-C would leave at that moment: its status is `INTERRUPTED`, and its
-bounds hold. Keeping changes nothing in what is planned.
+This is the solution that Ctrl-C would give at that moment: its status is `INTERRUPTED`, and its
+bounds hold. Keeping does not change the plan.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from dataclasses import dataclass, field
 
 from rpsr.planning.solution import Progress, ProgressRow, Solution, silent
 
-EVERY = 60.0  # seconds from one to the next
+EVERY = 60.0  # seconds between two solutions
 
 
 @dataclass
 class Keeping:
-    """Progress that hands the solution so far to `keep` at a fixed interval of seconds.
+    """Progress that passes the current solution to `keep` at a fixed interval of seconds.
 
-    progress: where rows of progress go. The period is counted from the end of the last keeping.
+    progress: receives the rows of progress. The period starts when the last `keep` has ended.
     """
 
     keep: Callable[[Solution], None]
@@ -39,15 +39,15 @@ class Keeping:
         self.progress(row)
 
     def offer(self, make: Callable[[], Solution]) -> None:
-        """Take note of how a solution is made of what a planner has."""
+        """Register how to make a solution of a planner's current state."""
         self._make = make
 
     def look(self) -> None:
-        """Keep what there is, if it is time."""
+        """Pass the current solution to `keep`, if the period has passed."""
         make = self._make
         if make is None or time.perf_counter() - self._last < self.every:
             return
-        self._make = None  # making a solution may look at the clock
+        self._make = None  # making a solution may check the clock
         try:
             self.keep(make())
         finally:

@@ -1,14 +1,14 @@
-"""Limits on planning: how long, how much memory; and the trace of progress rows.
+"""Limits on the time and memory of planning, and the trace of progress rows.
 
-Compiled work can be neither stopped nor interrupted, so it is done in parts of about a tenth of a
-second, and a planner asks `Clock.check` between them. What it computes does not depend on where the
-parts end. A limit is an exception inside the planner and a `Status` outside: planners catch it and
-return the best they have.
+Compiled code can be neither stopped nor interrupted, so it runs in parts of about 0.1 seconds, and
+a planner calls `Clock.check` between them. The results do not depend on where the parts end. A
+limit is an exception inside the planner and a `Status` outside: planners catch it and return their
+best result so far.
 
-A memory limit is a budget for what planning itself allocates: the model's moves, the vectors and
-points (or states and edges) that are kept, and the arrays of the piece of work ahead, counted from
-their shapes before they are made. Python, its libraries, the source's own tables and what a sparse
-factorisation fills in are not counted.
+A memory limit is a budget for the arrays of planning itself: the model's moves, the vectors and
+points (or states and edges) that are kept, and the arrays of the next piece of work, counted from
+their shapes before they are allocated. Python, its libraries, the source's tables and the fill-in
+of sparse factorisations are not counted.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from rpsr.planning.solution import Progress, ProgressRow, Solution, Status, sile
 
 PART_SECONDS = 0.1  # how long a part of compiled work should take
 FIRST_OPERATIONS = 2e7  # of a first part, before anything is measured: some hundredths of a second
-OPERATIONS_A_SECOND = 1e9  # a guess, for pieces of work that are begun or not, as a whole
-SLOWER = 200  # times: a kernel that is interpreted
-GROWTH = 4  # the next part is at most this many times as large
+OPERATIONS_A_SECOND = 1e9  # a guess, for work that cannot be divided
+SLOWER = 200  # factor for an interpreted kernel
+GROWTH = 4  # the largest ratio between a part and the one before
 
 
 class LimitReached(Exception):
@@ -39,7 +39,7 @@ class LimitReached(Exception):
 
 
 def no_limits() -> Clock:
-    """A clock that stops nothing, for work that nobody limits or watches."""
+    """A clock without limits or progress."""
     return Clock(silent)
 
 
@@ -47,8 +47,8 @@ def no_limits() -> Clock:
 class Clock:
     """Time since planning began, the limits (seconds, bytes), and the rows of progress so far.
 
-    held: bytes that are kept for good. Compiling kernels, which happens once on a machine, is not
-    counted as planning: a limit of five seconds would otherwise leave a first run with nothing.
+    held: bytes held during the whole run. The time for compiling kernels, once per machine, does
+    not count: with a limit of five seconds a first run would otherwise have no result.
     """
 
     progress: Progress
@@ -67,40 +67,40 @@ class Clock:
 
     @property
     def seconds(self) -> float:
-        """Seconds since planning began, compiling left out."""
+        """Seconds since planning began, without compilation."""
         return time.perf_counter() - compiled_seconds() - self.began
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds until the deadline, above 0 even past it; None where there is none."""
+        """Seconds until the deadline, above 0 even past it; None without a time limit."""
         left = None if self.time_limit is None else self.time_limit - self.seconds
         return None if left is None else max(left, 1e-9)
 
     @property
     def over(self) -> bool:
-        """Whether the deadline has passed, for work that ends with what it has by then."""
+        """Whether the deadline has passed, for work that can return a partial result."""
         return self.time_limit is not None and self.seconds > self.time_limit
 
     def check(self) -> None:
-        """Raise `LimitReached` past the deadline; keep what there is where that is due."""
+        """Raise `LimitReached` past the deadline; save a solution if one is due (see `keeping`)."""
         if self.over:
             raise LimitReached(Status.TIME)
         if isinstance(self.progress, Keeping):
             self.progress.look()
 
     def offer(self, make: Callable[[], Solution]) -> None:
-        """Say how to make a solution of what there is, at any look at the clock (see `keeping`)."""
+        """Register how to make a solution of the current state (see `keeping`)."""
         if isinstance(self.progress, Keeping):
             self.progress.offer(make)
 
     def foresee(self, operations: float) -> None:
-        """Raise `LimitReached` where a piece of work that cannot be divided would be too long."""
+        """Raise `LimitReached` if indivisible work would last beyond the deadline."""
         ends = self.seconds + operations / OPERATIONS_A_SECOND
         if self.time_limit is not None and ends > self.time_limit:
             raise LimitReached(Status.TIME)
 
     def share(self, part: float) -> Clock:
-        """A clock for a piece of work that may take this part of the time that is left."""
+        """A clock for work that may take this part of the remaining time."""
         if self.time_limit is None:
             return self
         now = self.seconds
@@ -108,9 +108,9 @@ class Clock:
         return Clock(self.progress, limit, began=self.began)
 
     def parts(self, total: int, operations: float) -> Iterator[slice]:
-        """Slices of range(total), each as much work as fits between two looks at the clock.
+        """Slices of range(total), each as much work as fits between two checks of the clock.
 
-        operations: a guess of how many floating-point operations one piece takes.
+        operations: an estimate of the floating-point operations per element.
         """
         first = FIRST_OPERATIONS / (SLOWER if interpreting() else 1)
         size, begin = max(1, int(first / (1 + operations))), 0
@@ -122,19 +122,19 @@ class Clock:
             size, begin = max(1, int(size * PART_SECONDS / took)), end
 
     def hold_model(self, size: int) -> None:
-        """Count a model of this many bytes, or refuse it where it alone does not fit."""
+        """Count a model of this many bytes, or refuse one that exceeds the limit alone."""
         self.hold(size, "the model alone takes")
 
     def hold(self, size: int, what: str) -> None:
-        """Count bytes without which planning cannot begin, or refuse; what: "the ... takes"."""
+        """Count bytes that planning needs at the least, or refuse; what: "the ... takes"."""
         self.held += size
         if self.memory_limit is not None and self.held > self.memory_limit:
             raise InputError(
-                f"memory limit: read {self.memory_limit}, but {what} {self.held} bytes"
+                f"memory limit: read {self.memory_limit} bytes, but {what} {self.held} bytes"
             )
 
     def claim(self, size: int) -> None:
-        """Raise `LimitReached` where this many bytes would not fit beside what is held."""
+        """Raise `LimitReached` if this many bytes would not fit beside those held."""
         if self.memory_limit is not None and self.held + size > self.memory_limit:
             raise LimitReached(Status.MEMORY)
 

@@ -1,4 +1,4 @@
-"""The verb of planning: `solve(model, planner)`, and planners by the names users give."""
+"""`solve(model, planner)`, and planners by name."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def solve(
 ) -> Solution:
     """Plan on a POMDP (on its beliefs) or on any linear model.
 
-    planner: a planner, or the name of one; by default `default_planner` chooses. options: the
-    hyper-parameters of a planner given by name, such as `time_limit=10`.
-    progress: called with a `ProgressRow` now and then.
+    planner: a planner or a planner's name; by default `default_planner` chooses.
+    options: hyper-parameters of a planner given by name, such as `time_limit=10`.
+    progress: called with a `ProgressRow` from time to time.
     """
     linear = as_linear(model)
     chosen: Any = planner
@@ -52,21 +52,21 @@ def solve(
     if isinstance(chosen, str):
         chosen = planner_by_name(chosen, **options)
     elif isinstance(chosen, type) or not callable(getattr(chosen, "solve", None)):
-        raise InputError(f"planner: read {planner!r}, expected a planner or the name of one")
+        raise InputError(f"planner: read {planner!r}, expected a planner or a planner's name")
     elif options:
         raise InputError(
-            f"{next(iter(options))}: options belong to planners given by name; "
-            f"this {type(planner).__name__} has its own"
+            f"{next(iter(options))}: options can be given only with a planner's name; "
+            f"set them in {type(planner).__name__}(...)"
         )
     return chosen.solve(linear, progress or silent)
 
 
 def default_planner(model: POMDP | LinearModel, *, horizon: int | None = None) -> str:
-    """The name of the planner that suits a model: `vi`, or `pbvi` where `vi` is no use.
+    """The name of the planner that suits a model: `vi`, or `pbvi` where `vi` does not suit.
 
-    Exact planning needs a known domain. On a model learned from data it may take very long, and
-    its values are the model's and not the system's, so point-based planning is preferred there,
-    unless a horizon is given and the domain is known.
+    Exact planning needs a known domain. On a learned model it may take very long, and its values
+    are the model's, not the system's. So point-based planning is preferred there, unless a horizon
+    is given and the domain is known.
     """
     linear = as_linear(model)
     known = linear.domain.known
@@ -74,7 +74,7 @@ def default_planner(model: POMDP | LinearModel, *, horizon: int | None = None) -
 
 
 def planner_by_name(name: str, **options: Any) -> Planner:
-    """A planner by its name, with hyper-parameters; those that are None are left at their default.
+    """A planner by its name, with hyper-parameters; None stands for the default.
 
     An option that the planner does not have is an `InputError`.
     """
@@ -82,7 +82,7 @@ def planner_by_name(name: str, **options: Any) -> Planner:
     given = {key: value for key, value in options.items() if value is not None}
     for option in given:
         if option not in known:
-            raise InputError(f"planner {name} has no {option}; it has {', '.join(known)}")
+            raise InputError(f"planner {name} has no {option}; choose from {', '.join(known)}")
     return PLANNERS.get(name)(**given)
 
 

@@ -1,13 +1,13 @@
-"""How close bounds must come: `epsilon` as planners are given it, and as they use it.
+"""The precision of planning: `epsilon` as users give it, and as planners use it.
 
     None            a share of the range of values, (max R - min R) / (1 - discount): the default,
                     `PROVEN` of it for planners that prove a value function, `CLOSED` for those that
-                    close a gap at the start, `MERGED` for what merging states may cost
+                    close a gap at the start, `MERGED` for the cost of merging states
     a number        in units of reward
     Relative(0.01)  one per cent of the optimal value at the start, or of `NEAR_ZERO` times the
-                    range of values, if that is more: where the value is 0, no share of it is left
+                    range of values, if that is more, so that it is above 0 if the value is 0
 
-No planner can prove more than floats let it: it then stops with `Status.ROUNDING`.
+Where rounding prevents a smaller gap, a planner stops with `Status.ROUNDING`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rpsr.models.linear import LinearModel
 
 PROVEN, CLOSED, MERGED = 1e-9, 1e-6, 1e-12  # of the range of values, by default
 NEAR_ZERO = 1e-6  # of the range of values
-GUESS = 1e-2  # of the larger bound: a share of a value that is not yet known
+GUESS = 1e-2  # of the larger bound: for a share of a value that is not yet known
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def check_epsilon(epsilon: Epsilon) -> None:
 
 @dataclass(frozen=True)
 class Goal:
-    """A gap that is small enough: `least`, or `share` of the value that bounds leave open."""
+    """A gap that is small enough: `least`, or `share` of the value, which the bounds enclose."""
 
     least: float
     share: float = 0.0
@@ -57,7 +57,7 @@ class Goal:
         return max(self.least, self.share * surely)
 
     def guess(self, lower: float, upper: float | None) -> float:
-        """What it may come to be, where that must be known before the value is."""
+        """An estimate of it, for use before the value is known."""
         largest = max(abs(lower), abs(lower if upper is None else upper))
         return max(self.at(lower, upper), GUESS * self.share * largest)
 
@@ -67,8 +67,8 @@ def goal_of(
 ) -> Goal:
     """The goal that an epsilon stands for.
 
-    default: the share of the range of values if there is none. ahead: the sum of discounts.
-    met (B, n): states that stand for a domain which is unknown; the start, if there are none.
+    default: the share of the range of values if epsilon is None. ahead: the sum of discounts.
+    met (B, n): states in place of an unknown domain; by default the start.
     """
     check_epsilon(epsilon)
     if isinstance(epsilon, float | int):

@@ -1,4 +1,4 @@
-"""What every run of a planner needs: a clock, limits, Ctrl-C, progress, a trace, a solution.
+"""The parts that all planners share: a clock, limits, Ctrl-C, progress, a trace, a solution.
 
 A planner is a frozen dataclass of hyper-parameters, and its file is its algorithm:
 
@@ -14,8 +14,8 @@ A planner is a frozen dataclass of hyper-parameters, and its file is its algorit
 
 `BasePlanner.solve` takes a POMDP or a linear model and makes the `Run`; `attempt` turns limits and
 Ctrl-C into the status of a solution; `run.report` adds a row to the trace; `run.solution` fills in
-what is the same for all. A planner that can begin with what an earlier run found is a
-`ResumablePlanner` and looks at `run.earlier`.
+the common fields. A planner that can continue an earlier run is a `ResumablePlanner` and uses
+`run.earlier`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from rpsr.planning.precision import Epsilon, check_epsilon
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status, silent
 from rpsr.planning.value.value_function import ValueFunction
 
-SMALL = 5000  # numbers in all operators, if they were dense: planning may be over in a second
+SMALL = 5000  # numbers in all operators, if dense: planning may take less than a second
 
 WHOLE = {"horizon", "max_iterations", "max_states", "max_points", "memory_limit", "seed"}
 
@@ -51,7 +51,7 @@ def _whole(value: Any) -> bool:
 class Run:
     """One run of a planner on a model.
 
-    earlier: what an earlier run found, to begin with; None for a run of its own.
+    earlier: the result of an earlier run to continue from, or None.
     """
 
     def __init__(
@@ -65,17 +65,17 @@ class Run:
         self.clock = Clock(progress, planner.time_limit, planner.memory_limit)
 
     def corners(self) -> CornerProcess:
-        """The model as its corners see it, counted as memory that planning takes."""
+        """The model at its corners; its memory counts against the limit."""
         process = corner_process(self.model)
         self.clock.hold_model(process.nbytes)
         return process
 
     def offer(self, make: Callable[[], Solution]) -> None:
-        """Say how to make a solution of what there is, for those who keep it during the run."""
+        """Register how to make a solution of the current state (see `keeping`)."""
         self.clock.offer(make)
 
     def attempt(self, search: Callable[[], Status]) -> Status:
-        """How a search ended: as it says itself, or by a limit or Ctrl-C."""
+        """The status of a search: the one it returns, or that of a limit or Ctrl-C."""
         try:
             return search()
         except LimitReached as limit:
@@ -104,9 +104,9 @@ class Run:
         stages: tuple[ValueFunction, ...] = (),
         **extras: Any,
     ) -> Solution:
-        """The solution of the run; bounds: lower and upper, which is at least the lower one.
+        """The solution of the run; bounds: lower and upper; upper is raised to lower if below it.
 
-        extras: what only this planner has to say.
+        extras: results that only this planner has.
         """
         lower, upper = bounds
         return Solution(
@@ -131,9 +131,9 @@ class Run:
 
 @dataclass(frozen=True)
 class BasePlanner(ABC):
-    """What the planners of rpsr have in common.
+    """Base class of the planners of rpsr.
 
-    epsilon: how close is close enough, in units of reward, or as a share of the value at the start
+    epsilon: the precision, in units of reward, or as a share of the value at the start
     (`Relative`); by default a small share of the range of values (see `precision`).
     time_limit in seconds; memory_limit in bytes.
     """
@@ -147,8 +147,8 @@ class BasePlanner(ABC):
     def solve(self, model: POMDP | LinearModel, progress: Progress | None = None) -> Solution:
         """Plan on a POMDP (on its beliefs) or on a linear model.
 
-        progress: called with a `ProgressRow` now and then. A `ModelError` where the planner cannot
-        plan on this model.
+        progress: called with a `ProgressRow` from time to time. A `ModelError` if the planner
+        cannot plan on this model.
         """
         return self._solve(model, progress, None)
 
@@ -162,12 +162,12 @@ class BasePlanner(ABC):
             return self.plan(Run(self, linear, progress or silent, earlier))
 
     def _check(self) -> None:
-        """Refuse numbers that are none, or not whole where they must be."""
+        """Refuse hyper-parameters that are not numbers, or not whole where they must be."""
         check_epsilon(self.epsilon)
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if each.name in WHOLE and value is not None and not _whole(value):
-                raise InputError(f"{each.name}: read {value!r}, expected a whole number")
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name in WHOLE and value is not None and not _whole(value):
+                raise InputError(f"{field.name}: read {value!r}, expected a whole number")
 
     @abstractmethod
     def plan(self, run: Run) -> Solution:
@@ -176,10 +176,10 @@ class BasePlanner(ABC):
 
 @dataclass(frozen=True)
 class ResumablePlanner(BasePlanner):
-    """A planner that can begin with what an earlier run found."""
+    """A planner that can continue from the result of an earlier run."""
 
     def resume(
         self, model: POMDP | LinearModel, progress: Progress | None, checkpoint: Checkpoint
     ) -> Solution:
-        """Plan as `solve` does, beginning with a checkpoint's value function."""
+        """Plan as `solve` does, starting from a checkpoint's value function."""
         return self._solve(model, progress, checkpoint.controller)

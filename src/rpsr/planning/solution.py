@@ -1,7 +1,7 @@
-"""What planning returns: a value, bounds that hold, why it stopped, and a policy.
+"""The result of planning: a value, proven bounds, the reason for stopping, and a policy.
 
 A planner is a frozen dataclass of keyword hyper-parameters with one method,
-`solve(model, progress) -> Solution`; it holds no data. `solve` (in `rpsr.planning`) is the verb.
+`solve(model, progress) -> Solution`. It has no state. Users call `rpsr.planning.solve`.
 """
 
 from __future__ import annotations
@@ -23,39 +23,40 @@ if TYPE_CHECKING:
 
 
 class Status(Enum):
-    """Why planning stopped; the text tells the user what to do next."""
+    """Why planning stopped; the text says what to do next."""
 
-    SOLVED = "solved: the value is proven to the precision that was asked for"
-    EXACT = "solved exactly: a finite problem, to machine precision"
-    ROUNDING = "solved as closely as floats can prove: rounding may hide as much as the gap shows"
-    HORIZON = "solved: the whole horizon was planned, exactly"
-    TIME = "stopped by the time limit: the bounds hold; give it more time to close the gap"
-    MEMORY = "stopped by the memory limit: the bounds hold; give it more memory to close the gap"
-    ITERATIONS = "stopped by the iteration limit: the bounds hold; allow more to close the gap"
-    SIZE = "stopped: too many states or vectors to list; the bounds hold; try another planner"
+    SOLVED = "solved: the value is proven to the requested precision"
+    EXACT = "solved exactly: finitely many states, solved to machine precision"
+    ROUNDING = "solved as far as floats allow: the remaining gap is rounding error"
+    HORIZON = "solved: the plan is exact for the whole horizon"
+    TIME = "stopped by the time limit: the bounds hold; allow more to narrow the gap"
+    MEMORY = "stopped by the memory limit: the bounds hold; allow more to narrow the gap"
+    ITERATIONS = "stopped by the iteration limit: the bounds hold; allow more to narrow the gap"
+    SIZE = "stopped: too many states or vectors; the bounds hold; try another planner"
     SETTLED = (
-        "settled: this planner can do no more; the bounds hold; allow it more, or use sarsop or vi"
+        "settled: this planner cannot narrow the gap further; the bounds hold; "
+        "raise its limits, or use sarsop or vi"
     )
-    INTERRUPTED = "interrupted: the bounds hold; give it more time to close the gap"
+    INTERRUPTED = "interrupted: the bounds hold; more time would narrow the gap"
     NO_UPPER_BOUND = "settled: the model's domain is unknown, so no upper bound can be proven"
 
     @property
     def reached_goal(self) -> bool:
         """Whether the goal was reached, rather than a limit.
 
-        Where no upper bound can be had, a gap is nobody's goal, and settling is all there is.
+        Where no upper bound can be proven, the goal is to settle.
         """
         return self.certified or self in (Status.EXACT, Status.HORIZON, Status.NO_UPPER_BOUND)
 
     @property
     def certified(self) -> bool:
-        """Whether a precision was proven: the one asked for, or the best that floats can prove."""
+        """Whether a precision was proven: the requested one, or the best possible in floats."""
         return self in (Status.SOLVED, Status.ROUNDING)
 
 
 @dataclass(frozen=True)
 class ProgressRow:
-    """The one row of progress; what a planner does not have is None."""
+    """One row of progress; None for numbers that a planner does not have."""
 
     seconds: float
     iteration: int
@@ -72,20 +73,20 @@ Progress = Callable[[ProgressRow], None]
 
 
 def silent(row: ProgressRow) -> None:
-    """Progress that nobody watches."""
+    """A progress callback that does nothing."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Solution(Shown):
     """The result of planning on a linear model of dimension n.
 
-    value: at the start, of the policy returned (a lower bound where only bounds are known).
-    lower, upper: bounds on the optimal value at the start; upper is None where none can be had.
+    value: of the returned policy at the start (a lower bound where only bounds are known).
+    lower, upper: bounds on the optimal value at the start; upper is None where none is proven.
     residual: the proven Bellman residual, or None. epsilon: the certified error of the value
     function over the domain, or None.
-    value_function: vectors (K, n), what each does and which follows; `vectors`, `actions` and
-    `successors` are its arrays. horizon: None for the infinite horizon, else the number of steps
-    asked for; stages then has the value functions for 1, 2, ... steps.
+    value_function: vectors (K, n) with their actions and successors; `vectors`, `actions` and
+    `successors` are its arrays. horizon: None for the infinite horizon, else the number of steps;
+    stages then has the value functions for 1, 2, ... steps.
     """
 
     planner: str
@@ -117,7 +118,7 @@ class Solution(Shown):
 
     @property
     def successors(self) -> Ints:
-        """The vector that follows each observation, (K, O), -1 where that is not known."""
+        """The vector that follows each observation, (K, O), -1 where unknown."""
         return self.value_function.successors
 
     @property
@@ -127,21 +128,21 @@ class Solution(Shown):
 
     @property
     def proven(self) -> bool:
-        """Whether the bounds hold: not where a learned model may predict less than nothing."""
+        """Whether the bounds hold; not for a learned model, which may predict negative numbers."""
         return self.model.domain.known or self.model.estimator is None
 
     def title(self) -> str:
-        """What it is, in one line."""
+        """A description in one line."""
         ahead = "" if self.horizon is None else f" for {counted(self.horizon, 'step')}"
         model = f"{self.model.kind} model of {self.model.name!r}"
         return f"plan of {self.planner} on the {model}{ahead}: value {self.value:.6g}"
 
     def facts(self) -> list[tuple[str, str]]:
-        """The value, how sure it is, and what it took."""
-        between = f"{self.lower:.9g}, nothing above it is proven"
+        """The value, its bounds, and the effort."""
+        between = f"{self.lower:.9g}, no upper bound"
         if self.upper is not None:
             between = f"{self.lower:.9g} to {self.upper:.9g}, {self.upper - self.lower:.2g} apart"
-        error = [] if self.epsilon is None else [("error anywhere", f"at most {self.epsilon:.3g}")]
+        error = [] if self.epsilon is None else [("largest error", f"at most {self.epsilon:.3g}")]
         effort = f"{counted(self.iterations, 'iteration')} in {self.seconds:.3g} seconds"
         return [
             ("value", f"{self.value:.9g}"),
@@ -153,22 +154,22 @@ class Solution(Shown):
         ]
 
     def _repr_html_(self) -> str:
-        """The facts, and the bounds over time where the trace has some."""
+        """The facts, and a plot of the bounds over time if the trace has some."""
         bounded = [row for row in self.trace if row.lower is not None and row.upper is not None]
         if len(bounded) < 2:
             return super()._repr_html_()
-        # Drawing stands above planning and brings matplotlib: only a notebook asks for it.
+        # Plots are in a higher layer and need matplotlib, so the import is here.
         from rpsr.report.plots.planning import plot_bounds
         from rpsr.report.plots.svg import svg_image
 
-        drawn = svg_image(plot_bounds(self), alt="bounds on the value at the start, over seconds")
+        drawn = svg_image(plot_bounds(self), alt="bounds on the value at the start over time")
         return f"{super()._repr_html_()}{drawn}"
 
     def policy(self) -> Policy:
-        """The policy of the plan, to run: `act` says what to do, `update` takes what followed.
+        """The policy of the plan: `act` returns an action, `update` receives the observation.
 
-        Over the infinite horizon it looks one step ahead to the value function; over a finite one
-        it follows the tree that was planned.
+        For an infinite horizon it looks one step ahead with the value function; for a finite one it
+        follows the planned tree.
         """
         if self.horizon is None:
             return self.value_function.policy(self.model, self.epsilon)
@@ -191,5 +192,5 @@ class Planner(Protocol):
         ...
 
     def solve(self, model: LinearModel, progress: Progress) -> Solution:
-        """Plan. `progress` is called with one row now and then and must not be relied upon."""
+        """Plan. `progress` is called with one row from time to time, at no fixed rate."""
         ...

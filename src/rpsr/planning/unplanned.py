@@ -1,12 +1,12 @@
-"""A plan for the first j steps of a horizon H, made one for all H steps.
+"""Extends a plan of j steps to a horizon of H > j steps.
 
-In the H - j steps that were not planned one action is done, whatever is observed: the one whose
-worst reward is the best, argmax_a min_s R(s, a). So below the planned layers come H - j layers of
-one tree each, and each of these steps earns max_a min_s R(s, a) or more.
+The H - j unplanned steps take one action at every observation, the one with the best worst-case
+reward, argmax_a min_s R(s, a). So H - j layers of one tree each are added below the planned layers,
+and each of these steps has a reward of at least max_a min_s R(s, a).
 
-The trees are valued by backing up that action first and the planned layers after it. Where time is
-too short for that, a tree is worth at least its j steps and the worst reward of the others. Either
-way vectors are at most their own backups but for rounding, which is counted.
+The trees are evaluated by backing up that action first and the planned layers after it. If time is
+too short for that, the value of a tree is at least that of its j steps plus the worst reward of the
+others. Either way vectors are at most their own backups, up to rounding, which is counted.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from rpsr.planning.corners.moves import backups
 from rpsr.planning.limits import PART_SECONDS, Clock, LimitReached
 from rpsr.planning.value.value_function import ValueFunction
 
-PLANNING = 0.9  # of the time limit; the rest is for valuing what was planned
-SEEING = 0.1  # of the time there is, for what a horizon is worth if every corner is seen
+PLANNING = 0.9  # of the time limit; the rest is for evaluating the plan
+SEEING = 0.1  # of the time left, for the value of a horizon with observed corners
 MOST_NUMBERS = 2**30  # of the vectors of a plan with one tree per step: 8 GiB
 
 
@@ -35,8 +35,8 @@ def hold_shortest_plan(model: LinearModel, horizon: int, clock: Clock) -> None:
     numbers = horizon * model.dimension
     if numbers > MOST_NUMBERS:
         raise InputError(
-            f"horizon: a plan for {horizon} steps takes at least {8 * numbers} bytes on "
-            f"{model.name}: give a shorter one"
+            f"horizon: a plan for {horizon} steps on {model.name} takes at least "
+            f"{8 * numbers} bytes: give a shorter horizon"
         )
     clock.hold(8 * numbers, f"the model and a plan for {horizon} steps take at least")
 
@@ -48,13 +48,13 @@ def completed(
     rounded: float,
     clock: Clock,
 ) -> tuple[tuple[ValueFunction, ...], float, float]:
-    """The stages of all steps, the best tree's value at the start, and what of that is proven.
+    """The stages of all steps, the best tree's value at the start, and its proven part.
 
-    planned: fewer stages than the horizon has steps. rounded: by how much their values may exceed
-    what their trees earn.
+    planned: fewer stages than the horizon has steps. rounded: the most by which their values may
+    exceed the values of their trees.
     """
     left, action = horizon - len(planned), int(process.rewards.min(axis=1).argmax())
-    if clock.time_limit is not None:  # a part of work is always possible, which most plans take
+    if clock.time_limit is not None:  # time for one part, which suffices for most plans
         clock = replace(clock, time_limit=max(clock.time_limit, clock.seconds + PART_SECONDS))
     try:
         below, values, rounded = _valued(process, planned, left, action, clock)
@@ -77,7 +77,7 @@ def completed(
 def _constant(
     process: CornerProcess, horizon: int, clock: Clock
 ) -> tuple[tuple[ValueFunction, ...], float, float]:
-    """The same of the plan that does the best single action at every step."""
+    """The same for the best blind policy."""
     action = _best_constant(process, horizon, clock)
     below, _, rounded = _valued(process, (), horizon, action, clock)
     stages = _one_tree_each(process, below, action)
@@ -86,7 +86,7 @@ def _constant(
 
 
 def _one_tree_each(process: CornerProcess, values: Floats, action: int) -> list[ValueFunction]:
-    """Layers of one tree each that does an action, worth values (steps, k) at the corners."""
+    """Layers of one tree each that takes an action, with values (steps, k) at the corners."""
     actions = np.array([action])
     only = np.zeros((1, process.observations), dtype=np.int64)
     never = np.full_like(only, -1)
@@ -97,9 +97,9 @@ def _one_tree_each(process: CornerProcess, values: Floats, action: int) -> list[
 
 
 def seen_over(process: CornerProcess, horizon: int, clock: Clock) -> float:
-    """At least the best value of a horizon at the start: what it is if every corner is seen.
+    """An upper bound on the value at the start: the value if corners were observed.
 
-    Infinite where there is no time to find out.
+    Infinite if there is no time to compute it.
     """
     moves, values, scale = transitions(process), np.zeros(process.k), 0.0
     try:
@@ -114,7 +114,7 @@ def seen_over(process: CornerProcess, horizon: int, clock: Clock) -> float:
 
 
 def _best_constant(process: CornerProcess, horizon: int, clock: Clock) -> int:
-    """The action that earns most from the start if nothing else is done over the horizon."""
+    """The action of the best blind policy from the start over the horizon."""
     moves, k = transitions(process), process.k
     values = np.zeros_like(process.rewards)
     for part in clock.parts(horizon, 4.0 * len(process.chance)):
@@ -127,7 +127,7 @@ def _best_constant(process: CornerProcess, horizon: int, clock: Clock) -> int:
 def _valued(
     process: CornerProcess, planned: Sequence[ValueFunction], left: int, action: int, clock: Clock
 ) -> tuple[Floats, list[Floats], float]:
-    """What the trees of every layer earn at the corners, and the rounding of the last layer.
+    """The values of every layer's trees at the corners, and the rounding of the last layer.
 
     (left, k) for the layers of one tree, and (K_j, k) for each planned one.
     """
@@ -157,7 +157,7 @@ def _valued(
 def _at_least(
     process: CornerProcess, planned: Sequence[ValueFunction], left: int, action: int
 ) -> tuple[Floats, list[Floats], float]:
-    """The same, every unplanned step earning its worst reward; and the rounding of these steps."""
+    """The same with the worst reward at every unplanned step; and the rounding of these steps."""
     discount = 1.0 if process.model.discount is None else process.model.discount
     powers = discount ** np.arange(horizon := left + len(planned))
     worth = float(process.rewards[action].min()) * np.cumsum(powers[:left])

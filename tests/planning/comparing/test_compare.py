@@ -86,7 +86,7 @@ def test_over_the_domain_a_difference_costs_something():
     found = compare_over_domain(AlphaPolicy.of(best), AlphaPolicy.of(wrong), samples=100)
     assert not found.same
     assert found.largest_cost > 0.1
-    with pytest.raises(ModelError, match="not forms of one POMDP"):
+    with pytest.raises(ModelError, match="not models of the same POMDP"):
         compare_over_domain(AlphaPolicy.of(best), AlphaPolicy.of(plans("parr")[0]))
 
 
@@ -248,7 +248,7 @@ def test_a_range_that_never_closes_is_tightened_by_the_extremes():
 def test_a_range_that_does_not_close_is_bounds_and_says_so():
     model, _, approximate = forms("paint")
     solution = solve(approximate, ValueIteration(epsilon=1e-7))
-    with pytest.raises(ModelError, match="do not close"):
+    with pytest.raises(ModelError, match="did not end within"):
         optimal_range(approximate, model, limit=100)
     found = optimal_range(approximate, model, solution, limit=300)
     assert found.least[0] <= found.least[1] + 1e-9
@@ -258,5 +258,5 @@ def test_a_range_that_does_not_close_is_bounds_and_says_so():
 def test_a_solution_that_was_stopped_does_not_say_which_actions_are_best():
     model, _, approximate = forms("paint")
     stopped = solve(approximate, ValueIteration(epsilon=1e-9, max_iterations=1))
-    with pytest.raises(ModelError, match="not certified"):
+    with pytest.raises(ModelError, match="has no certified epsilon"):
         optimal_range(approximate, model, stopped)

@@ -132,9 +132,9 @@ def test_wherever_the_clock_stops_it_a_plan_for_all_steps_earns_its_lower_bound(
 @pytest.mark.parametrize("planner", STOPS)
 def test_a_horizon_whose_shortest_plan_does_not_fit_is_refused(planner):
     model = build("tiger").belief_model()
-    with pytest.raises(InputError, match="horizon: a plan for 1000000000000 steps takes at least"):
+    with pytest.raises(InputError, match="a plan for 1000000000000 steps on tiger takes at least"):
         solve(model, planner_by_name(planner, horizon=10**12))
-    with pytest.raises(InputError, match="read 3000, but the model and a plan for 999 steps take"):
+    with pytest.raises(InputError, match="read 3000 bytes, but the model and a plan for 999 steps"):
         solve(model, planner_by_name(planner, horizon=999, memory_limit=3_000))
 
 

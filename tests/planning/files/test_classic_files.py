@@ -54,8 +54,8 @@ def test_an_alpha_file_is_in_belief_coordinates_whatever_the_model(kind):
 
 
 ALPHA_DAMAGE = {
-    "empty": ("", "a.alpha:1: it holds no vector"),
-    "no coefficients": ("0\n", "a.alpha:1: its last vector has no coefficients"),
+    "empty": ("", "a.alpha:1: the file has no vectors"),
+    "no coefficients": ("0\n", "a.alpha:1: the last vector has no coefficients"),
     "too few": ("0\n1.0\n", "a.alpha:2: read 1 words, expected 2: a coefficient for each state"),
     "too many": ("0\n1 2 3\n", "a.alpha:2: read 3 words, expected 2"),
     "an action too far": ("\n 3\n1 2\n", "a.alpha:2:2: read '3', expected the number of an exist"),
@@ -84,7 +84,7 @@ def test_a_missing_file_is_an_input_error():
 def test_a_value_function_that_a_psr_cannot_carry_is_refused():
     solution = solved("loadunload")
     write_alpha(solution.model, solution.vectors, solution.actions, "l.alpha")
-    with pytest.raises(ModelError, match="cannot carry"):
+    with pytest.raises(ModelError, match="cannot represent"):
         read_alpha("l.alpha", solved("loadunload", "psr").model)
 
 
@@ -112,7 +112,7 @@ def test_a_policy_graph_begins_where_it_is_worth_most():
 
 
 PG_DAMAGE = {
-    "empty": ("\n\n", "g.pg:1: it holds no node"),
+    "empty": ("\n\n", "g.pg:1: the file has no nodes"),
     "too short": ("0 0 0\n", "g.pg:1: read 3 words, expected 4"),
     "another number": ("0 0 0 0\n2 0 0 0\n", "g.pg:2:1: read '2', expected node 1"),
     "a node too far": ("0 0  0 1\n", "g.pg:1:8: read '1', expected the number of an existing node"),

@@ -72,7 +72,7 @@ def test_a_model_of_unknown_domain_keeps_its_own_coordinates():
     save_policy(stored, "u.json", model)
     again = load_policy("u.json", model)
     assert np.array_equal(again.value_function.vectors, stored.value_function.vectors)
-    with pytest.raises(InputError, match="it is for a psr of dimension 7"):
+    with pytest.raises(InputError, match="made for a psr of dimension 7"):
         load_policy("u.json", PARR)
 
 
@@ -97,7 +97,10 @@ def damaged(**changes):
 DAMAGE = {
     "another format": ({"format": "x"}, "not a policy file of rpsr"),
     "another version": ({"format_version": 9}, "format version 9, expected 1"),
-    "another kind": ({"kind": "x"}, "damaged, or made for another model: a policy of kind 'x'"),
+    "another kind": (
+        {"kind": "x"},
+        "damaged, or made for another model: kind: read 'x', expected controller, tree or vectors",
+    ),
     "no vectors": ({"vectors": "gone"}, "damaged policy file: it has no 'vectors'"),
     "ragged": ({"vectors": [[1.0], [2.0, 3.0]]}, "damaged, or made for another model: "),
     "of another size": (
@@ -106,13 +109,13 @@ DAMAGE = {
     ),
     "not finite": (
         {"vectors": [[float("inf")] * 7] * 8},
-        "damaged, or made for another model: a coefficient beyond 1e+130, or that is not a number",
+        "damaged, or made for another model: a coefficient is not a number or beyond ±1e+130",
     ),
     "an action too many": (
         {"vector_actions": ["a"] * 9},
         "damaged, or made for another model: vectors of shape",
     ),
-    "an unknown action": ({"vector_actions": ["z"] * 8}, "it names an action 'z'"),
+    "an unknown action": ({"vector_actions": ["z"] * 8}, "action 'z' is not among"),
     "no epsilon": ({"epsilon": "small"}, "damaged, or made for another model: "),
     "a node that is none": (
         {"kind": "controller", "first": 0, "node_actions": ["a"], "successors": [["x"] * 6]},
@@ -124,7 +127,8 @@ DAMAGE = {
     ),
     "a tree without layers": (
         {"kind": "tree", "root": 0, "layers": []},
-        "damaged, or made for another model: root: read 0, expected a tree of the last layer",
+        "damaged, or made for another model: root: read 0, "
+        "expected the number of a tree of the last layer",
     ),
 }
 

@@ -180,7 +180,7 @@ def test_a_memory_limit_leaves_bounds_that_hold(name):
 
 @pytest.mark.parametrize("name", [*BELOW, *ABOVE])
 def test_too_little_memory_to_begin_is_refused_up_front(name):
-    with pytest.raises(InputError, match="memory limit: read 100, but"):
+    with pytest.raises(InputError, match="memory limit: read 100 bytes, but"):
         plan(paper("tiger"), name, memory_limit=100)
 
 

@@ -164,7 +164,7 @@ def test_the_converged_value_function_of_vi_gives_a_controller_as_good():
 def test_a_controller_refuses_what_is_not_its_own():
     controller = extract_controller(solved("parr"))
     policy = controller.policy()
-    with pytest.raises(ModelError, match="only knows what follows its own actions"):
+    with pytest.raises(ModelError, match="has successors for its own actions only"):
         policy.update("c", "A")
     with pytest.raises(ModelError, match="the controller's actions are"):
         controller.value(build("tiger").belief_model())
@@ -200,7 +200,7 @@ def test_a_tree_ends():
     policy.update(policy.act(), "A")
     with pytest.raises(ModelError, match="the horizon of 1 steps is over"):
         policy.act()
-    with pytest.raises(ModelError, match="holds no policy trees"):
+    with pytest.raises(ModelError, match="has no policy trees"):
         PolicyTree.of(solved("parr"))
 
 
@@ -236,7 +236,7 @@ def test_a_value_function_goes_to_beliefs_and_back(name):
 
 def test_what_a_representation_cannot_carry_is_refused():
     reference, small = solved("loadunload"), solved("loadunload", "psr").model
-    with pytest.raises(ModelError, match="cannot carry this value function"):
+    with pytest.raises(ModelError, match="cannot represent this value function"):
         translate(reference.vectors, reference.model, small)
     with pytest.raises(InputError, match=r"expected \(K, 10\)"):
         from_beliefs(small, np.zeros((1, 9)))

@@ -1,1 +1,1 @@
-"""A gap at the start that closes while it runs: planners `hsvi` and `sarsop`."""
+"""Anytime planning: planners `hsvi` and `sarsop` narrow the gap at the start."""

@@ -1,19 +1,19 @@
 """The belief graph of an anytime search, as flat arrays for compiled kernels.
 
-A node is a mixture of corners (see `corner_model`), stored sparsely and found again through a hash
-table. The first k nodes are the corners themselves. Some nodes are *points*: they carry an upper
-bound Q(point, action) for every action, and the first k points are the corners. Edges lead from a
-point to what its actions may show: action, observation, node, and chance, discount included.
+A node is a mixture of corners (see `corner_model`), stored sparsely and found by a hash table. The
+first k nodes are the corners. Some nodes are *points*: they have an upper bound Q(point, action)
+for every action, and the first k points are the corners. Edges lead from a point to its possible
+successors: action, observation, node, and probability times discount.
 
-Every node also holds a decomposition into points, weights w >= 0 with sum_j w_j x_j = x; it starts
-as the mixture of corners that the node is. The optimal Q(., a) is convex and homogeneous, hence
+Every node also has a decomposition into points, weights w >= 0 with sum_j w_j x_j = x, initially
+its mixture of corners. The optimal Q(., a) is convex and homogeneous, hence
 
     V(x) = max_a Q(x, a) <= max_a sum_j w_j Q(j, a),
 
-whatever the weights are and however the Q's fall later: weights always stay valid.
+for any such weights, which remain valid when the Q's fall.
 
-Beliefs that differ by at most `tau` in the 1-norm are one node; what that may cost is in the margin
-that the search adds to its upper bound (lower bounds do not depend on it).
+Beliefs that differ by at most `tau` in the 1-norm are one node. The search adds the cost of this to
+its upper bound (lower bounds do not depend on it).
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from rpsr.io.records import Floats, Ints
 from rpsr.kernels import njit
 from rpsr.planning.corners.moves import Moves
 
-Array = Any  # an array of a narrower type than the annotations of `records` know
+Array = Any  # an array of a narrower type than those in `records`
 
 
 def _integers(names: str, kind: type = np.int64) -> np.dtype[Any]:
     return np.dtype([(name, kind) for name in names.split()])
 
 
-# How much there is of everything, operations so far, and where a trial or a sweep was paused.
+# Sizes, operations so far, and where a trial or a sweep was paused.
 COUNTS = _integers(
     "nodes entries edges points pool pooled vectors columns ops round depth upward cursor looked"
 )
-# Where a node's entries begin and how many there are, its point or -1, how many weights it has, how
-# many points it was decomposed over, its face as bits, its best vector, how many it has scanned.
+# A node's first entry and number of entries, its point or -1, its number of weights, the number of
+# points it was decomposed over, its face as bits, its best vector, the number of vectors scanned.
 NODE = _integers("begin length point weights seen sign vector scanned")
 BOUND = np.dtype([("upper", np.float64), ("lower", np.float64)])
 # The node of a point, its first edge and the one after its last, whether policies may reach it.
@@ -51,11 +51,11 @@ GRID = 2.0**20  # beliefs are hashed by their entries in this fixed point
 class Graph(NamedTuple):
     """counts: a record; nodes N, entries E, points P, edges M as capacities.
 
-    corner (2, E) and share (2, E): the mixture that a node is, and its weights over points.
+    corner (2, E) and share (2, E): a node's mixture of corners, and its weights over points.
     node (N,) and bound (N,): records. table: the hash table, node + 1.
-    point (P,): records. value (2, P, A): Q(point, action), and the reward earned there.
+    point (P,): records. value (2, P, A): Q(point, action), and the reward.
     edge (M,): records, chance (M,). pool (P,) and gain (P,): the points that decompositions may
-    use, and how far each lies below what the corners say of it.
+    use, and how far each is below the bound that the corners give.
     """
 
     counts: Array
@@ -73,13 +73,13 @@ class Graph(NamedTuple):
 
 
 class Knobs(NamedTuple):
-    """What kernels are told.
+    """The parameters of the kernels.
 
-    discount: at least every row's sum. tau: beliefs this close are one node. least: an improvement
-    of a bound that is not worth making. pivots: of a decomposition. stale: weights are out of date
-    when the points ever pooled have grown by this factor. selective: whether trials end early where
-    they will not change the start. root: the node of the start. fallback: the point whose children
-    stand in for observations that cannot be made where a backup happens.
+    discount: at least every row's sum. tau: beliefs this close are one node. least: smaller
+    improvements of a bound are not made. pivots: of a decomposition. stale: weights are out of date
+    when the pool has grown by this factor. selective: whether trials end early at nodes that will
+    not change the bounds at the start. root: the node of the start. fallback: the point whose
+    children are used for observations that are impossible at the point of a backup.
     """
 
     discount: float
@@ -102,7 +102,7 @@ class Scratch(NamedTuple):
 
 @njit(cache=True)
 def hashed(graph: Graph, begin: int, length: int) -> int:
-    """The hash of the mixture whose entries begin there."""
+    """The hash of the mixture whose entries begin at `begin`."""
     key = 7
     for t in range(begin, begin + length):
         corner, share = int(graph.corner[0, t]), int(graph.share[0, t] * GRID)
@@ -112,7 +112,7 @@ def hashed(graph: Graph, begin: int, length: int) -> int:
 
 @njit(cache=True)
 def locate(graph: Graph, length: int, tau: float) -> int:
-    """The node whose entries have been written at the end; a new one where there is none yet."""
+    """The node of the entries written at the end; a new one if there is none yet."""
     counts, corner, share, node, table = (
         graph.counts,
         graph.corner,
@@ -155,7 +155,7 @@ def locate(graph: Graph, length: int, tau: float) -> int:
 
 @njit(cache=True)
 def rehash(graph: Graph) -> None:
-    """Fill an empty table with the nodes there are."""
+    """Fill an empty table with all nodes."""
     table = graph.table
     for i in range(graph.counts["nodes"]):
         slot = hashed(graph, graph.node[i]["begin"], graph.node[i]["length"]) & (len(table) - 1)
@@ -166,7 +166,7 @@ def rehash(graph: Graph) -> None:
 
 @njit(cache=True)
 def interpolate(graph: Graph, i: int) -> float:
-    """Lower a node's upper bound to what its weights prove now."""
+    """Lower a node's upper bound to the one given by its weights."""
     node, corner, share, value = graph.node, graph.corner, graph.share, graph.value
     begin, best = node[i]["begin"], -np.inf
     for a in range(value.shape[2]):
@@ -181,7 +181,7 @@ def interpolate(graph: Graph, i: int) -> float:
 
 @njit(cache=True)
 def promote(graph: Graph, moves: Moves, i: int) -> int:
-    """Make a node a point, its Q's as the weights have them; the point's index."""
+    """Make a node a point, with Q's interpolated by its weights; returns the point's index."""
     counts, node, corner, share, value = (
         graph.counts,
         graph.node,
@@ -207,8 +207,8 @@ def promote(graph: Graph, moves: Moves, i: int) -> int:
 
 @njit(cache=True)
 def plant(graph: Graph, moves: Moves, values: Floats) -> None:
-    """Begin a graph with its corners as nodes and points, values (k, A) being their Q's."""
-    one = int(np.int64(1))  # for a literal, numba would compile what it calls once more
+    """Begin a graph with its corners as nodes and points; values (k, A): their Q's."""
+    one = int(np.int64(1))  # numba would compile the callees again for a literal
     for s in range(len(values)):
         begin = graph.counts["entries"]
         graph.corner[0, begin], graph.share[0, begin] = s, 1.0
@@ -233,14 +233,14 @@ def expand(graph: Graph, moves: Moves, scratch: Scratch, p: int, tau: float) -> 
             row, weight = a * k + corner[0, t], share[0, t]
             for m in range(moves.indptr[row], moves.indptr[row + 1]):
                 where, mass = moves.observation[m] * k + moves.target[m], weight * moves.chance[m]
-                if mass == 0.0:  # it underflowed; counted, a cell would be touched twice
+                if mass == 0.0:  # underflow: the cell must not be touched twice
                     continue
                 if joint[where] == 0.0:
                     touched[count] = where
                     count += 1
                 joint[where] += mass
             counts["ops"] += moves.indptr[row + 1] - moves.indptr[row]
-        if count * 8 > len(joint):  # reading them all in order is quicker than sorting
+        if count * 8 > len(joint):  # a scan of all is quicker than sorting
             count = 0
             for where in range(len(joint)):
                 if joint[where] != 0.0:

@@ -1,11 +1,11 @@
 """The lower bound of an anytime search: vectors of values at the corners, each a policy's value.
 
-A vector is an action and, for every observation, an older vector to continue with. Those *in use*
-are kept column by column for scanning and row by row for backups; pruning keeps the ones that are
-best at a live point. Their ancestors, the vectors that they continue with, are kept as well, row by
-row: a set that holds with each vector those it continues with is a controller that is worth what it
-promises, and V <= HV. An ancestor below a vector in use is replaced by it, which can only raise
-values, and that is what keeps the family small.
+A vector has an action and, for every observation, an older vector to continue with. Those *in use*
+are stored column by column for scanning and row by row for backups; pruning keeps the ones that are
+best at a live point. Their ancestors, the vectors that they continue with, are stored row by row: a
+set that contains all its successors is a controller, whose values are at least its vectors, and
+V <= HV. An ancestor that is below a vector in use is replaced by it as a stand-in. This can only
+raise values, and it keeps the set small.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Vectors(NamedTuple):
 
 @njit(cache=True)
 def scan(graph: Graph, vectors: Vectors, i: int) -> float:
-    """A node's lower bound, after looking at the vectors that it has not seen yet."""
+    """A node's lower bound, after a scan of the vectors that are new to it."""
     counts, node = graph.counts, graph.node
     first, last = node[i]["scanned"], counts["columns"]
     if first < last:
@@ -44,7 +44,7 @@ def scan(graph: Graph, vectors: Vectors, i: int) -> float:
             for c in range(last - first):
                 score[c] += weight * values[c]
         for c in range(last - first):
-            # A node always has a vector, though scores that are no numbers compare with nothing.
+            # A node always has a vector, even if scores are NaN.
             if score[c] > graph.bound[i]["lower"] or node[i]["vector"] < 0:
                 graph.bound[i]["lower"], node[i]["vector"] = score[c], first + c
         node[i]["scanned"] = last
@@ -54,7 +54,7 @@ def scan(graph: Graph, vectors: Vectors, i: int) -> float:
 
 @njit(cache=True)
 def lower_choice(graph: Graph, vectors: Vectors, p: int) -> tuple[int, float]:
-    """The action whose vectors promise most at a point, and how much; hopeless ones are skipped."""
+    """The action with the best lower bound at a point, and the bound; hopeless ones are skipped."""
     value, edge = graph.value, graph.edge
     best, choice = -np.inf, 0
     m, last = graph.point[p]["first"], graph.point[p]["last"]
@@ -81,9 +81,9 @@ def backup(graph: Graph, moves: Moves, vectors: Vectors, p: int, knobs: Knobs) -
         return False
     v, c = counts["vectors"], counts["columns"]
     choice = vectors.choice[v]
-    choice[:] = v  # itself, where an observation can never follow
+    choice[:] = v  # itself, where an observation is impossible
     choice[0] = action
-    # What cannot be seen from here goes on as it would from the mixture of all corners.
+    # Observations impossible here continue as from the mixture of all corners.
     for q in (knobs.fallback, p):
         for m in range(point[q]["first"], point[q]["last"]):
             if edge[m]["action"] == action:
@@ -103,7 +103,7 @@ def backup(graph: Graph, moves: Moves, vectors: Vectors, p: int, knobs: Knobs) -
 
 @njit(cache=True)
 def prune(graph: Graph, vectors: Vectors) -> None:
-    """Keep the vectors that are best at a live point; nodes whose best one went scan anew."""
+    """Keep the vectors that are best at a live point; nodes that lost theirs scan again."""
     counts, node = graph.counts, graph.node
     before, kept = counts["columns"], 0
     place = np.full(before, -1)
@@ -111,7 +111,7 @@ def prune(graph: Graph, vectors: Vectors) -> None:
         if graph.point[p]["live"] == 1:
             scan(graph, vectors, graph.point[p]["node"])
             place[node[graph.point[p]["node"]]["vector"]] = 0
-    earlier = np.empty(before + 1, np.int64)  # how many of the first c columns stay
+    earlier = np.empty(before + 1, np.int64)  # the number of kept columns among the first c
     for c in range(before):
         earlier[c] = kept
         if place[c] == 0:
@@ -149,10 +149,10 @@ def stand_in(vectors: Vectors, columns: int, j: int) -> int:
 
 @njit(cache=True)
 def collect(graph: Graph, vectors: Vectors) -> None:
-    """Forget vectors that are not in use nor needed by one that is."""
+    """Drop vectors that are neither in use nor needed by one in use."""
     table, choice, origin, counts = vectors.table, vectors.choice, vectors.origin, graph.counts
     size, columns = counts["vectors"], counts["columns"]
-    stands, queue = np.full(size, -1), np.empty(size, np.int64)  # who stands in for each vector
+    stands, queue = np.full(size, -1), np.empty(size, np.int64)  # the stand-in of each vector
     for c in range(columns):
         stands[origin[c]] = queue[c] = origin[c]
     waiting = columns
@@ -185,7 +185,7 @@ def collect(graph: Graph, vectors: Vectors) -> None:
 
 @njit(cache=True)
 def family_of(vectors: Vectors, size: int, row: int) -> Ints:
-    """Which vectors a vector needs, itself among them, (size,) of 0 and 1."""
+    """The vectors that a vector needs, including itself, (size,) of 0 and 1."""
     needed, queue, waiting = np.zeros(size, np.int64), np.empty(size, np.int64), 1
     needed[row], queue[0] = 1, row
     while waiting > 0:

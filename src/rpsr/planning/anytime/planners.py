@@ -1,22 +1,22 @@
-"""Anytime planning with bounds that hold: planners `hsvi` and `sarsop`, one search.
+"""Anytime planning with proven bounds: planners `hsvi` and `sarsop`, one search.
 
-Both walk from the start along actions that look best and observations about which least is known,
-and back up what they met on the way back (see `walks`). In turns with these trials,
-sweeps back up all points met so far, policy iteration values what the points do (see
-`point_policies`), and sweeps lower the upper bounds of the whole graph. They differ as in the
-literature:
+Both run trials from the start along the actions with the best upper bounds and the observations
+with the widest gaps, and back up the visited points in reverse order (see `walks`). These trials
+alternate with sweeps that back up all points, with policy iteration on the points (see
+`point_policies`), and with sweeps that lower the upper bounds of the whole graph. The planners
+differ as in the literature:
 
-- `hsvi` ends a trial where the gap is narrow enough for its depth, and works on every point met.
-- `sarsop` also ends it where a point will not change the bounds at the start, carrying targets for
-  both bounds along, and works only on points that can be reached by actions not yet proven worse
-  than another; vectors that are best at none of those are pruned.
+- `hsvi` ends a trial where the gap is narrow enough for its depth, and works on every point.
+- `sarsop` also ends it where a point will not change the bounds at the start, by targets for both
+  bounds, and works only on points reached by actions not yet proven worse than another. Vectors
+  that are best at none of those are pruned.
 
-Bounds. Each vector is at most its own backup by vectors that are kept, so that following them is a
-controller worth at least as much, wherever the search is stopped; that controller is the solution.
-Each Q bounds the optimal one. Both hold at any moment, up to rounding and the merging of close
-beliefs. One backup is off by at most `CornerProcess.rounding`, a look by that, what a decomposition
-leaves over and what merging moves a belief by, in units of the largest possible value; both
-accumulate by at most 1 / (1 - discount), and the reported bounds include that.
+Bounds. Each vector is at most its own backup by vectors that are kept, so these form a controller
+with at least these values, whenever the search is stopped; that controller is the solution. Each Q
+is an upper bound on the optimal one. Both hold at any time, up to rounding and the merging of close
+beliefs. The error of one backup is at most `CornerProcess.rounding`; that of a look is the same
+plus the remainder of a decomposition and the displacement by merging, in units of the largest
+possible value. Both accumulate by at most 1 / (1 - discount), which the reported bounds include.
 
 References: T. Smith and R. Simmons, Point-based POMDP algorithms: improved analysis and
 implementation, UAI 2005; H. Kurniawati, D. Hsu and W. S. Lee, SARSOP: efficient point-based POMDP
@@ -39,17 +39,17 @@ from rpsr.planning.precision import CLOSED, goal_of
 from rpsr.planning.runner import ResumablePlanner, Run
 from rpsr.planning.solution import Solution, Status
 
-ROW_EVERY, ROW_SECONDS = 0.995, 1.0  # a row of progress: the gap shrunk so, or so much later
+ROW_EVERY, ROW_SECONDS = 0.995, 1.0  # of the gap, and seconds, between two rows of progress
 
 
 @dataclass(frozen=True)
 class AnytimePlanner(ResumablePlanner):
-    """Close the gap at the start, with bounds that hold at any moment.
+    """Narrow the gap at the start, with bounds that hold at any time.
 
-    epsilon: the gap at the start to reach, in units of reward or a share of the value there
+    epsilon: the gap at the start to reach, in units of reward or as a share of the value there
     (`Relative`); by default 1e-6 of the range of values (see `precision`).
     time_limit in seconds; memory_limit in bytes.
-    max_iterations: how many trials at most; with it, the same seed gives the same result.
+    max_iterations: the largest number of trials; with it, equal seeds give equal results.
     """
 
     max_iterations: int | None = None
@@ -59,8 +59,8 @@ class AnytimePlanner(ResumablePlanner):
     def plan(self, run: Run) -> Solution:
         """Plan; a `ModelError` where the domain is unknown or the discount is 1.
 
-        Beginning with what an earlier run found, the lower bound is at least that one's, up to
-        rounding (see `resuming`); the upper one is made anew.
+        If it continues an earlier run, the lower bound is at least the earlier one, up to rounding
+        (see `resuming`); the upper one is computed again.
         """
         infinite_discount(run.model)
         process = corner_process(run.model)
@@ -84,7 +84,7 @@ class AnytimePlanner(ResumablePlanner):
                     return Status.ROUNDING
                 if self.max_iterations is not None and search.trials >= self.max_iterations:
                     return Status.ITERATIONS
-                search.sample()  # a trial: beliefs on the way, backed up on the way back
+                search.sample()  # a trial, with backups in reverse order
                 search.back_up()  # the lower bound at all points; then prunes
                 search.tighten()  # the upper bound of the whole graph
 
@@ -98,10 +98,10 @@ class AnytimePlanner(ResumablePlanner):
 class HSVI(AnytimePlanner):
     """Heuristic search value iteration: trials end where the gap is narrow enough.
 
-    epsilon: the gap at the start to reach, in units of reward or a share of the value there
+    epsilon: the gap at the start to reach, in units of reward or as a share of the value there
     (`Relative`); by default 1e-6 of the range of values (see `precision`).
     time_limit in seconds; memory_limit in bytes.
-    max_iterations: how many trials at most; with it, the same seed gives the same result.
+    max_iterations: the largest number of trials; with it, equal seeds give equal results.
     """
 
     name = "hsvi"
@@ -113,10 +113,10 @@ class HSVI(AnytimePlanner):
 class SARSOP(AnytimePlanner):
     """Successive approximation of the space reachable under optimal policies.
 
-    epsilon: the gap at the start to reach, in units of reward or a share of the value there
+    epsilon: the gap at the start to reach, in units of reward or as a share of the value there
     (`Relative`); by default 1e-6 of the range of values (see `precision`).
     time_limit in seconds; memory_limit in bytes.
-    max_iterations: how many trials at most; with it, the same seed gives the same result.
+    max_iterations: the largest number of trials; with it, equal seeds give equal results.
     """
 
     name = "sarsop"

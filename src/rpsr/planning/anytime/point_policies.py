@@ -1,16 +1,15 @@
-"""Policy iteration on the points of an anytime search: what is the policy of the points worth?
+"""Policy iteration on the points of an anytime search.
 
-At every live point the best action is known, and for each observation the vector in use that is
-best there. Read as a finite-state controller, one node a vector in use, that is a policy, and
-sweeps
+Every live point has a best action and, for each observation, a best vector in use. This defines a
+finite-state controller with one node per vector in use, and sweeps
 
     v_c(s) <- r(s, a_c) + sum_o sum_s' K[a_c, o](s, s') v_follow(c, o)(s')
 
-from the vectors themselves come close to its value. Value iteration needs about 1 / (1 - discount)
-sweeps of backups to see what this sees at once. Where sweeps end before they have settled, a vector
-may exceed its own backup; it is lowered until none does (`shortfalls`), so that every vector goes
-on with vectors of the same controller and is at most what that is worth. Vectors that are still
-better at some live point are kept, with those they continue with (see `lower_bound`).
+from these vectors approximate its value. Value iteration would need about 1 / (1 - discount) sweeps
+of backups for the same result. If sweeps end before convergence, a vector may exceed its own
+backup. Vectors are then lowered until none does (`shortfalls`), so that every vector is at most the
+value of its node. Vectors that are still better at some live point are kept, with their successors
+(see `lower_bound`).
 
 Reference: E. A. Hansen, Solving POMDPs by searching in policy space, UAI 1998.
 """
@@ -28,9 +27,9 @@ from rpsr.planning.corners.moves import Moves, settle, shortfalls
 
 @njit(cache=True)
 def controller(graph: Graph, vectors: Vectors, knobs: Knobs, follow: Ints) -> None:
-    """Fill follow (C, 1 + O): what the points do where each vector is best; -1 where none is.
+    """Fill follow (C, 1 + O): action and successors at the points of each vector; -1 without any.
 
-    After an observation that can never follow, a vector follows itself.
+    After an impossible observation, a vector follows itself.
     """
     point, edge, node = graph.point, graph.edge, graph.node
     follow[:] = -1
@@ -53,7 +52,7 @@ def controller(graph: Graph, vectors: Vectors, knobs: Knobs, follow: Ints) -> No
 
 @njit(cache=True)
 def winners(graph: Graph, values: Floats, least: float) -> Ints:
-    """Which of values (C, k) raise the lower bound at a live point, (C,) of 0 and 1."""
+    """The rows of values (C, k) that raise the lower bound at a live point, (C,) of 0 and 1."""
     across, count = np.ascontiguousarray(values.T), len(values)
     wins, score = np.zeros(count, np.int64), np.empty(count)
     for p in range(graph.counts["points"]):
@@ -95,7 +94,7 @@ def improve_policy(
         values[c] -= less[c]
     counts["ops"] += (sweeps + 1) * cost
     wins = winners(graph, values, knobs.least)
-    # The family of a winner: what it continues with, and so on.
+    # The family of a winner: its successors, their successors, and so on.
     row, queue, waiting = np.full(count, -1), np.empty(count, np.int64), 0
     for c in range(count):
         if wins[c] == 1:

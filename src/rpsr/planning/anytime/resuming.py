@@ -1,11 +1,11 @@
-"""Vectors of a checkpoint made fit to begin with: none exceeds its own backup.
+"""Vectors of a checkpoint, lowered so that none exceeds its own backup.
 
-A planner that proves its lower bound by vectors that are at most their own backups must not believe
-a file. What a policy is worth lies between -scale and scale, scale being the largest reward,
-earned at every step; values beyond that are cut. Where a vector then exceeds its own backup it is
-lowered by as much as that can add up to (see `moves.shortfalls`), and nothing need go below
--scale: cut off there, a vector is still at most its backup. A vector that was honest is lowered by
-no more than `CornerProcess.rounding`, times 1 / (1 - discount).
+A planner whose lower bound relies on vectors that are at most their own backups must not trust a
+file. Values of policies lie between -scale and scale, where scale is the return of the largest
+absolute reward at every step; other values are clipped. A vector that then exceeds its own backup
+is lowered by the accumulated excess (see `moves.shortfalls`), but not below -scale: clipped there,
+a vector is still at most its backup. A correct vector is lowered by at most
+`CornerProcess.rounding`, times 1 / (1 - discount).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rpsr.planning.value.value_function import ValueFunction
 
 
 def fit(process: CornerProcess, earlier: ValueFunction, scale: float) -> ValueFunction:
-    """The same at the corners, each vector being at most its own backup."""
+    """The value function at the corners, with each vector at most its own backup."""
     values = np.clip(process.at_corners(earlier.vectors), -scale, scale)
     less = shortfalls(process.moves, earlier.choices, values, process.discount)
     return replace(earlier, vectors=np.maximum(values - less[:, None], -scale))

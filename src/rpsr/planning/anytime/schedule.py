@@ -1,7 +1,7 @@
 """The schedule of an anytime search: trials, sweeps and pruning, in shares of operations.
 
-Compiled kernels do the work in chunks (see `walks`), between which the clock is looked
-at. Shares are counted in operations and not in seconds, so that the same seed does the same.
+Compiled kernels work in chunks (see `walks`), with checks of the clock between them. Shares are
+counted in operations, not in seconds, so that equal seeds give equal results.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from rpsr.planning.runner import Run
 from rpsr.planning.solution import Solution, Status
 from rpsr.planning.value.value_function import ValueFunction
 
-BLIND_SHARE, INFORMED_SHARE = 0.1, 0.4  # of the time there is, for the bounds to begin with
-CHUNK = 1_000_000  # operations between two looks at the clock: a few milliseconds
+BLIND_SHARE, INFORMED_SHARE = 0.1, 0.4  # of the time left, for the initial bounds
+CHUNK = 1_000_000  # operations between two checks of the clock: a few milliseconds
 MOST_CHUNKS = 10  # of them, at most, for a step of policy iteration
-FACTORS = (0.5, 0.95)  # of the gap at the start: what trials aim for, in turns
+FACTORS = (0.5, 0.95)  # of the gap at the start: the targets of trials, in turns
 LOWER_SHARE = 1.0  # of the operations of trials, for lower sweeps and policy iteration
 POLICY_SHARE = 0.2  # of the operations of trials and lower sweeps, for policy iteration
 UPPER_SHARE = 0.18  # of the operations of trials and lower sweeps, for upper sweeps
-FRESH = 16  # one upper sweep in this many decomposes anew
+FRESH = 16  # one upper sweep in this many computes new decompositions
 PIVOTS = 5  # of a decomposition
 STALE = 1.2  # weights are out of date when the points have grown by this factor
-LEAST = 0.02, 2e-4  # of epsilon and of the gap, times 1 - discount: too little to bother
+LEAST = 0.02, 2e-4  # of epsilon and of the gap, times 1 - discount: less is ignored
 
 
 class Schedule:
@@ -58,7 +58,7 @@ class Schedule:
         blind = blind_values(process, clock.share(BLIND_SHARE))
         informed, self.first = first_upper(process, clock.share(INFORMED_SHARE))
         value, off = process.value_at_start(blind)
-        self.least = value - off  # what a blind policy is worth, by its own proof
+        self.least = value - off  # the proven value of a blind policy
         epsilon = goal.guess(value, self.first)
         # No value that appears in a backup is larger than the largest reward at every step.
         self.scale = max(float(np.abs(process.rewards).max()) * ahead, np.finfo(float).tiny)
@@ -77,28 +77,28 @@ class Schedule:
         self._kept = self._rows = len(process.rewards)
 
     def go_on(self, earlier: ValueFunction) -> None:
-        """Add the vectors of an earlier search, lowered where need be.
+        """Add the vectors of an earlier search, lowered if necessary.
 
-        All stay until there are twice as many: at first no point is there for which they are best.
+        All are kept until there are twice as many, since at first there are no points to judge by.
         """
         adopt(self.state, fit(self.process, earlier, self.scale))
         self._kept = self._rows = self._kept + len(earlier)
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Lower and upper at the start, as proven."""
+        """The proven lower and upper bound at the start."""
         lower, upper = self.state.bounds
         proven = max(lower - self.low_margin, self.least)
         return proven, min(upper + self.high_margin, self.first)
 
     @property
     def at_rounding(self) -> bool:
-        """Whether the bounds are as close as what is allowed for rounding: trials help no more."""
+        """Whether the gap is within the allowance for rounding, so that trials cannot help."""
         lower, upper = self.state.bounds
         return upper - lower <= self.low_margin + self.high_margin
 
     def sample(self) -> None:
-        """A trial; `LimitReached` past the deadline, as all of this."""
+        """A trial; `LimitReached` past the deadline, as for the other methods."""
         state = self.state
         lower, upper = state.bounds
         gap, wanted = upper - lower, self.goal.at(lower, upper)
@@ -132,7 +132,7 @@ class Schedule:
                 self.clock.check()
 
     def _improve(self) -> bool:
-        """A step of policy iteration on the points, for a share of what sweeps have taken."""
+        """A step of policy iteration on the points, for a share of the operations of sweeps."""
         state = self.state
         counts = state.graph.counts
         before, columns = counts["ops"], counts["columns"]
@@ -145,7 +145,7 @@ class Schedule:
         return bool(counts["columns"] > columns)
 
     def tidy(self) -> None:
-        """Prune vectors, and forget ancestors that no vector needs."""
+        """Prune vectors, and drop ancestors that no vector needs."""
         state = self.state
         counts = state.graph.counts
         if state.knobs.selective:
@@ -158,12 +158,12 @@ class Schedule:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """How many vectors are in use, and points."""
+        """The number of vectors in use and of points."""
         counts = self.state.graph.counts
         return {"vectors": int(counts["columns"]), "points": int(counts["points"])}
 
     def solution(self, run: Run, status: Status) -> Solution:
-        """The best vector at the start with those that follow it: a controller that earns it."""
+        """The best vector at the start with its successors: a controller of at least that value."""
         state, process, counts = self.state, self.process, self.state.graph.counts
         best = state.vectors.origin[state.graph.node[state.knobs.root]["vector"]]
         rows = np.flatnonzero(family_of(state.vectors, int(counts["vectors"]), int(best)))
@@ -192,7 +192,7 @@ class Schedule:
         return self._rng.permutation(live)
 
     def _run(self, which: int, due: float, kernel: Callable[..., int], *arguments: object) -> bool:
-        """Run a kernel in chunks until it is done or has done what is due; whether it is done."""
+        """Run a kernel in chunks until it is done or out of operations; whether it is done."""
         state = self.state
         before = state.graph.counts["ops"]
         done = False

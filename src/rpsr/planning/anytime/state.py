@@ -29,13 +29,13 @@ from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.limits import Clock, LimitReached
 
 DEEPEST = 2000  # steps of a trial
-HASHES = "graph.table"  # grows as the others do, but is filled anew
+HASHES = "graph.table"  # grows like the others, but is rehashed
 
 
 class SearchState:
     """Graph and vectors of a search on a process with k corners; they grow by doubling.
 
-    blind (A, k): vectors to begin with, one an action. informed (A, k): Q's at the corners.
+    blind (A, k): the initial vectors, one per action. informed (A, k): Q's at the corners.
     """
 
     def __init__(
@@ -76,14 +76,14 @@ class SearchState:
         if clock.memory_limit is not None and needed > clock.memory_limit:
             raise InputError(
                 f"memory limit: read {clock.memory_limit} bytes, but planning on "
-                f"{process.model.name} takes {needed} to begin with"
+                f"{process.model.name} needs at least {needed}"
             )
         try:
             self._begin(process, knobs, blind, informed)
         except LimitReached:
             raise InputError(
                 f"memory limit: read {clock.memory_limit} bytes, but planning on "
-                f"{process.model.name} takes more than {self._bytes} to begin with"
+                f"{process.model.name} needs more than {self._bytes}"
             ) from None
 
     def _begin(self, process: CornerProcess, knobs: Knobs, blind: Floats, informed: Floats) -> None:
@@ -104,15 +104,15 @@ class SearchState:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Lower and upper at the start, as computed."""
+        """The computed lower and upper bound at the start, without rounding errors."""
         bound = self.graph.bound[self.knobs.root]
         return float(bound["lower"]), float(bound["upper"])
 
     def make_room(self, more: int = 1) -> None:
         """Double the arrays that are full, one by one, with room for this many more vectors.
 
-        `LimitReached` where an array and its larger copy take too much memory together; those that
-        have grown by then stay as they are.
+        `LimitReached` if an array and its larger copy exceed the memory limit together; arrays that
+        have grown by then stay enlarged.
         """
         for name, shape, size in self._fuller(more):
             self.clock.claim(self._bytes + size)
@@ -126,7 +126,7 @@ class SearchState:
                 continue
             bigger[tuple(slice(n) for n in array.shape)] = array
             setattr(self, kind, getattr(self, kind)._replace(**{field: bigger}))
-            del array  # the next one may need its room
+            del array  # frees memory for the next one
 
     def _fuller(self, more: int = 1) -> list[tuple[str, tuple[int, ...], int]]:
         """The arrays that must grow: their names, and the shapes and bytes that they need."""
@@ -157,7 +157,7 @@ class SearchState:
 
     @property
     def _bytes(self) -> int:
-        """What the arrays take now."""
+        """The bytes of all arrays."""
         held: tuple[Any, ...] = (
             *self.graph,
             *self.vectors,

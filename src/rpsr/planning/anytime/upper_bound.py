@@ -5,8 +5,8 @@
 over corners and pooled points j. The corners alone are a feasible basis, w = x. The best single
 exchange of a corner for a point is the classic sawtooth; each further pivot is a bound as well, so
 the search may stop anywhere. The inverse of the basis is kept as a product of exchanges, since
-there are few. What comes out is checked: weights are scaled so that they add up to no more than x
-anywhere, and where that leaves more than rounding over, the old weights stay.
+there are few. The result is checked: weights are scaled so that their sum is at most x at every
+corner. If the remainder exceeds rounding, the old weights are kept.
 
 References: M. Hauskrecht, JAIR 13 (2000), and T. Smith and R. Simmons, Point-based POMDP
 algorithms: improved analysis and implementation, UAI 2005, for the sawtooth.
@@ -20,8 +20,8 @@ from rpsr.io.records import Floats, Ints
 from rpsr.kernels import njit
 from rpsr.planning.anytime.belief_graph import SIGN_BITS, Graph, Scratch, interpolate
 
-LEAST = 1e-9  # a pivot smaller than this is none
-LEFT_OVER = 1e-13  # of a belief, that a decomposition may miss
+LEAST = 1e-9  # the smallest pivot
+LEFT_OVER = 1e-13  # the largest remainder of a decomposition, relative to the belief
 
 
 @njit(cache=True)
@@ -47,7 +47,7 @@ def exchange(etas: Floats, leaving: Ints, count: int, column: Floats) -> None:
 
 @njit(cache=True)
 def step_length(level: Floats, column: Floats) -> tuple[float, int]:
-    """How much of a column fits into the levels of the basis, and which row stops it."""
+    """The step length of a column in the basis, and the blocking row."""
     theta, row = 2.0, -1
     for r in range(len(level)):
         if column[r] > LEAST and level[r] < theta * column[r]:
@@ -59,7 +59,7 @@ def step_length(level: Floats, column: Floats) -> tuple[float, int]:
 def decompose(graph: Graph, scratch: Scratch, i: int, pivots: int, least: float) -> float:
     """Improve the weights of node i by at most this many pivots; its upper bound.
 
-    least: an improvement that is not worth a pivot.
+    least: smaller improvements do not justify a pivot.
     """
     counts, node, corner, share, row = (
         graph.counts,
@@ -170,7 +170,7 @@ def fill(graph: Graph, row: Ints, p: int, column: Floats) -> None:
 
 @njit(cache=True)
 def adopt(graph: Graph, row: Ints, i: int, basic: Ints, level: Floats) -> None:
-    """Take over new weights, if they add up to the belief and prove more than the old ones."""
+    """Replace the weights, if the new ones sum to the belief and give a lower bound than before."""
     node, corner, share, value = graph.node, graph.corner, graph.share, graph.value
     begin, size = node[i]["begin"], node[i]["length"]
     total = np.zeros(size)

@@ -1,17 +1,17 @@
-"""The anytime search, compiled: trials from the start, sweeps over all points, what is still alive.
+"""The compiled kernels of the anytime search: trials, sweeps over all points, live points.
 
 Lower bounds are vectors (see `lower_bound`), upper bounds are Q's at points (see `belief_graph`).
 A *backup* of a point adds the vector of its best action; a *look* lowers its Q's.
 
-Children are looked at when it matters: a decomposition is computed anew only for children of the
-action that looks best, and vectors only for actions that may still be the best one; each child
-remembers its best vector and how many it has seen, so that only new ones are scanned.
+Children are updated only when needed: a new decomposition is computed only for children of the
+action with the highest bound, and vectors only for actions that may still be the best. Each child
+stores its best vector and the number of vectors scanned, so that only new ones are scanned.
 
-Indices are read as 64 bits, wherever they are stored in fewer bits: for each type of an argument
-numba would compile a kernel, and what it calls, once more.
+Indices are converted to 64 bits, even if they are stored in fewer: numba would compile a kernel,
+and all its callees, again for each type of an argument.
 
-Every kernel counts operations, and may stop between two points and be called again: how much work
-is done does not depend on a clock.
+Every kernel counts operations, and may stop between two points and be called again. So the amount
+of work does not depend on a clock.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ DONE, PAUSED, FULL = range(3)  # why a kernel returned
 
 
 class Trail(NamedTuple):
-    """A trial under way, as deep as it may go: path (T,) of nodes, aim (T, 2) of targets."""
+    """An unfinished trial of depth at most T: path (T,) of nodes, aim (T, 2) of targets."""
 
     path: Ints
     aim: Floats
@@ -85,7 +85,7 @@ def lowered(graph: Graph, p: int) -> tuple[int, Ints]:
 
 @njit(cache=True)
 def glance(graph: Graph, p: int) -> int:
-    """Lower a point's Q's by its children's bounds as they are; the action whose Q is highest."""
+    """Lower a point's Q's by its children's current bounds; the action of the highest Q."""
     best, _ = lowered(graph, p)
     i = graph.point[p]["node"]
     graph.bound[i]["upper"] = min(graph.bound[i]["upper"], graph.value[0, p, best])
@@ -94,7 +94,7 @@ def glance(graph: Graph, p: int) -> int:
 
 @njit(cache=True)
 def look(graph: Graph, scratch: Scratch, p: int, knobs: Knobs) -> int:
-    """The same; children of that action whose weights are out of date are decomposed first."""
+    """The same, after new decompositions of that action's out-of-date children."""
     value, edge = graph.value, graph.edge
     best, begins = lowered(graph, p)
     stale = True
@@ -118,7 +118,7 @@ def look(graph: Graph, scratch: Scratch, p: int, knobs: Knobs) -> int:
 
 @njit(cache=True)
 def gain_of(graph: Graph, p: int) -> float:
-    """How far a point lies below what the corners say of it."""
+    """How far a point is below the bound that the corners give."""
     i = graph.point[p]["node"]
     total = -worth(graph, p)
     for t in range(graph.node[i]["begin"], graph.node[i]["begin"] + graph.node[i]["length"]):
@@ -128,7 +128,7 @@ def gain_of(graph: Graph, p: int) -> float:
 
 @njit(cache=True)
 def open_point(graph: Graph, moves: Moves, scratch: Scratch, i: int, knobs: Knobs) -> int:
-    """The point of a node, made and expanded where that has not happened yet."""
+    """The point of a node, created and expanded if necessary."""
     p = graph.node[i]["point"]
     if p < 0:
         if graph.counts["pooled"] > graph.node[i]["seen"]:
@@ -156,10 +156,10 @@ def trial(
     target: float,
     budget: int,
 ) -> int:
-    """Walk down from the start where the gap is wider than wanted; back up on the way back.
+    """Walk from the start while the gap is wider than wanted; back up in reverse order.
 
     The wanted gap at depth t is target / discount^t. Actions are chosen by their upper bound and
-    observations by what their gap exceeds the wanted one by, times their chance.
+    observations by (gap - wanted gap) times probability.
     """
     counts, path, aim, edge = graph.counts, trail.path, trail.aim, graph.edge
     stop = counts["ops"] + budget
@@ -228,10 +228,10 @@ def trial(
 def finished(
     graph: Graph, vectors: Vectors, i: int, knobs: Knobs, wanted: float, aim: Floats
 ) -> bool:
-    """Whether a trial need not go on from a node.
+    """Whether a trial can end at a node.
 
-    A selective trial ends as well where the node, going by the middle of its bounds, will not raise
-    the lower bound at the start, and its upper bound is low enough not to matter there.
+    A selective trial also ends if the node, judged by the middle of its bounds, will not raise the
+    lower bound at the start, and its upper bound is too low to matter there.
     """
     below, above = scan(graph, vectors, i), graph.bound[i]["upper"]
     if above - below <= wanted:
@@ -251,7 +251,7 @@ def lower_sweep(
     order: Ints,
     budget: int,
 ) -> int:
-    """Back up every live point in an order, but for those raised since the sweep began."""
+    """Back up every live point in a given order, except those raised since the sweep began."""
     counts, stop = graph.counts, graph.counts["ops"] + budget
     if counts["cursor"] == 0:
         counts["round"] = counts["columns"]
@@ -282,7 +282,7 @@ def upper_sweep(
     fresh: bool,
     budget: int,
 ) -> int:
-    """Look at every point, the last one first; then say anew which points are worth pooling."""
+    """Lower the Q's of every point, the last one first; then renew the pool of points."""
     counts, stop, k = graph.counts, graph.counts["ops"] + budget, moves.rewards.shape[1]
     if counts["looked"] == 0:
         counts["looked"] = counts["points"]
@@ -312,7 +312,7 @@ def upper_sweep(
 
 @njit(cache=True)
 def mark_live(graph: Graph, root: int) -> None:
-    """Mark the points that can be reached by actions not yet proven worse than another."""
+    """Mark the points reachable by actions not yet proven worse than another."""
     point, edge, stack = graph.point, graph.edge, np.empty(graph.counts["points"], np.int64)
     for p in range(graph.counts["points"]):
         point[p]["live"] = 0

@@ -1,1 +1,1 @@
-"""Two policies or plans side by side: where they differ and what that costs."""
+"""Comparison of two policies or plans: where they differ, and the cost in value."""

@@ -1,10 +1,10 @@
-"""Where two policies differ, and by how much value.
+"""Comparison of two policies: where they differ, and by how much value.
 
-Along reachable states: both are walked from the start until they differ; each place where they do
-is reported with the history that leads there first. Over the domain: both are asked at the same
-random mixtures of corners, whatever their coordinates, so that a policy on a POMDP can be held
-against one on its R-PSR. A difference in action costs what the first action is worth above the
-second, one step ahead; two optimal policies may differ and lose nothing.
+Along reachable states: both run from the start until they differ; each difference is reported with
+the first history that leads to it. Over the domain: both act at the same random mixtures of
+corners, in any coordinates, so that a policy for a POMDP can be compared with one for its R-PSR.
+The cost of a difference is the one-step value of the first action minus that of the second. Two
+optimal policies may differ at no cost.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from rpsr.planning.value.value_function import action_values
 
 @dataclass(frozen=True)
 class Difference:
-    """A place where two policies act differently.
+    """A state where two policies take different actions.
 
-    state (n,): of the model they were compared on; history: the first that leads there, and its
-    probability. cost: what the first policy's action is worth above the second's, one step ahead;
-    None where no value function was given.
+    state (n,): of the model they were compared on. history: the first that leads there, and its
+    probability. cost: one-step value of the first policy's action minus that of the second's; None
+    without a value function.
     """
 
     state: Floats
@@ -44,10 +44,10 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What comparing two policies found.
+    """The result of comparing two policies.
 
-    states: how many states were looked at; complete: whether those are all that can be reached
-    before the policies differ. values: bounds (low, high) on what each is worth at the start.
+    states: the number of states compared. complete: whether these are all states that can be
+    reached before the policies differ. values: bounds (low, high) on each value at the start.
     """
 
     differences: tuple[Difference, ...]
@@ -62,7 +62,7 @@ class Comparison:
 
     @property
     def largest_cost(self) -> float | None:
-        """The largest cost of a difference, 0 where there is none; None where costs are unknown."""
+        """The largest cost of a difference, 0 without any; None if costs are unknown."""
         costs = [difference.cost for difference in self.differences]
         known = [abs(cost) for cost in costs if cost is not None]
         return None if len(known) < len(costs) else max(known, default=0.0)
@@ -79,8 +79,8 @@ def compare(
 ) -> Comparison:
     """Compare two policies along the states they reach in a model, from its start.
 
-    steps: how deep to look. limit: how many states to look at. vectors (K, n): a value function of
-    the model, by which differences are priced.
+    steps: the largest depth. limit: the largest number of states. vectors (K, n): a value function
+    of the model, which gives the cost of differences.
     """
     model = as_linear(model)
     both = as_policy(first, model, "first"), as_policy(second, model, "second")
@@ -117,15 +117,15 @@ def compare_over_domain(
     samples: int = 1000,
     seed: int = 0,
 ) -> Comparison:
-    """Compare two policies at random states of the domain, priced by the first's value function.
+    """Compare two policies at random states; the first one's value function gives costs.
 
-    Their models must be forms of one POMDP: corners are matched in order. The corners themselves
-    are looked at too. `probability` of a difference is its share of the samples.
+    Their models must be models of the same POMDP: corners are matched in order. The corners are
+    compared too. `probability` of a difference is its share of the samples.
     """
     first, second = _by_values(first, "first"), _by_values(second, "second")
     corners = first.model.domain.corners, second.model.domain.corners
     if len(corners[0]) != len(corners[1]) or first.model.actions != second.model.actions:
-        raise ModelError(f"{first.model} and {second.model} are not forms of one POMDP")
+        raise ModelError(f"{first.model} and {second.model} are not models of the same POMDP")
     k = len(corners[0])
     rng = np.random.default_rng(seed)
     weights = np.vstack([np.eye(k), rng.dirichlet(np.full(k, 0.5), samples)])
@@ -142,7 +142,7 @@ def compare_over_domain(
 
 
 def _by_values(given: Any, what: str) -> AlphaPolicy:
-    """A policy that acts by a value function, from a plan or as it is."""
+    """The argument as a policy that acts by a value function."""
     if isinstance(given, Solution):
         return AlphaPolicy.of(given)
     if not isinstance(given, AlphaPolicy):

@@ -1,8 +1,8 @@
-"""Policies walked together through a model: every state they can reach side by side.
+"""Several policies run together on a model: all states they reach while they agree.
 
 A node is a state of the model with the memory of each policy. Where the policies agree, the walk
-goes on to every possible observation; where they differ, it stops. With one policy it is the
-Markov chain of that policy, whose value is a linear system.
+continues with every possible observation; where they differ, it stops. With one policy it is the
+Markov chain of that policy, whose value solves a linear system.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ History = tuple[tuple[str, str], ...]
 class Node:
     """A state (n,), the policies there, the first history that leads to it and its probability.
 
-    actions: what each policy does; none where the walk ended before asking.
+    actions: one per policy; none where the walk ended first.
     edges: probability and index of each node that follows.
     """
 
@@ -55,7 +55,7 @@ def walk(
     limit: int = 1000,
     tolerance: float = TOLERANCE,
 ) -> list[Node]:
-    """Breadth first from the start, to a depth and a number of nodes; those asked come first."""
+    """Nodes breadth first from the start, to a depth and a number; expanded nodes come first."""
     begun = [_copied(policy) for policy in policies]
     for policy in begun:
         policy.reset()
@@ -87,10 +87,10 @@ def walk(
 
 
 def _copied(policy: Policy) -> Policy:
-    """A policy that goes its own way from where this one is; one of the user's own may lack it."""
+    """An independent copy of a policy; user-defined policies may have no `copy`."""
     made: Any = getattr(policy, "copy", None)
     if not hasattr(policy, "memory"):
-        expected = "one with `memory`, by which histories are told apart"
+        expected = "a policy with `memory`, which distinguishes histories"
         raise InputError(f"policy: read {type(policy).__name__}, expected {expected}")
     return copy(policy) if made is None else made()
 
@@ -106,11 +106,11 @@ def policy_value(
     steps: int | None = None,
     limit: int = 10_000,
 ) -> tuple[float, float]:
-    """Bounds on a deterministic policy's value at a model's start, equal where the walk closes.
+    """Bounds on a deterministic policy's value at a model's start; equal if it reaches few states.
 
-    They hold up to rounding, and states closer than the graph's `TOLERANCE` count as one.
-    steps: the return of this many steps; of all steps, discounted, by default. What lies beyond the
-    limit is worth between the least and the most that rewards allow.
+    They hold up to rounding; states closer than the graph's `TOLERANCE` count as one.
+    steps: number of steps; default: infinite horizon, discounted. limit: states beyond it have
+    between the least and the greatest possible value.
     """
     model = as_linear(model)
     discount = planning_discount(model, steps)
@@ -130,7 +130,7 @@ def policy_value(
     if steps is None:
         factors = splu(sp.csc_array(sp.eye_array(len(nodes)) - moves))
         return float(factors.solve(low)[0]), float(factors.solve(high)[0])
-    # A node not asked for lack of steps is only met when none is left, and is then worth nothing.
+    # A node that was not expanded for lack of steps is reached with none left: its value is 0.
     least = most = np.zeros(len(nodes))
     for _ in range(steps):
         least = np.where(asked, earned + moves @ least, min(0.0, bounds[0]))

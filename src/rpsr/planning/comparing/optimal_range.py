@@ -1,15 +1,15 @@
-"""Where many policies are optimal for a model, what they are worth on another's task is a range.
+"""The range of values, in another model's task, of all policies that are optimal for a model.
 
-A policy is optimal for a model if and only if in every state it reaches it takes an action whose
-one-step value is the best. So on the graph of reachable states, restricted to those actions, the
-least and the greatest value of the other's rewards over all optimal policies are two finite
-decision problems. PSRs make this matter: where one loses whole rewards, everything is optimal.
+A policy is optimal for a model if and only if in every state it reaches it takes an action with the
+best one-step value. So on the graph of reachable states, restricted to those actions, the least and
+the greatest value of the other model's rewards are two finite decision problems. The range matters
+for PSRs: if a PSR loses all rewards, every policy is optimal for it.
 
 States are pairs, one of each model, filtered from one history (see `sums`), since the other's
-rewards may need to know what the first model forgets. States left unexplored at the limit
-are worth the least and the most that rewards allow, or that the optimal value functions of the
-other's rewards and of their negatives do, where those are given: what comes back are then bounds.
-An action counts as best within 4 epsilon, epsilon being the certified error of the solution given.
+rewards may depend on information that the first model loses. Unexplored states have between the
+least and the greatest possible value, or, if given, the optimal values of the other's rewards and
+of their negatives: the results are then bounds. An action counts as best within 4 epsilon, where
+epsilon is the certified error of the given solution.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _EXACT = 1e-9  # of the scale of values
 class OptimalRange:
     """Bounds (low, high) on the least and on the greatest value over optimal policies.
 
-    states: how many pairs of states were looked at; complete: whether those are all.
+    states: the number of pairs of states explored. complete: whether these are all.
     """
 
     least: tuple[float, float]
@@ -47,13 +47,13 @@ class OptimalRange:
 
     @property
     def exact(self) -> bool:
-        """Whether both ends are known but for rounding."""
+        """Whether both ends are known up to rounding."""
         scale = max(1.0, *map(abs, (*self.least, *self.greatest)))
         widths = (high - low for low, high in (self.least, self.greatest))
         return max(widths) <= _EXACT * scale
 
     def contains(self, value: float, tolerance: float = 0.0) -> bool:
-        """Whether some optimal policy may be worth this."""
+        """Whether some optimal policy may have this value."""
         return self.least[0] - tolerance <= value <= self.greatest[1] + tolerance
 
 
@@ -69,9 +69,9 @@ def optimal_range(
 ) -> OptimalRange:
     """The range of `others`' value over the policies that are optimal for `model`.
 
-    solution: of `model`, certified, for the infinite horizon; without one, the pairs must close
-    within the limit, or a `ModelError` says that they do not. extremes: certified solutions of
-    `others` and of `others` with negated rewards, which tighten what does not close.
+    solution: a certified infinite-horizon solution of `model`. Without one, there must be no more
+    reachable pairs than the limit, else a `ModelError`. extremes: certified solutions of `others`
+    and of `others` with negated rewards, which tighten the bounds at unexplored pairs.
     """
     model, others = as_linear(model), as_linear(others, "others")
     discount = infinite_discount(model)
@@ -81,10 +81,10 @@ def optimal_range(
         best = _best_on(graph, discount)
     else:
         if solution.horizon is not None or solution.model.dimension != model.dimension:
-            raise ModelError("the solution is not one of this model for the infinite horizon")
+            raise ModelError("solution: expected an infinite-horizon plan on the first model")
         if solution.epsilon is None:
             raise ModelError(
-                "the solution is not certified: it does not say which actions are best"
+                "solution: it has no certified epsilon, so the optimal actions are unknown"
             )
         judge = _Judge(model, solution)
         graph = explore(
@@ -99,7 +99,7 @@ def optimal_range(
     bounds = value_bounds(others, 1 / (1 - discount))
     paid = hidden(graph, bounds)
     if bounds is None or paid is None:
-        raise ModelError(f"the domain of {others.name} is unknown: its values have no bounds")
+        raise ModelError(f"the domain of {others.name} is unknown: its values cannot be bounded")
     rewards = graph.states @ second_rewards(model, others)
     ends = _Ends(graph, rewards, best, paid, discount)
     low, high = _unexplored(graph, bounds, extremes)
@@ -114,7 +114,7 @@ def optimal_range(
 def _unexplored(
     graph: ReachableGraph, bounds: tuple[float, float], extremes: tuple[Solution, Solution] | None
 ) -> tuple[Floats, Floats]:
-    """The least and the most that each unexplored state may be worth to the others."""
+    """The least and the greatest value of each unexplored state by the other rewards."""
     beyond = graph.states[graph.open]
     low, high = (np.full(len(beyond), bound) for bound in bounds)
     if extremes is None or not len(beyond):
@@ -122,7 +122,7 @@ def _unexplored(
     tops: list[Floats] = []
     for solution in extremes:
         if solution.epsilon is None or solution.upper is None:
-            raise ModelError("the extremes are not certified: they bound nothing")
+            raise ModelError("extremes: expected plans with a certified epsilon and an upper bound")
         states = beyond[:, -solution.model.dimension :]
         values = action_values(solution.model, states, solution.vectors).max(axis=1)
         tops.append(values + solution.epsilon)
@@ -140,7 +140,7 @@ class _Judge:
         states = pairs[:, : self.model.dimension]
         values = action_values(self.model, states, self.solution.vectors)
         rounding = ROUNDING * max(float(np.finfo(float).tiny), float(np.abs(values).max()))
-        assert self.solution.epsilon is not None, "an uncertified solution was refused"
+        assert self.solution.epsilon is not None, "uncertified solutions are refused before"
         slack = 4 * max(self.solution.epsilon, rounding)
         return values >= values.max(axis=1, keepdims=True) - slack
 
@@ -164,10 +164,10 @@ class _Ends:
     discount: float
 
     def most(self, sign: int, unexplored: Floats, pay: int = 1) -> float:
-        """The most of sign * rewards at the start, unexplored states being worth that much."""
+        """The largest value of sign * rewards at the start, given values of unexplored states."""
         graph = self.graph
         rewards = sign * self.rewards + pay * self.discount * self.paid
-        rewards[graph.open] = unexplored[:, None]  # which have no edges, so they stay worth that
+        rewards[graph.open] = unexplored[:, None]  # without edges, so these are their values
         problem = graph.problem(rewards, self.discount, self.best)
         values, _ = problem.optimum()
         missed = (problem.action_values(values).max(axis=1) - values).max()

@@ -1,4 +1,4 @@
-"""Two linear models of one process, side by side: the direct sum.
+"""The direct sum of two linear models of one process.
 
 States are pairs (x, y), both filtered from the same history. Since both models give an observation
 the same probability, the pair is a state of a linear model with block-diagonal operators and the
@@ -45,14 +45,15 @@ class SumOperators(Operators):
 
 
 def direct_sum(first: LinearModel, second: LinearModel) -> LinearModel:
-    """The two models side by side; they must name the same actions and observations."""
+    """The direct sum of two models with the same actions and observations."""
     if (first.actions, first.observations) != (second.actions, second.observations):
         raise ModelError(f"{first} and {second} do not have the same actions and observations")
     n = second.dimension
     off = float(np.abs(_seen(first) - _seen(second)).max())
     if off > 1e-9:
         raise ModelError(
-            f"{first} and {second} disagree on what is seen at the start, by {off:.2g}"
+            f"{first} and {second} predict different first observations: "
+            f"probabilities differ by {off:.2g}"
         )
     return LinearModel(
         kind=f"{first.kind}+{second.kind}",
@@ -80,7 +81,7 @@ def _seen(model: LinearModel) -> Floats:
 
 
 def _domain(first: LinearModel, second: LinearModel) -> Domain:
-    """Pairs of corners, where both models' corners are the states of one POMDP."""
+    """Pairs of corners, if both models' corners are the states of one POMDP."""
     origins = {model.pomdp for model in (first, second)}
     domains = [first.domain, second.domain]
     if len(origins) > 1 or None in origins or not all(domain.known for domain in domains):

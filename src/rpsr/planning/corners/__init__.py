@@ -1,1 +1,1 @@
-"""A model as the corners of its domain see it: moves, backups, linear programs, cheap bounds."""
+"""A model at the corners of its domain: moves, backups, linear programs, cheap bounds."""

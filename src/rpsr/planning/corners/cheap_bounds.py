@@ -1,18 +1,18 @@
-"""Bounds on the optimal value that cost little: blind policies below; MDP, QMDP and FIB above.
+"""Cheap bounds on the optimal value: blind policies below; MDP, QMDP and FIB above.
 
 Below, one action at every step: alpha_a = R[:, a] + discount * sum_o M[a, o] alpha_a. Above, at the
-corners s of the domain, which move to corners with chances K, discount included:
+corners s of the domain, which move to corners with probabilities times discount K:
 
-    MDP   v(s)    = max_a Q(s, a)                          as if the corner were seen from now on
-    QMDP  Q(s, a) = r(s, a) + sum_o sum_s' K[a, o](s, s') v(s')    seen after one step
+    MDP   v(s)    = max_a Q(s, a)                          the corner is observed from now on
+    QMDP  Q(s, a) = r(s, a) + sum_o sum_s' K[a, o](s, s') v(s')    observed after one step
     FIB   Q(s, a) = r(s, a) + sum_o max_a' sum_s' K[a, o](s, s') Q(s', a')
 
 and at a mixture w of corners each is max_a sum_s w(s) Q(s, a), which holds because the optimal
 Q(., a) is convex. FIB <= QMDP <= MDP, and every sweep of FIB from QMDP is a bound.
 
-Nothing here trusts that an iteration has converged: with T the equation above, T v <= v + delta
-proves v + delta / (1 - discount) to be an upper bound (T is monotone and contracts), and the mirror
-image proves a lower one. delta includes what rounding may hide.
+The proofs do not rely on convergence: with T the operator above, T v <= v + delta proves that
+v + delta / (1 - discount) is an upper bound (T is monotone and a contraction), and the reverse
+inequality proves a lower one. delta includes rounding errors.
 
 References: M. Hauskrecht, Value-function approximations for POMDPs, JAIR 13 (2000), for all;
 M. L. Littman, A. R. Cassandra and L. P. Kaelbling, Learning policies for partially observable
@@ -38,7 +38,7 @@ from rpsr.planning.discounts import infinite_discount
 from rpsr.planning.finite import FiniteProblem
 from rpsr.planning.limits import Clock, no_limits
 
-SETTLED = 1e-10  # of the scale of values: policy iteration that changes less has ended
+SETTLED = 1e-10  # of the scale of values: policy iteration ends at smaller changes
 IMPROVEMENTS = 50
 BLIND_SWEEPS = 30  # of a blind policy's value, before its linear system
 SWEEPS = 50  # of the fast-informed bound, before policy iteration
@@ -49,9 +49,9 @@ def blind_vectors(
 ) -> tuple[Floats, Ints]:
     """Values (A', n) of the policies that take one action at every step, and those actions (A',).
 
-    On a known domain every action has one, and each vector is at most its policy's value there,
-    rounding included. On an unknown domain an action whose sums of rewards would not converge in
-    the model's own numbers is left out. process: the model's, where it is known already.
+    On a known domain every action has one, and each vector is at most its policy's value, rounding
+    included. On an unknown domain actions are omitted if their sums of rewards diverge in the
+    model. process: the model at its corners, if available.
     """
     infinite_discount(model)
     if model.domain.known:
@@ -70,11 +70,11 @@ def blind_vectors(
 
 
 def blind_values(process: CornerProcess, clock: Clock | None = None) -> Floats:
-    """At most the values at the corners of taking one action at every step, (A, k).
+    """Lower bounds on the values of blind policies at the corners, (A, k).
 
-    Where there are many corners a few sweeps come first, from its least reward at every step: they
-    cost little, and each leaves a bound. Out of time, that reward is what is left. A time limit
-    that does not run out changes nothing.
+    With many corners a few cheap sweeps come first, from the least reward at every step; each gives
+    a bound. Out of time, that initial bound remains. A time limit that is not reached has no
+    effect.
     """
     clock, moves = clock or no_limits(), transitions(process)
     values = np.empty_like(process.rewards)
@@ -98,7 +98,7 @@ def blind_values(process: CornerProcess, clock: Clock | None = None) -> Floats:
 
 
 def _swept_up(rows: Sparse, rewards: Floats, values: Floats, clock: Clock) -> Floats:
-    """Values (k,) that are at most their own backups, raised by sweeps while there is time."""
+    """Values (k,) at most their own backups, raised by sweeps until the deadline."""
     for _ in range(BLIND_SWEEPS):
         if clock.over:
             break
@@ -107,10 +107,10 @@ def _swept_up(rows: Sparse, rewards: Floats, values: Floats, clock: Clock) -> Fl
 
 
 def mdp_values(process: CornerProcess, clock: Clock | None = None) -> Floats:
-    """At least the optimal values at the corners if they were seen, (k,).
+    """Upper bounds on the optimal values with observed corners, (k,).
 
-    Sweeps from above come first, from the largest reward at every step: each leaves a bound. Policy
-    iteration goes on from there, if there is time.
+    Sweeps from above come first, from the largest reward at every step; each gives a bound. Policy
+    iteration continues from there, if time is left.
     """
     clock = clock or no_limits()
     discount = process.model.discount or 0.0
@@ -126,16 +126,16 @@ def mdp_values(process: CornerProcess, clock: Clock | None = None) -> Floats:
 
     most = proven(np.full(process.k, float(process.rewards.max()) * process.ahead))
     swept, values = problem.from_above(most, clock)
-    # Sweeps round down as well as up, and there are many of them.
+    # Many sweeps round down as well as up.
     return np.minimum(swept + _owed(process, 0.0, most), proven(values))
 
 
 def qmdp_values(
     process: CornerProcess, values: Floats | None = None, clock: Clock | None = None
 ) -> Floats:
-    """At least the optimal values at the corners of each action, (A, k).
+    """Upper bounds on the optimal Q at the corners, (A, k).
 
-    values (k,): those of the MDP, where they are known already.
+    values (k,): those of the MDP, if available.
     """
     values = mdp_values(process, clock) if values is None else values
     after = (transitions(process) @ values).reshape(process.rewards.shape)
@@ -145,8 +145,8 @@ def qmdp_values(
 def fast_informed_values(process: CornerProcess, *, clock: Clock | None = None) -> Floats:
     """The same, (A, k), no higher: the fast-informed bound.
 
-    By sweeps, each of which leaves a bound, and policy iteration if there is time: which a' is best
-    for each (s, a, o), then a linear system.
+    By sweeps, each of which gives a bound, and, if time is left, policy iteration: the best a' for
+    each (s, a, o), then a linear system.
     """
     clock = clock or no_limits()
     bound = qmdp_values(process, clock=clock.share(0.5))
@@ -177,7 +177,7 @@ def fast_informed_values(process: CornerProcess, *, clock: Clock | None = None) 
 
 
 def _outcomes(process: CornerProcess) -> tuple[Sparse, Ints]:
-    """Chances (E, k) of every (action, corner, observation) that can be, and its row of A * k."""
+    """Probabilities (E, k) of each possible (action, corner, observation), and its row of A * k."""
     row = np.repeat(np.arange(len(process.indptr) - 1), np.diff(process.indptr))
     key = row * process.observations + process.observation  # ascending: one key, one (a, s, o)
     begins = np.flatnonzero(np.diff(key, prepend=-1))
@@ -198,7 +198,7 @@ def _chosen(
     guess: Floats,
     clock: Clock,
 ) -> Floats:
-    """The solution (A, k) of the fast-informed equation with its choices (E,) of a' made."""
+    """The solution (A, k) of the fast-informed equation for given choices (E,) of a'."""
     n_actions, k = process.rewards.shape
     column = np.repeat(choice, np.diff(outcomes.indptr)) * k + outcomes.indices
     row = np.repeat(of, np.diff(outcomes.indptr))
@@ -219,7 +219,7 @@ def above_corners(process: CornerProcess, bound: Floats) -> Floats:
 
 
 def upper_at_start(process: CornerProcess, bound: Floats) -> float:
-    """What a bound at the corners, (A, k), proves about the optimal value at the start."""
+    """The upper bound at the start that follows from a bound at the corners, (A, k)."""
     scale = float(np.abs(bound).max())
     off = process.rounding(scale) + process.displaced * scale
     return float((bound @ process.start).max()) + off
@@ -228,26 +228,26 @@ def upper_at_start(process: CornerProcess, bound: Floats) -> float:
 def first_upper(
     process: CornerProcess, clock: Clock, informed: Callable[..., Floats] = fast_informed_values
 ) -> tuple[Floats, float]:
-    """The upper bound that a planner begins with: at the corners, (A, k), and at the start.
+    """The initial upper bound of a planner: at the corners, (A, k), and at the start.
 
-    informed: which bound it is.
+    informed: the function that computes the bound.
     """
     bound = informed(process, clock=clock)
     return bound, upper_at_start(process, bound)
 
 
 def transitions(process: CornerProcess) -> Sparse:
-    """Discounted chances of moving, sparse (A * k, k), observations summed out."""
+    """Discounted transition probabilities, sparse (A * k, k), summed over observations."""
     parts = (process.chance, process.target, process.indptr)
     return sp.csr_array(parts, shape=(len(process.indptr) - 1, process.k))
 
 
 def ahead_of(process: CornerProcess, moves: Sparse, values: Floats) -> Floats:
-    """The best of all actions if the next corner is seen and worth values (k,), (k,)."""
+    """The best one-step value if the next corner is observed and has values (k,), (k,)."""
     return (process.rewards + (moves @ values).reshape(process.rewards.shape)).max(axis=0)
 
 
 def _owed(process: CornerProcess, excess: float, values: Floats) -> float:
-    """What to move values by so that they are a bound, when a step misses it by `excess`."""
+    """The amount that makes values a bound, if one backup violates it by `excess`."""
     delta = max(excess, 0.0) + process.rounding(float(np.abs(values).max()))
     return delta / (1 - process.discount)

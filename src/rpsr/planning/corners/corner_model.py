@@ -1,24 +1,23 @@
-"""A linear model as its corners see it: the form in which exact planning computes.
+"""A linear model at its corners: the form used by exact planning.
 
-A value function on the hull of corners c_1 .. c_k is known by its vectors' values at the corners,
+A value function on the hull of corners c_1 .. c_k is given by its vectors' values at the corners,
 u(s) = c_s . alpha. Corners move to corners, C M[a,o] = K[a,o] C with K >= 0, hence a backup is
 
     u(s) = r(s, a) + discount * sum_o sum_s' K[a,o](s, s') u_o(s')
 
 and no coordinates of the model appear. For a belief model the corners are the states; for a PSR or
-an R-PSR they are the states of its POMDP, those that the model cannot tell apart merged into one.
-So an R-PSR prunes exactly what its POMDP prunes. `lift` goes back to the model's coordinates by
+an R-PSR they are the states of its POMDP, with indistinguishable states merged.
+So an R-PSR prunes exactly what its POMDP prunes. `lift` converts to the model's coordinates by
 least squares, which is exact on the domain.
 
-Rounding. A claim about every state is proven for the numbers above as they stand in memory. One
-backup, or one mixture of vectors, evaluated at a corner is off by at most `rounding(scale)`, where
-scale bounds the absolute values involved: a sum of m products of floats is off by at most m u
-times the sum of their absolute values, to first order, u = 2^-53, and twice that is allowed for.
-Merging corners that differ by d shifts values by at most d |alpha|, which is allowed for as well,
-and so are what the model knows of its own errors: how far its expected rewards may be off at a
-corner, and how far its points may be from the corners that they stand for. Parameters that are
-rounded to floats (a chance by 4 u, discount included, a reward by u), and rows of m floats that sum
-to one within 2 (m + 1) u, are within the twice (see `rpsr.models.rounding`).
+Rounding. Claims about every state are proven for the numbers in memory. The error of one backup, or
+one mixture of vectors, at a corner is at most `rounding(scale)`, where scale bounds the absolute
+values: the error of a sum of m products of floats is at most m u times the sum of their absolute
+values, to first order, with u = 2^-53; the allowance is twice that. It also includes the shift of
+values by merging corners that differ by d, at most d |alpha|, and the known errors of the model: of
+its expected rewards at a corner, and of its points as corners. The factor two covers parameters
+rounded to floats (a probability times discount by 4 u, a reward by u), and rows of m floats that
+sum to one within 2 (m + 1) u (see `rpsr.models.rounding`).
 """
 
 from __future__ import annotations
@@ -46,12 +45,12 @@ class CornerProcess:
     """A model with k corners, A actions and O observations, as flat arrays for the kernels.
 
     rewards (A, k). The moves of action a from corner s are the entries indptr[a * k + s] and on:
-    observation, target and chance (discount included), ordered by observation.
-    start (k,): a mixture of corners that is the model's start, exact for beliefs and otherwise
-    up to rounding. discount: an upper bound of every row's sum of chances.
-    corner_of (all corners,): which of the k merged ones each corner of the model belongs to.
-    merged, displaced: how far merging corners, and writing the start as a mixture of them, may
-    shift a value, for values up to 1.
+    observation, target and chance (probability times discount), ordered by observation.
+    start (k,): the model's start as a mixture of corners, exact for beliefs and otherwise up to
+    rounding. discount: an upper bound on every row's sum of chances.
+    corner_of (all corners,): the merged corner, of k, that each corner of the model belongs to.
+    merged, displaced: the largest shifts of a value by merging corners, and by writing the start as
+    a mixture of them, for values up to 1.
     """
 
     model: LinearModel
@@ -69,12 +68,12 @@ class CornerProcess:
 
     @property
     def k(self) -> int:
-        """How many corners."""
+        """The number of corners."""
         return self.rewards.shape[1]
 
     @property
     def moves(self) -> Moves:
-        """The arrays as kernels take them."""
+        """The arrays for the kernels."""
         return Moves(self.indptr, self.observation, self.target, self.chance, self.rewards)
 
     @property
@@ -85,11 +84,11 @@ class CornerProcess:
 
     @property
     def ahead(self) -> float:
-        """1 / (1 - discount): what a step's error adds up to over all steps."""
+        """1 / (1 - discount): the factor by which an error per step accumulates."""
         if self.discount >= 1:  # rows may sum to a little more than one
             raise ModelError(
-                f"{self.model.name}: floats can hardly tell discount {self.model.discount!r} "
-                "from 1; give a smaller discount; over a horizon, plan with vi or reachable"
+                f"{self.model.name}: discount {self.model.discount!r} is too close to 1 for "
+                "floats; give a smaller discount; over a horizon, plan with vi or reachable"
             )
         return 1 / (1 - self.discount)
 
@@ -114,24 +113,24 @@ class CornerProcess:
         return vectors @ domain.points[first].T
 
     def rounding(self, scale: float) -> float:
-        """How far a computed backup or mixture may be off at a corner, values up to `scale`."""
+        """The largest error of a backup or mixture at a corner, for values up to `scale`."""
         return (products(self._terms) + self.merged) * scale + self.model.reward_error
 
     @cached_property
     def _terms(self) -> int:
-        """More than the products that are summed in a backup or a mixture at a corner."""
+        """An upper bound on the number of products summed in a backup or a mixture."""
         return int(np.diff(self.indptr).max(initial=0)) + 2 * self.k + self.observations + 14
 
     def value_at_start(self, values: Floats) -> tuple[float, float]:
-        """The best vector's value at the model's start and how far that may be off.
+        """The best vector's value at the model's start, and its largest error.
 
-        values (K, k). Between vectors in coordinates and their values at the corners there is
-        rounding; the start is a mixture of corners, so it is off by no more than the worst corner.
+        values (K, k). Vectors in coordinates and their values at the corners differ by rounding;
+        the start is a mixture of corners, so its error is at most that of the worst corner.
         """
         return self.vectors_at_start(self.lift(values), values)
 
     def vectors_at_start(self, vectors: Floats, values: Floats) -> tuple[float, float]:
-        """The same of vectors (K, n) that have, or should have, values (K, k) at the corners."""
+        """The same for vectors (K, n) with (approximately) the values (K, k) at the corners."""
         start, off = self.model.start, 0.0
         if isinstance(self.model.domain, Corners):
             points = self.model.domain.points
@@ -143,11 +142,11 @@ class CornerProcess:
 
 
 def corner_process(model: LinearModel) -> CornerProcess:
-    """The model as its corners see it, or a `ModelError` where nothing is known of its domain."""
+    """The model at its corners; a `ModelError` if its domain is unknown."""
     if not model.domain.known:
         raise ModelError(
-            f"{model.name}: this planner proves its bounds over the model's domain, and the "
-            f"domain of this {model.kind} model is unknown: use pbvi, perseus or q-learning"
+            f"{model.name}: the domain of this {model.kind} model is unknown, and this planner "
+            "needs it to prove bounds: use pbvi, perseus or q-learning"
         )
     points = model.domain.points if isinstance(model.domain, Corners) else None
     n_actions, n_observations, _ = model.operators.shape
@@ -163,7 +162,7 @@ def corner_process(model: LinearModel) -> CornerProcess:
     k = len(first)
     discount = 1.0 if model.discount is None else model.discount
     entries = entries_of(model.corner_kernel)
-    of = np.full(len(corner_of), -1)  # the merged corner that a row stands for, or -1
+    of = np.full(len(corner_of), -1)  # the merged corner of a row, or -1
     of[first] = np.arange(k)
     kept = of[entries.row] >= 0
     row = entries.action[kept] * k + of[entries.row[kept]]
@@ -201,7 +200,7 @@ def corner_process(model: LinearModel) -> CornerProcess:
 
 
 def _merge(points: Floats) -> tuple[Ints, float]:
-    """Which corners are one, (K,), and how far apart merged ones are at most."""
+    """The merged corner of each corner, (K,), and the largest distance of merged ones."""
     size = float(np.abs(points).max())
     first: list[int] = []
     corner_of = np.empty(len(points), dtype=np.int64)
@@ -217,7 +216,7 @@ def _merge(points: Floats) -> tuple[Ints, float]:
 def _start(
     model: LinearModel, points: Floats | None, corner_of: Ints, k: int
 ) -> tuple[Floats, float]:
-    """The start as a mixture of corners, and how far that mixture is from it."""
+    """The start as a mixture of corners, and the distance between the two."""
     if points is None:
         mixture = model.start / model.start.sum()
         return mixture, float(np.abs(mixture - model.start).sum())
@@ -227,11 +226,11 @@ def _start(
         weights = nnls(points.T, model.start, maxiter=30 * len(points))[0]
     weights = weights / weights.sum()
     apart = float(np.abs(weights @ points - model.start).sum())
-    # The start may be off by this much too, having been added up at the corners.
+    # The error of the start, which was summed at the corners.
     apart += products(int(np.count_nonzero(weights))) * float((weights @ np.abs(points)).sum())
     return summed(corner_of, weights, k), apart + 2 * model.domain.error
 
 
 def summed(where: Ints, numbers: Floats, size: int) -> Floats:
-    """Numbers added up by where they go, (size,)."""
+    """Sums of numbers by index, (size,)."""
     return np.asarray(np.bincount(where, numbers, minlength=size), dtype=np.float64)

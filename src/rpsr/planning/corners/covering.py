@@ -1,4 +1,4 @@
-"""Which vectors are kept: one for every point that needs it, and those that these follow with."""
+"""Selects vectors to keep: one for every point, and their successors."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def distinct(choices: Ints) -> Ints:
 def cover(values: Floats, old: int, points: Floats, slack: float, wanted: Bools) -> float:
     """Mark vectors (K, k) until every point has one within `slack` of its best.
 
-    Returns the largest by which the best exceeds the best of the last `old` vectors.
+    Returns the largest amount by which the best exceeds the best of the last `old` vectors.
     """
     v = np.ascontiguousarray(values.T)
     scores = np.empty(len(values))
@@ -84,9 +84,9 @@ def cover(values: Floats, old: int, points: Floats, slack: float, wanted: Bools)
 
 @njit(cache=True)
 def close(values: Floats, choices: Ints, slack: float, wanted: Bools) -> Ints:
-    """Mark, in place, what the wanted vectors continue with; who stands in for each vector, (K,).
+    """Mark, in place, the successors of wanted vectors; returns each vector's stand-in, (K,).
 
-    A vector that a wanted one exceeds everywhere, up to `slack`, is stood in for by that one.
+    A wanted vector is the stand-in of every vector that it exceeds everywhere, up to `slack`.
     """
     deputy = np.full(len(wanted), -1)
     waiting = np.empty(len(wanted), dtype=np.int64)

@@ -1,9 +1,9 @@
-"""How corners move to corners, and what is done there: backing up, sweeping, lowering.
+"""Moves between corners, with backups, sweeps and the lowering of vectors.
 
 `Moves` are the arrays of a `CornerProcess`. A *choice* is a row (1 + O,): an action and, for every
-observation, the vector to follow with. Choices of several vectors among themselves are a
-finite-state controller. Its vectors are values (K, k), one number for each corner, and the backup
-of a vector by its own choice is
+observation, the vector to continue with. A set of vectors whose choices refer to each other is a
+finite-state controller. Its vectors are values (K, k), one number per corner, and the backup of a
+vector by its own choice is
 
     u_c(s) = r(s, a_c) + sum_o sum_s' K[a_c, o](s, s') u_follow(c, o)(s').
 """
@@ -17,7 +17,7 @@ import numpy as np
 from rpsr.io.records import Floats, Ints
 from rpsr.kernels import njit
 
-ROUNDS = 100  # of finding out by how much vectors must be lowered
+ROUNDS = 100  # of the iteration for the amounts by which to lower vectors
 
 
 class Moves(NamedTuple):
@@ -49,7 +49,7 @@ def backup_at(moves: Moves, choice: Ints, values: Floats, s: int) -> float:
 def backup_of(moves: Moves, choice: Ints, values: Floats, out: Floats) -> None:
     """The value (k,) of a choice, continuing with values (K, k).
 
-    As `backup_at`, written out: where a corner has few moves, calls take longer than the moves.
+    As `backup_at`, inlined: for corners with few moves, calls would dominate the time.
     """
     indptr, observation, target, chance, rewards = moves
     k = values.shape[1]
@@ -76,7 +76,7 @@ def sweep(moves: Moves, choices: Ints, values: Floats, sweeps: int, settled: flo
 
     Stops early once no value changes by more than `settled`.
     """
-    fresh = np.empty(values.shape[1])  # a vector changes as a whole: half of it is nobody's value
+    fresh = np.empty(values.shape[1])  # vectors are replaced as a whole: mixed ones are no values
     change = np.inf
     for _ in range(sweeps):
         change = 0.0
@@ -93,7 +93,7 @@ def sweep(moves: Moves, choices: Ints, values: Floats, sweeps: int, settled: flo
 
 @njit(cache=True)
 def settle(moves: Moves, follow: Ints, values: Floats, sweeps: int, enough: float) -> int:
-    """Sweep values (C, k) until they change by at most `enough`, or so often; how often."""
+    """Sweep values (C, k) until they change by at most `enough`; the number of sweeps."""
     change, done = np.inf, 0
     while done < sweeps and change > enough:
         change = 0.0
@@ -108,7 +108,7 @@ def settle(moves: Moves, follow: Ints, values: Floats, sweeps: int, enough: floa
 
 @njit(cache=True)
 def excess(moves: Moves, choices: Ints, values: Floats) -> float:
-    """The largest by which a vector exceeds its own backup, at any corner."""
+    """The largest amount by which a vector exceeds its own backup, at any corner."""
     fresh = np.empty(values.shape[1])
     worst = -np.inf
     for m in range(len(values)):
@@ -120,11 +120,10 @@ def excess(moves: Moves, choices: Ints, values: Floats) -> float:
 
 @njit(cache=True)
 def shortfalls(moves: Moves, follow: Ints, values: Floats, discount: float) -> Floats:
-    """What to take off each of values (C, k), so that none exceeds its own backup, (C,).
+    """The amounts (C,) to subtract from values (C, k), so that none exceeds its own backup.
 
-    A vector that exceeds it by e somewhere promises too much by at most e, and by what those that
-    follow it promise too much, discounted: less_c = e_c + discount * max_o less_follow(c, o).
-    Every iterate from above is enough.
+    If vector c exceeds its backup by at most e_c, less_c = e_c + discount * max_o less_follow(c,
+    o). Every iterate from above is sufficient.
     """
     count, k = values.shape
     over, worst = np.zeros(count), 0.0

@@ -1,7 +1,7 @@
-"""Where a vector beats a set of vectors, over mixtures of corners: one program, certified.
+"""The largest gain of a vector over a set of vectors: one certified linear program.
 
-`gain` asks the compiled kernel (see `simplex`) and, where its answer does not certify itself,
-HiGHS. Either way the bounds returned are recomputed from the answer and not taken from the solver.
+`gain` uses the compiled kernel (see `simplex`) and, if its answer is not certified, HiGHS. In both
+cases the returned bounds are recomputed from the answer, not taken from the solver.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from rpsr.io.records import Floats, Ints
 from rpsr.planning.corners.simplex import best_gain, workspace
 
-RELATIVE = 1e-12  # of the largest value: an answer whose bounds are closer than this is solved
+RELATIVE = 1e-12  # of the largest value: a program with bounds closer than this is solved
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class Gain:
     """Bounds of max_x (w.x - max_i u_i.x), and their witnesses.
 
     point (k,): attains the lower bound. chosen (m,) and mix (m,): the mixture of vectors that
-    proves the upper one. careful: whether HiGHS was asked.
+    proves the upper one. careful: whether HiGHS was used.
     """
 
     upper: float
@@ -34,9 +34,9 @@ class Gain:
 
 
 def gain(vectors: Floats, w: Floats, *, cutoff: float = -np.inf) -> Gain:
-    """How much w (k,) exceeds the maximum of vectors (N, k) at best, and where.
+    """The largest amount by which w (k,) exceeds the maximum of vectors (N, k), and where.
 
-    cutoff: an upper bound this low is good enough; no lower one is looked for then.
+    cutoff: the search stops once the upper bound is this low.
     """
     u, k = np.ascontiguousarray(vectors.T), len(w)
     space = workspace(k, len(vectors))
@@ -49,7 +49,7 @@ def gain(vectors: Floats, w: Floats, *, cutoff: float = -np.inf) -> Gain:
 
 
 def tighter(first: Gain, second: Gain) -> Gain:
-    """The best of two answers to one program."""
+    """The better of two answers to one program."""
     above = first if first.upper <= second.upper else second
     below = first if first.lower >= second.lower else second
     return Gain(above.upper, below.lower, below.point, above.chosen, above.mix, True)

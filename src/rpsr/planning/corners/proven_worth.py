@@ -1,4 +1,4 @@
-"""What plans are proven to be worth, whatever arithmetic made them.
+"""Proven values of plans, independent of how they were computed.
 
 Lemma. Let vectors u_i at the corners, each with an action a_i and, for every observation, a vector
 to continue with, exceed their own backups by at most delta at every corner:
@@ -6,12 +6,12 @@ to continue with, exceed their own backups by at most delta at every corner:
     u_i(s) <= r(s, a_i) + sum_o sum_s' K[a_i, o](s, s') u_succ(i, o)(s') + delta.
 
 Then u_i is at most the value of the controller's node i plus delta / (1 - discount), at every
-corner, hence at every state of the domain. (Let w be the node's value. The difference u - w is at
-most delta plus what K makes of u - w, and K's rows sum to the discount at most.) For a horizon the
-deltas of the steps add up, each discounted by the steps before it.
+corner, hence at every state of the domain. (Let w be the node's value. Then u - w <= delta +
+K (u - w), and K's rows sum to at most the discount.) For a finite horizon the deltas of the steps
+add up, each discounted by the steps before it.
 
-So vectors need not be believed: they are read at the corners, backed up there once, and delta is
-measured, with `CornerProcess.rounding` added for the measuring and for the model's own errors.
+So vectors need not be trusted: they are evaluated at the corners and backed up there once, which
+gives delta, plus `CornerProcess.rounding` for rounding and for the errors of the model.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ROWS = 256  # vectors backed up at a time
 
 
 def owed(process: CornerProcess, choices: Ints, values: Floats, after: Floats) -> float:
-    """delta: by how much values (M, k) exceed the backups of choices (M, 1 + O), at least 0.
+    """delta: the largest excess of values (M, k) over the backups of choices (M, 1 + O), or 0.
 
     after (K, k): the values that choices continue with.
     """
@@ -42,9 +42,9 @@ def owed(process: CornerProcess, choices: Ints, values: Floats, after: Floats) -
 
 
 def worth_at_start(process: CornerProcess, vectors: Floats, choices: Ints, first: int) -> float:
-    """What the controller of choices (K, 1 + O) is proven to be worth at the start from a node.
+    """The proven value at the start of the controller of choices (K, 1 + O), from a node.
 
-    vectors (K, n): what its nodes are supposed to be worth.
+    vectors (K, n): the claimed values of its nodes.
     """
     values = process.at_corners(vectors)
     delta = owed(process, choices, values, values)
@@ -55,10 +55,10 @@ def worth_at_start(process: CornerProcess, vectors: Floats, choices: Ints, first
 def tree_at_start(
     process: CornerProcess, stages: Sequence[Floats], choices: Sequence[Ints]
 ) -> float:
-    """What the first tree of the last layer is proven to be worth at the start.
+    """The proven value at the start of the first tree of the last layer.
 
-    stages[j] (K_j, n): what trees of j + 1 steps are supposed to be worth; choices[j]
-    (K_j, 1 + O): what they do and continue with.
+    stages[j] (K_j, n): the claimed values of trees of j + 1 steps; choices[j] (K_j, 1 + O): their
+    actions and successors.
     """
     discount, delta = process.discount, 0.0
     after = np.zeros((1, process.k))

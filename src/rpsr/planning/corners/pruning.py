@@ -1,9 +1,9 @@
-"""Which vectors of a set are needed, over mixtures of corners.
+"""Pruning: the vectors of a set that are needed over mixtures of corners.
 
 Lark's filter grows the kept set from below: a vector is dropped when a program proves that it
 exceeds the kept ones by no more than the tolerance, and otherwise the best vector at the program's
-witness point is kept. Kept vectors stay, so what is lost is at most the tolerance, once, however
-many vectors go. A program whose bounds do not decide is counted, and its vector is kept.
+witness point is kept. Kept vectors stay, so the total loss is at most the tolerance, for any number
+of dropped vectors. A program whose bounds do not decide is counted, and its vector is kept.
 
 Incremental pruning filters a cross-sum observation by observation, smallest sets first:
 prune(... prune(prune(G_1 + G_2) + G_3) ...) has the maximum of the whole cross-sum.
@@ -24,7 +24,7 @@ from rpsr.kernels import njit
 from rpsr.planning.corners.simplex import best_gain, evaluate, workspace
 from rpsr.planning.limits import Clock
 
-SOLVED = 1e-12  # of the largest value: bounds closer than this are an answer
+SOLVED = 1e-12  # of the largest value: a program with bounds closer than this is solved
 
 
 @dataclass
@@ -47,14 +47,14 @@ class Sieve(NamedTuple):
 
 @njit(cache=True)
 def whole(k: int, count: int) -> Sieve:
-    """All of this many vectors over k corners are alive, and none is kept yet."""
+    """A sieve with all vectors over k corners alive and none kept."""
     alive, kept = np.ones(count, dtype=np.bool_), np.zeros(count, dtype=np.int64)
     return Sieve(alive, kept, np.empty((k, count)))
 
 
 @njit(cache=True)
 def best_at(c: Floats, alive: Bools, x: Floats, totals: Floats, tie: float, scores: Floats) -> int:
-    """The living vector that is best at x; among ties, the one with the largest sum of values."""
+    """The best vector at x among those alive; among ties, the one with the largest sum."""
     count = len(alive)
     evaluate(c, count, x, scores)
     best = -1
@@ -80,8 +80,8 @@ def lark(
 ) -> tuple[int, int, int, int]:
     """Part of Lark's filter of c (k, N): (size, cursor, programs, undecided).
 
-    size: how many are kept. cursor: the first vector that may be alive. Returns after `budget`
-    programs or when no vector is left alive (cursor = N).
+    size: the number of kept vectors. cursor: the first vector that may be alive. Returns after
+    `budget` programs or when no vector is left alive (cursor = N).
     """
     k, count = c.shape
     alive, kept, u = sieve.alive, sieve.kept, sieve.columns
@@ -127,7 +127,7 @@ def filtered(values: Floats, tolerance: float, clock: Clock, effort: Effort) -> 
     k, count = c.shape
     solved = SOLVED * float(np.abs(c).max(initial=0.0))
     sieve, size, cursor = whole(k, count), 0, 0
-    for part in clock.parts(count, program_operations(k, count)):  # a program a vector, at most
+    for part in clock.parts(count, program_operations(k, count)):  # at most one program per vector
         size, cursor, programs, undecided = lark(
             c, sieve, size, cursor, tolerance, solved, part.stop - part.start
         )
@@ -139,5 +139,5 @@ def filtered(values: Floats, tolerance: float, clock: Clock, effort: Effort) -> 
 
 
 def program_operations(k: int, vectors: int) -> float:
-    """A guess of what one program takes: about k pivots, each of a basis and of every vector."""
+    """Estimated operations of a program: about k pivots, each over a basis and all vectors."""
     return 2.0 * (k + 1) ** 2 * (k + 1 + vectors)

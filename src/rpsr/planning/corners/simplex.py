@@ -1,4 +1,4 @@
-"""The small linear program of exact planning, compiled: where, and by how much, w beats a set.
+"""The small linear program of exact planning, compiled: the largest gain of w over a set.
 
 With values at the corners s = 1..k, a vector w and vectors u_1 .. u_N,
 
@@ -9,18 +9,17 @@ The right side is solved by a revised simplex: minimise y subject to
 
     y + sum_i lambda_i u_i(s) - z_s = w(s) for every corner s, sum_i lambda_i = 1, lambda, z >= 0.
 
-Its basis has k + 1 rows whatever N is. y is always basic and alone has a cost, so the multipliers
+Its basis has k + 1 rows for any N. y is always basic and alone has a cost, so the multipliers
 are one row of the basis inverse: a point x, and pricing is evaluating every vector at x. A single
 vector and the corner where w exceeds it most are a feasible start. Every iterate is feasible, so y
-is an upper bound all along and the search may stop as soon as it is low enough.
+is always an upper bound, and the search may stop as soon as it is low enough.
 
-Precision. Columns are centred on the starting vector, near w, and scaled by what is at stake, so
-that the basis holds differences and not values. The ratio test is Harris's in two passes
-(near-parallel vectors), Bland's rule breaks cycles, and the inverse is computed afresh when the
-answer does not certify itself. The answer is
-recomputed from scratch in any case: `mix` gives the upper bound max_s (w - sum mix_i u_i)(s), the
-point gives the lower bound w.x - max_i u_i.x. Both hold, up to the rounding of those two lines,
-whatever happened before.
+Precision. Columns are centred on the starting vector, near w, and scaled by their spread, so
+that the basis contains differences, not values. The ratio test is Harris's in two passes
+(near-parallel vectors), Bland's rule breaks cycles, and the inverse is recomputed if the answer is
+not certified. In any case the bounds are recomputed from the answer: `mix` gives the upper bound
+max_s (w - sum mix_i u_i)(s), the point gives the lower bound w.x - max_i u_i.x. Both hold up to the
+rounding of these two expressions, independent of errors before.
 
 References: Harris, Pivot selection methods of the Devex LP code, Math. Programming 5 (1973);
 Bland, New finite pivoting rules for the simplex method, Math. of OR 2 (1977).
@@ -37,12 +36,12 @@ from rpsr.kernels import njit
 
 SIGN = 1e-13  # relative size below which a number counts as zero
 PATIENCE = 30  # degenerate pivots before Bland's rule
-RETRIES = 2  # times that the inverse is computed afresh when the answer does not certify itself
+RETRIES = 2  # recomputations of the inverse for an uncertified answer
 Y = -1  # the free variable in a list of basic variables; slack s is -2 - s, vector i is i
 
 
 class Workspace(NamedTuple):
-    """Room for one program over k corners and N vectors, to be used for one after another.
+    """Memory for one program over k corners and N vectors, to be reused.
 
     The answer: point (k,); chosen (k + 1,) and mix (k + 1,), of which the first `size` count.
     Scratch: basis, values, rhs, column and step, each (k + 1,); inverse and work (k + 1, k + 1);
@@ -64,10 +63,10 @@ class Workspace(NamedTuple):
 
 @njit(cache=True)
 def workspace(k: int, vectors: int) -> Workspace:
-    """Room for programs over k corners and this many vectors at most."""
+    """Memory for programs over k corners and at most this many vectors."""
     size = k + 1
     return Workspace(
-        np.zeros(k),  # a program that ends early leaves it so
+        np.zeros(k),  # the answer of a program that ends early
         np.empty(size, np.int64),
         np.empty(size),
         np.empty(size, np.int64),
@@ -140,7 +139,7 @@ def column_of(u: Floats, variable: int, ref: int, spread: float, column: Floats)
 def invert(u: Floats, ref: int, spread: float, space: Workspace) -> bool:
     """The inverse of the basis from scratch, by elimination with partial pivoting.
 
-    False where the basis is singular.
+    False if the basis is singular.
     """
     basis, inverse, work, column = space.basis, space.inverse, space.work, space.column
     size = len(basis)
@@ -184,8 +183,8 @@ def simplex(
 ) -> int:
     """Pivot from a feasible basis to an optimal one, or until y <= cutoff; the number of pivots.
 
-    ref, spread: what columns are centred on and divided by. least: a smaller gain of a vector at a
-    point is rounding. The basis, its inverse and the basic values are updated.
+    ref, spread: columns are centred on vector `ref` and divided by `spread`. least: a smaller gain
+    of a vector at a point is rounding. The basis, its inverse and the basic values are updated.
     """
     basis, inverse, values, scores = space.basis, space.inverse, space.values, space.scores
     column, step_column = space.column, space.step
@@ -286,8 +285,8 @@ def best_gain(
     cutoff: stop once the upper bound is this low. tolerance: the largest gap of a good answer.
     Filled: space.point, where the lower bound is attained; space.chosen and space.mix, of which the
     first `size` are the vectors and weights that prove the upper bound.
-    Where upper > cutoff and upper - lower > tolerance, the program was not solved: its bounds
-    hold, and are loose.
+    If upper > cutoff and upper - lower > tolerance, the program was not solved: its bounds hold but
+    are loose.
     """
     k = len(w)
     point, chosen, mix, basis, values, rhs, _, _, inverse, _, scores = space
@@ -296,7 +295,7 @@ def best_gain(
     mix[0] = 1.0
     if scores[ref] <= cutoff:
         return scores[ref], -np.inf, 1
-    spread = 0.0  # the size of what is at stake
+    spread = 0.0  # max |w - u_ref|
     magnitude = 0.0
     for s in range(k):
         spread = max(spread, abs(w[s] - u[s, ref]))
@@ -323,7 +322,7 @@ def best_gain(
     upper, lower, size = scores[ref], -np.inf, 1
     for attempt in range(RETRIES + 1):
         simplex(u, count, ref, spread, 4e-16 * magnitude, cutoff / spread, space)
-        size = int(np.int64(0))  # for a literal, numba would compile what it calls once more
+        size = int(np.int64(0))  # numba would compile the callees again for a literal
         total = 0.0
         for r in range(k + 1):
             if basis[r] >= 0 and values[r] > 0.0:

@@ -1,4 +1,4 @@
-"""At points, mixtures of corners: the best one-step plan, and the points that may follow."""
+"""Points, which are mixtures of corners: their best one-step plans and their successors."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from rpsr.planning.corners.covering import pick, sums
 from rpsr.planning.corners.moves import Moves
 from rpsr.planning.corners.simplex import evaluate
 
-LEAST_MASS = 1e-9  # an observation less likely than this leads to no witness point
+LEAST_MASS = 1e-9  # less probable observations give no witness point
 
 
 @njit(cache=True)
 def move(moves: Moves, a: int, x: Floats, after: Floats, mass: Floats) -> None:
     """The filter step of a point x (k,), before it divides: after (O, k) and mass (O,), in place.
 
-    `LinearModel.moved` of all observations at once, discount included. Kernels have their own: they
-    cannot call a model's operators. (`belief_graph.expand` keeps the same sums sparse.)
+    `LinearModel.moved` for all observations at once, discount included. Kernels need their own:
+    they cannot call a model's operators. (`belief_graph.expand` keeps the same sums sparse.)
     """
     k = len(x)
     after[:] = 0.0
@@ -35,9 +35,9 @@ def move(moves: Moves, a: int, x: Floats, after: Floats, mass: Floats) -> None:
 def backup_points(
     moves: Moves, values: Floats, points: Floats, given: Ints, width: int, tie: float
 ) -> Ints:
-    """The best one-step plan at each point, choices (P, 1 + O), width being 1 + O.
+    """The best one-step plan at each point, choices (P, width), with width = 1 + O.
 
-    given (P,): the action to plan for, or -1 for the best. Where an observation cannot be made,
+    given (P,): the action to plan for, or -1 for the best. After an impossible observation
     a plan continues with the vector of the largest sum of values.
     """
     n_actions, k = moves.rewards.shape
@@ -45,7 +45,7 @@ def backup_points(
     totals = sums(v)
     default = int(np.argmax(totals))
     scores = np.empty(len(values))
-    choices = np.zeros((len(points), width), dtype=np.int64)  # valid though no value is a number
+    choices = np.zeros((len(points), width), dtype=np.int64)  # valid even if all values are NaN
     plan = np.empty(width, dtype=np.int64)
     after, mass = np.empty((width - 1, k)), np.empty(width - 1)
     for p in range(len(points)):
@@ -77,10 +77,10 @@ def backup_points(
 def expand(
     moves: Moves, points: Floats, actions: Ints, n_observations: int, apart: float, limit: int
 ) -> Floats:
-    """Points (P, k), and up to `limit` in all with their successors that lie apart from the rest.
+    """Points (P, k) and those of their successors that are not close to others, at most `limit`.
 
-    actions (P,): what to do at each point, or -1 for every action. Successors come breadth first,
-    those of points that are new only under every action.
+    actions (P,): the action at each point, or -1 for all actions. Successors are added breadth
+    first; new points are expanded only under all actions.
     """
     n_actions, k = moves.rewards.shape
     found = np.empty((max(limit, len(points)), k))

@@ -1,1 +1,1 @@
-"""Value functions proven everywhere: planners `vi`, `enumeration`, `policy-iteration`."""
+"""Value functions proven over the domain: planners `vi`, `enumeration`, `policy-iteration`."""

@@ -1,8 +1,8 @@
 """One exact backup: from the vectors of V to those of HV, over mixtures of corners.
 
 For an action a, the vectors of HV are r_a + the cross-sum over observations o of the projected sets
-{discount K[a,o] u : u in V}. By incremental pruning the cross-sum is pruned as it grows; by
-enumeration it is formed in full first, |V|^O vectors an action, which is an oracle for small cases.
+{discount K[a,o] u : u in V}. Incremental pruning prunes the cross-sum as it grows.
+Enumeration forms it in full first, |V|^O vectors per action: an oracle for small cases.
 Vectors are values at the corners, (K, k).
 """
 
@@ -17,7 +17,7 @@ from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.solution import Status
 from rpsr.planning.value.value_function import ValueFunction
 
-LARGEST_CROSS_SUM = 500_000  # vectors; beyond that filtering them takes minutes
+LARGEST_CROSS_SUM = 500_000  # vectors; filtering more takes minutes
 
 
 def project(process: CornerProcess, values: Floats, action: int) -> Floats:
@@ -58,9 +58,9 @@ def incremental(
 
 
 def loss_of(process: CornerProcess, tolerance: float) -> float:
-    """What one backup by incremental pruning may lose: a filter for each set and each sum.
+    """The largest loss of one backup by incremental pruning: one filter per set and per sum.
 
-    A filter loses the tolerance, and what rounding hides in its proofs, which is no more.
+    A filter loses at most the tolerance, plus rounding errors in its proofs, which are no larger.
     """
     return (2 * process.observations + 1) * 2 * tolerance
 
@@ -84,7 +84,7 @@ def enumerated(
 def cross_sum(
     values: Floats, successors: Ints, more: Floats, indices: Ints, clock: Clock
 ) -> tuple[Floats, Ints]:
-    """All sums of a vector of each set, and the successors of both side by side."""
+    """All sums of one vector of each set, with the successors of both."""
     size = len(values) * len(more)
     if size > LARGEST_CROSS_SUM:
         raise LimitReached(Status.SIZE)

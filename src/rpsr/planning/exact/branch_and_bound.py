@@ -1,19 +1,19 @@
-"""Branch and bound on the Bellman residual: how far is HV above V, at worst over a face?
+"""Branch and bound on the Bellman residual, max (HV - V) over a face.
 
-For an action, the vectors of HV are r + sum_o g_o with one projected vector g_o for each
-observation, far too many to list. So the projected vectors of each observation are put in a binary
-tree whose nodes hold pointwise maxima. A tuple of nodes, one for each observation, stands for all
-tuples of vectors below them, and w = r + the sum of its maxima is above each of their sums. One
-program (see `simplex`) bounds max_x (w.x - V(x)). At most the cutoff: all those tuples are done
-with. Otherwise look at the true backup at the program's point: if it beats V by the cutoff, it is
-a vector worth adding; if not, the maxima are too loose there, and the observation with the largest
-slack is split in two. Leaves are single vectors of HV, every tuple is below the roots, so when
-nothing is left, HV <= V + cutoff at every mixture of the face's corners.
+For an action, the vectors of HV are r + sum_o g_o with one projected vector g_o per observation,
+too many to enumerate. So the projected vectors of each observation are put in a binary tree whose
+nodes have pointwise maxima. A tuple of nodes, one per observation, represents all tuples of vectors
+below them, and w = r + the sum of its maxima is above each of their sums. One linear program (see
+`simplex`) bounds max_x (w.x - V(x)). If the bound is at most the cutoff, all those tuples are done.
+Otherwise the true backup is computed at the program's point. If it exceeds V by the cutoff, its
+vector is added. If not, the maxima are too loose there, and the observation with the largest slack
+is split in two. Leaves are single vectors of HV, and every tuple is below the roots. So when no
+tuple is left, HV <= V + cutoff at every mixture of the face's corners.
 
-Before that, projected vectors that cannot matter are left out (see `projections`).
+Before that, irrelevant projected vectors are removed (see `projections`).
 
-Vectors that are found join V at once, which only lowers the bounds that are still to be proven.
-A search that found none has proven the residual of V itself.
+New vectors join V at once, which only lowers the bounds still to be proven. A search that adds none
+has proven the residual of V itself.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ from rpsr.kernels import njit
 from rpsr.planning.corners.simplex import best_gain, evaluate, workspace
 from rpsr.planning.limits import Clock
 
-PIVOTS = 16  # of the whole basis: a guess of what one program takes, which no clock can stop
+PIVOTS = 16  # of the whole basis: an estimate for one program, which cannot be interrupted
 FINISHED, FULL, PAUSED, STUCK = 0, 1, 2, 3  # why `search` returned
 
 
 class Trees(NamedTuple):
     """A tree of pointwise maxima for each observation, over projected vectors.
 
-    g (f, L): those, as columns; first (O + 1,): where each observation's begin. maxima (nodes, f).
+    g (f, L): these vectors as columns. first (O + 1,): the first column of each observation. maxima
+    (nodes, f).
     child (nodes, 2): two nodes, or -1 and the column of g at a leaf.
     """
 
@@ -45,9 +46,9 @@ class Trees(NamedTuple):
 
 
 class Found(NamedTuple):
-    """V on a face and what a search adds to it, up to a capacity.
+    """V on a face and the vectors that a search adds, up to a capacity.
 
-    u (f, capacity): vectors as columns. Of those found: tuples (capacity, O), the columns of g that
+    u (f, capacity): vectors as columns. For added ones: tuples (capacity, O), the columns of g that
     they are sums of, and points (capacity, f), where they were found.
     """
 
@@ -57,10 +58,10 @@ class Found(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """When a search goes on: what is to be proven, and what counts on the way.
+    """The thresholds of a search.
 
-    cutoff: the bound to prove. enough: a gain that is worth a vector. solved: bounds of a program
-    closer than this are an answer. tie: two vectors this close at a point are as good.
+    cutoff: the bound to prove. enough: the gain needed to add a vector. solved: a program
+    with bounds closer than this is solved. tie: two vectors this close at a point are equal.
     """
 
     cutoff: float
@@ -73,8 +74,8 @@ class Wanted(NamedTuple):
 def plant(g: Floats, first: Ints) -> tuple[Trees, Ints, int]:
     """The trees over projected vectors, their roots (O,) and their depth.
 
-    depth: no more splits than this lead from the roots to a tuple of leaves.
-    A set is split at the median of the corner where its values are spread widest.
+    depth: the largest number of splits between the roots and a tuple of leaves.
+    A set is split at the median of the corner where its values have the largest range.
     """
     f, columns = g.shape
     n_observations = len(first) - 1
@@ -156,8 +157,8 @@ def search(
 ) -> tuple[int, int, int, int, float]:
     """Part of the search of one action: (why, count, depth, programs, residual).
 
-    count: how many vectors there are; those found are appended. r (f,): rewards. stack (.., O):
-    tuples of tree nodes still to be looked at, the first `depth`.
+    count: the number of vectors; new ones are appended. r (f,): rewards. stack (.., O):
+    tuples of tree nodes still to be examined, the first `depth`.
     residual: the largest bound proven in this call. why: FINISHED, FULL (no capacity left), PAUSED
     (after `budget` programs), STUCK (the top of the stack is a single vector of HV whose program
     was not solved).
@@ -192,7 +193,7 @@ def search(
             depth -= 1
             continue
         backup_at(g, first, totals, point, tie, columns, best)
-        gain = lower  # of the tuple; less the slack it is that of the true backup
+        gain = lower  # of the tuple; minus the slack, that of the true backup
         slack = 0.0
         split = -1
         for o in range(n_observations):
@@ -219,7 +220,7 @@ def search(
             continue
         if split < 0:
             return STUCK, count, depth, programs, residual
-        # The half that is higher at the point is looked at first.
+        # The half that is higher at the point is examined first.
         node = stack[depth - 1, split]
         left, right = child[node, 0], child[node, 1]
         difference = 0.0
@@ -236,9 +237,9 @@ def search(
 
 
 def rise(u: Floats, count: int, solved: float, clock: Clock) -> float:
-    """How far the vectors of u (f, K) after the first `count` rise above those, at most.
+    """The largest amount by which vectors of u (f, K) after the first `count` exceed these.
 
-    Not compiled: the program is, and another copy of it would take seconds to compile.
+    Not compiled, unlike the program: another copy of it would take seconds to compile.
     """
     f = len(u)
     clock.foresee(PIVOTS * (f + 1.0) ** 2)

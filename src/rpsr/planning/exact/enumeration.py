@@ -1,13 +1,13 @@
-"""Value iteration by enumeration: every cross-sum in full. The oracle for small models.
+"""Value iteration by enumeration of full cross-sums: an oracle for small models.
 
 Without a horizon it starts from V_0 = the values of blind policies, lower bounds, and repeats
 V_{j+1} = H V_j until discount^j times the largest possible error is at most epsilon:
-V_j <= V* <= V_j + discount^j max (V_MDP - V_0), with what pruning and rounding may hide added.
+V_j <= V* <= V_j + discount^j max (V_MDP - V_0), plus the errors of pruning and rounding.
 
 A vector of V_j continues with vectors of V_{j-1}, and so on down to V_0, which takes one
-action at every step. What is returned is V_j with the earlier vectors that it continues with, as a
-controller; one that a vector there already equals or exceeds at every corner is stood in for by
-that one, which is nearly all of them once values have converged.
+action at every step. The result is V_j with the earlier vectors that it continues with, as a
+controller. An earlier vector is replaced by a stand-in if another vector equals or exceeds it at
+every corner, which holds for nearly all once values have converged.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Enumeration(BasePlanner):
 
 
 def _loss(_process: CornerProcess, tolerance: float) -> float:
-    return 2 * tolerance  # the tolerance itself, and what rounding hides in its proofs
+    return 2 * tolerance  # the tolerance, and rounding errors in its proofs
 
 
 def _converge(planner: Enumeration, run: Run) -> Solution:
@@ -80,7 +80,7 @@ def _converge(planner: Enumeration, run: Run) -> Solution:
 
     def converge() -> Status:
         nonlocal wide
-        while wide + rounded + lost > max(wanted(), 2 * (rounded + lost)):  # as floats can prove
+        while wide + rounded + lost > max(wanted(), 2 * (rounded + lost)):  # the limit of floats
             if planner.max_iterations is not None and len(stages) > planner.max_iterations:
                 return Status.ITERATIONS
             stages.append(enumerated(process, stages[-1], tolerance, run.clock, effort))
@@ -93,7 +93,7 @@ def _converge(planner: Enumeration, run: Run) -> Solution:
     status = run.attempt(converge)
     found = _controller(stages, tolerance)
     lifted, (lower, upper) = process.lifted(found), bounds(found)
-    # What may be lost is foreseen for the largest values there could be; the plan itself says less.
+    # The loss was estimated for the largest possible values; the plan itself has less.
     first = int((lifted.vectors @ run.model.start).argmax())
     lower = max(lower, worth_at_start(process, lifted.vectors, lifted.choices, first))
     return run.solution(
@@ -109,9 +109,9 @@ def _converge(planner: Enumeration, run: Run) -> Solution:
 
 
 def _controller(stages: list[ValueFunction], slack: float) -> ValueFunction:
-    """The last stage with what it continues with of those before it, the first following itself.
+    """The last stage with its successors in earlier stages; vectors of the first follow themselves.
 
-    slack: how much less a vector may be worth than the one it stands in for.
+    slack: the largest amount by which a stand-in may be below the replaced vector.
     """
     begins = np.cumsum([0] + [len(stage.vectors) for stage in stages])
     following = [stages[0].successors] + [

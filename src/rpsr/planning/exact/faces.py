@@ -1,10 +1,10 @@
-"""Faces: the states that can follow an interaction, which may be far fewer than all.
+"""Faces: the states that can follow an interaction, often a small part of the domain.
 
 After action a and observation o the state is a mixture of the corners that a, o can lead to: it
-lies on a face of the domain. HV at any state looks at V on faces only. So if HV <= V + rho holds on
-every face, then V* <= V + rho / (1 - discount) holds there, and one step of looking ahead with that
-V is within discount * rho / (1 - discount) of V* everywhere else. Faces inside other faces need no
-look of their own.
+lies on a face of the domain. HV at any state depends on V on faces only. So if HV <= V + rho holds
+on every face, then V* <= V + rho / (1 - discount) holds there, and a look-ahead with that V is
+within discount * rho / (1 - discount) of V* everywhere else. Faces inside other faces need no
+proof.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import numpy as np
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.planning.corners.corner_model import CornerProcess
 
-MUCH_SMALLER = 0.75  # of all corners: faces no larger than this may be worth the bother
-MANY_VECTORS = 200  # over the whole domain: fewer are no bother
+MUCH_SMALLER = 0.75  # of all corners: larger faces save too little
+MANY_VECTORS = 200  # over the whole domain: with fewer, faces save too little
 
 
 def maximal_faces(process: CornerProcess) -> list[Ints]:
-    """The corners of each maximal face, ascending; at discount 0, where none counts, all."""
+    """The corners of each maximal face, ascending; all corners at discount 0."""
     member = _members(process)
     if not member.any():
         return [np.arange(process.k)]
@@ -29,12 +29,12 @@ def maximal_faces(process: CornerProcess) -> list[Ints]:
 
 
 def worth_it(process: CornerProcess, vectors: int) -> bool:
-    """Whether to leave the whole domain for its faces."""
+    """Whether to plan on faces instead of the whole domain."""
     return vectors > MANY_VECTORS and largest(process) <= MUCH_SMALLER * process.k
 
 
 def largest(process: CornerProcess) -> int:
-    """How many corners the largest face has."""
+    """The number of corners of the largest face."""
     return int(_members(process).sum(axis=1).max())
 
 

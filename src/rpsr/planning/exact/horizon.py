@@ -2,13 +2,12 @@
 
 V_0 = 0 and V_{j+1} = H V_j; the vectors of V_j are policy trees of depth j, each with its first
 action and, for every observation, the tree of V_{j-1} that it continues with. Pruning drops a tree
-only when what is kept is proven as good, up to the rounding of values; the sum of those tolerances,
-discounted, is the width of the interval between the lower and the upper value that is reported.
+only if the kept ones are proven to be as good, up to the rounding of values. The discounted sum of
+those tolerances is the width of the interval between the reported lower and upper value.
 
-Stopped early after j of k steps, the trees so far are optimal for j steps, and are followed by one
-action for the others (see `unplanned`). The optimal plan earns no more in those than the best
-reward at every step. There is always a plan for one step: a vector an action, which needs no
-pruning.
+Stopped after j of k steps, the trees are optimal for j steps and are followed by one action for the
+others (see `unplanned`). The optimal return of these is at most the best reward at every step. A
+plan for one step always exists: one vector per action, without pruning.
 """
 
 from __future__ import annotations
@@ -92,7 +91,7 @@ def plan_horizon(
 
 
 def _at_most(process: CornerProcess, planned: int, horizon: int) -> float:
-    """What the steps that were not planned earn at most."""
+    """An upper bound on the return of the unplanned steps."""
     discount = process.model.discount
     discount = 1.0 if discount is None else discount
     weight = sum(discount**t for t in range(planned, horizon))

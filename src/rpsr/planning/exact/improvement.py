@@ -1,13 +1,12 @@
-"""Policy-iteration steps on witness points: most of the way to V*, before anything is proven.
+"""Policy-iteration steps on witness points, which approximate V* before proofs begin.
 
-V is kept as a finite-state controller: each vector has an action and, for every observation, the
-vector it continues with. A step backs V up at every witness point, keeps each new vector's action
-but lets it continue with whichever new vectors are best from its point, and evaluates the
-controller so made by a number of sweeps. Whatever the number, each vector stays the value of doing
-an action and continuing with vectors that are values themselves, so it is never above V*. Such a
-controller may be worse than V, so the plain backups and the old vectors stand beside it: the best
-vector at every point is kept, with those it continues with, and the controller they form is swept
-once more.
+V is stored as a finite-state controller: each vector has an action and, for every observation, a
+successor. A step backs V up at every witness point, keeps the action of each new vector but
+continues it with the best new vectors from its point, and evaluates this controller by a number of
+sweeps. After any number, each vector is the value of an action followed by vectors that are values
+themselves, so it is never above V*. The controller may be worse than V, so the backups and the old
+vectors are candidates too: the best vector at every point is kept, with its successors, and the
+controller they form is swept once more.
 
 Reference: Hansen, Solving POMDPs by searching in policy space, UAI (1998), for the controllers.
 """
@@ -23,13 +22,13 @@ from rpsr.planning.corners.witnesses import backup_points
 from rpsr.planning.limits import Clock
 from rpsr.planning.value.value_function import ValueFunction
 
-STAND_IN = 1e-2  # of a point's slack: what a vector may lose to the one that stands in for it
+STAND_IN = 1e-2  # of a point's slack: the largest loss by a stand-in
 
 
 def evaluate_controller(
     moves: Moves, choices: Ints, values: Floats, sweeps: int, settled: float, clock: Clock
 ) -> None:
-    """`sweep` with an eye on the clock."""
+    """`sweep` with checks of the clock."""
     entries = len(moves.chance) / len(moves.rewards)  # of each vector's action
     work = 2.0 * len(choices) * entries
     for part in clock.parts(sweeps, work):
@@ -46,7 +45,7 @@ def plan_at(
     tie: float,
     clock: Clock,
 ) -> Ints:
-    """`backup_points` with an eye on the clock."""
+    """`backup_points` with checks of the clock."""
     choices = np.empty((len(points), width), dtype=np.int64)
     work = 2.0 * (values.size * width * len(moves.rewards) + len(moves.chance))
     for part in clock.parts(len(points), work):
@@ -66,14 +65,14 @@ def improve(
 ) -> tuple[ValueFunction, float]:
     """One step: the controller, its vectors at the corners, and the largest gain of V at a point.
 
-    sweeps and settled: see `sweep`. slack: what a point may lose for the sake of fewer vectors.
+    sweeps and settled: see `sweep`. slack: the loss allowed at a point to save vectors.
     """
     values, choices = controller.vectors, controller.choices
     width = choices.shape[1]
     plans = plan_at(moves, values, points, np.full(len(points), -1), width, tie, clock)
     first = distinct(plans)
     fresh = backups(moves, plans[first], values)
-    # The same actions again, continuing with the new vectors: a controller that is closed.
+    # The same actions, continued with the new vectors: a closed controller.
     links = plan_at(moves, fresh, points[first], plans[first, 0], width, tie, clock)
     closed = fresh.copy()
     evaluate_controller(moves, links, closed, sweeps, settled, clock)

@@ -4,17 +4,17 @@ The proof has two sides, each a check of V alone.
 Upper: HV <= V + rho at every state of the domain gives V* <= V + rho / (1 - discount);
 `branch_and_bound` bounds rho, each bound from duality.
 Lower: every vector is at most its own backup + delta at every corner, so V <= HV + delta, which
-gives V <= V* + delta / (1 - discount); `moves.excess` looks.
-The discount is the largest row sum of the discounted process, and rho and delta include what
-rounding may hide (see `corner_model`).
+gives V <= V* + delta / (1 - discount); `moves.excess` computes delta.
+The discount is the largest row sum of the discounted process, and rho and delta include
+rounding errors (see `corner_model`).
 
 The search for V alternates passes of branch and bound, which add vectors where HV exceeds V by a
 cutoff, with policy-iteration steps on the points where they were found (see `improvement`). The
-cutoff starts at a hundredth of the scale of values, times 1 - discount, and falls by ten with every
-complete pass, to where floats can prove no less; a pass that has added more vectors than V had is
+cutoff starts at a hundredth of the scale of values, times 1 - discount, and is divided by ten after
+every complete pass, down to the limit of floats. A pass that has added more vectors than V had is
 abandoned. A complete pass that adds nothing proves rho <= cutoff. One that added vectors proves
-rho <= cutoff + discount * (how far they rose above the V it began with), which gives honest bounds
-on the way.
+rho <= cutoff + discount * (the largest amount by which they exceed the initial V), which gives
+valid bounds during the search.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from rpsr.planning.precision import PROVEN, Epsilon, goal_of
 from rpsr.planning.runner import Run
 from rpsr.planning.solution import Solution, Status
 
-SEEING = 0.2  # of the time there is, for the value of seeing every state
-LEAST_SETTLED = 1e-6  # of the cutoff: vectors that change by less in a sweep stand still
+SEEING = 0.2  # of the time left, for the value with observed states
+LEAST_SETTLED = 1e-6  # of the cutoff: vectors that change by less in a sweep have converged
 
 
 def plan_infinite(
@@ -42,19 +42,19 @@ def plan_infinite(
 ) -> Solution:
     """Vectors proven to be within epsilon of the optimal value over the domain.
 
-    Where rounding may hide more than epsilon, they are proven as closely as floats allow.
-    faces: whether to look at faces only; None leaves it to `faces.worth_it`.
+    If rounding errors exceed epsilon, the proven precision is the best possible in floats.
+    faces: whether to plan on faces only; if None, `faces.worth_it` decides.
     """
     clock, process = run.clock, run.corners()
     ahead = process.ahead
     goal = goal_of(epsilon, PROVEN, run.model, ahead)
-    # The value of seeing every state, until something better is proven.
+    # The value with observed states, until a better bound is proven.
     _, upper = first_upper(process, clock.share(SEEING), qmdp_values)
     search = begin(process, clock)
     proven, passes = np.inf, 0
 
     def finished(status: Status) -> Solution:
-        ends = replace(search)  # which the backup at the start, added to it, leaves as it is
+        ends = replace(search)  # a copy, to which the backup at the start is added
         if not status.certified and not search.whole:
             ends.look_ahead()
         return ends.solution(run, status, proven, upper, passes)
@@ -69,7 +69,7 @@ def plan_infinite(
         while True:
             rounded = 2 * process.rounding(search.scale) + search.hidden
             wanted = goal.at(search.from_below()[0], upper)
-            enough = max(wanted, 2 * rounded * ahead)  # floats can prove no less
+            enough = max(wanted, 2 * rounded * ahead)  # the limit of floats
             target = (enough / ahead - rounded) / (1 + 2 * THIN)
             if max_iterations is not None and passes >= max_iterations:
                 return Status.ITERATIONS

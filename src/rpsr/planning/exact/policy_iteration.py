@@ -1,17 +1,16 @@
-"""Planner `policy-iteration`: better and better finite-state controllers, until one is proven.
+"""Planner `policy-iteration`: improves a finite-state controller until its value is proven.
 
-Evaluate: the values of a controller's nodes are a linear system (see `controllers`), on beliefs,
-PSRs and R-PSRs alike. Improve: a pass of `branch_and_bound` finds vectors of HV that
+Evaluate: the values of a controller's nodes solve a linear system (see `controllers`), on beliefs,
+PSRs and R-PSRs. Improve: a pass of `branch_and_bound` finds vectors of HV that
 exceed V by more than a cutoff somewhere in the domain; each is a node, an action and the nodes it
-continues with. A node that another one exceeds or equals at every corner, but for a hundredth of
-the cutoff, is replaced by it, so that whatever led to the one now leads to the other; nodes that
-are nowhere best, and that no other node leads to, go. Evaluating again then raises values by whole
-policies, not by one step.
+continues with. A node is replaced by a stand-in if that equals or exceeds it at every corner, up to
+a hundredth of the cutoff. Nodes that are best nowhere and have no predecessor are dropped. The next
+evaluation then raises values by whole policies, not by one step.
 
 It stops when a complete pass finds nothing: HV <= V + rho over the domain proves
 V* <= V + rho / (1 - discount), as for planner `vi`, whose passes these are. Hansen's algorithm adds
-all vectors of HV that are best somewhere; those that gain less than the cutoff wait here until the
-cutoff has fallen, by ten after every complete pass.
+all vectors of HV that are best somewhere. Here those that gain less than the cutoff are added
+later: the cutoff is divided by ten after every complete pass.
 
 References: E. A. Hansen, "Solving POMDPs by searching in policy space", UAI 1998; M. T. Izadi and
 D. Precup, "A planning algorithm for predictive state representations", IJCAI 2003, for PSRs.
@@ -37,15 +36,15 @@ from rpsr.planning.solution import Solution, Status
 from rpsr.planning.value.controllers import FiniteStateController
 from rpsr.planning.value.value_function import ValueFunction
 
-SLACK = 1e-2  # of the cutoff: what replacing a node may cost
+SLACK = 1e-2  # of the cutoff: the largest cost of replacing a node
 
 
 @dataclass(frozen=True)
 class PolicyIteration(ResumablePlanner):
     """Policy iteration on any model whose domain is known.
 
-    epsilon: what to prove, |V - V*| <= epsilon over the domain, in units of reward, or a share of
-    the value at the start (`Relative`); by default 1e-9 of the range of values (see `precision`).
+    epsilon: the precision |V - V*| over the domain, in units of reward, or as a share of the value
+    at the start (`Relative`); by default 1e-9 of the range of values (see `precision`).
     time_limit in seconds; memory_limit in bytes. max_iterations: controllers evaluated.
     """
 
@@ -75,7 +74,7 @@ class PolicyIteration(ResumablePlanner):
             while True:
                 rounding = process.rounding(search.scale)
                 wanted = goal.at(search.from_below()[0], upper)
-                enough = max(wanted, 4 * rounding * ahead)  # floats can prove no less
+                enough = max(wanted, 4 * rounding * ahead)  # the limit of floats
                 target = (enough / ahead - 2 * rounding) / (1 + 2 * THIN)
                 if self.max_iterations is not None and rounds >= self.max_iterations:
                     return Status.ITERATIONS
@@ -86,7 +85,7 @@ class PolicyIteration(ResumablePlanner):
                 upper = min(upper, value + off + rho * ahead)
                 if added:
                     made = _evaluated(process, _replaced(search, SLACK * cutoff), clock)
-                    clock.check()  # one that was cut short may be worth less
+                    clock.check()  # an unfinished evaluation may be lower
                     search.controller = made
                 best, rounds = search.controller, rounds + 1
                 lower, delta = search.from_below()
@@ -109,9 +108,9 @@ class PolicyIteration(ResumablePlanner):
 
 
 def _replaced(search: Search, slack: float) -> Ints:
-    """The choices of the controller when nodes that others exceed are replaced by those, (K, 1+O).
+    """The choices of the controller with nodes replaced by their stand-ins, (K, 1+O).
 
-    slack: how much less a node may be worth than what it replaces.
+    slack: the largest amount by which a stand-in may be below the replaced node.
     """
     values = search.values
     wanted = np.zeros(len(values), dtype=np.bool_)

@@ -1,7 +1,7 @@
-"""Projected vectors of an action, one set for each observation, and those of them that matter.
+"""Projected vectors of an action, one set per observation, without irrelevant ones.
 
-They are filtered, and small groups of them summed and filtered again: a step or two of incremental
-pruning, as long as it stays cheap, leaves far fewer tuples for a search (see `branch_and_bound`).
+They are filtered, and small groups are summed and filtered again. A few cheap steps of incremental
+pruning leave far fewer tuples for a search (see `branch_and_bound`).
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ def project(
     count: int,
     n_observations: int,
 ) -> tuple[Floats, Ints, Ints]:
-    """Projected vectors of an action, restricted to a face, without those that cannot matter.
+    """Projected vectors of an action, restricted to a face, without dominated ones.
 
     v (k, at least K): vectors as columns. Returns g (f, L), source (L,), the vector that each
-    column comes from, and first (O + 1,), where each observation's columns begin. Columns that
-    another one of their observation exceeds or equals everywhere are left out.
+    column comes from, and first (O + 1,), where each observation's columns begin. A column
+    is dropped if another one of the same observation equals or exceeds it everywhere.
     """
     k = len(v)
     full = np.zeros((n_observations, len(face), count))
@@ -48,7 +48,7 @@ def project(
             for i in range(count):
                 totals[i] -= full[o, r, i]
         begin = size
-        for i in np.argsort(totals, kind="mergesort"):  # stable: the same when interpreted
+        for i in np.argsort(totals, kind="mergesort"):  # stable: equal results when interpreted
             needed = True
             for j in range(size - 1, begin - 1, -1):
                 above = True
@@ -72,8 +72,8 @@ def project(
 def needed(columns: Floats, tolerance: float, solved: float, budget: int) -> tuple[Ints, int]:
     """Which columns have the maximum of all, up to the tolerance, anywhere on the face.
 
-    Returns them and the number of programs that it took. After `budget` programs those not yet
-    looked at count as needed.
+    Returns them and the number of programs solved. After `budget` programs all remaining columns
+    count as needed.
     """
     f, count = columns.shape
     if count == 1 or budget <= 0:
@@ -98,14 +98,14 @@ def thin(
     solved: float,
     budget: int,
 ) -> tuple[Floats, Ints, Ints, int]:
-    """The projected vectors that matter, in fewer and smaller groups.
+    """The relevant projected vectors, in fewer and smaller groups.
 
-    Each observation's columns are filtered: where vectors tell apart states that cannot follow an
-    action, few are left. Then the two smallest groups are replaced by their cross-sum, filtered,
-    as long as it has no more than `largest` columns. Returns g (f, L), source (L, O), the vector
-    for each observation or -1 where another group has it, first (groups + 1,), and how many
-    programs it took: after `budget` of them what is left to be filtered stays as it is. The sum
-    of the groups' maxima is off by at most (2 O - 1) times the tolerance, anywhere on the face.
+    Each observation's columns are filtered: few are left if vectors differ only at states that
+    cannot follow the action. Then the two smallest groups are replaced by their filtered cross-sum,
+    as long as it has at most `largest` columns. Returns g (f, L), source (L, O), the vector for
+    each observation or -1 where another group has it, first (groups + 1,), and the number of
+    programs solved; after `budget` programs the rest is not filtered. The error of the sum of the
+    groups' maxima is at most (2 O - 1) times the tolerance, anywhere on the face.
     """
     f, n_observations = len(g), len(first) - 1
     size, programs = 0, 0

@@ -3,7 +3,7 @@
 With a horizon: the optimal k-step policy trees for every k, by incremental pruning (see `horizon`).
 Without: vectors proven to be within epsilon of the optimal value at every state of the domain, by
 branch and bound on the Bellman residual (see `infinite`). Both compute with values at the corners
-of the domain (see `corner_model`), so that models of one POMDP prune the same.
+of the domain (see `corner_model`), so models of one POMDP prune the same vectors.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from rpsr.planning.solution import Solution
 class ValueIteration(ResumablePlanner):
     """Exact planning on any model whose domain is known.
 
-    horizon: steps to plan; None for the infinite horizon.
-    epsilon: what to prove, |V - V*| <= epsilon over the domain, in units of reward, or a share of
-    the value at the start (`Relative`); by default 1e-9 of the range of values (see `precision`).
+    horizon: number of steps; None for the infinite horizon.
+    epsilon: the precision |V - V*| over the domain, in units of reward, or as a share of the value
+    at the start (`Relative`); by default 1e-9 of the range of values (see `precision`).
     time_limit in seconds; memory_limit in bytes.
     max_iterations: backups, or passes of branch and bound.
-    faces: prove it on the states that can follow an interaction only, the rest being one step of
-    looking ahead away (see `faces`); None leaves that to the planner.
+    faces: prove it only on faces, the states that can follow an interaction; a look-ahead covers
+    the rest (see `faces`). If None, the planner decides.
     """
 
     name = "vi"
@@ -44,5 +44,7 @@ class ValueIteration(ResumablePlanner):
         if self.horizon is None:
             return plan_infinite(run, self.epsilon, self.max_iterations, self.faces)
         if run.earlier is not None:
-            raise ModelError("a finite horizon is planned anew: its stages are not in a checkpoint")
+            raise ModelError(
+                "a checkpoint has no value functions per step: a finite horizon cannot be resumed"
+            )
         return plan_horizon(run, self.horizon, incremental, loss_of, self.max_iterations)

@@ -1,6 +1,6 @@
-"""The search for vectors: policy iteration on points and branch and bound, taking turns.
+"""The search for vectors: policy iteration on points alternates with branch and bound.
 
-Everything here computes and bounds; what it adds up to is said in `infinite`.
+For the resulting proof see `infinite`.
 """
 
 from __future__ import annotations
@@ -25,42 +25,42 @@ from rpsr.planning.solution import Solution, Status
 from rpsr.planning.value.value_function import ValueFunction
 
 REACHABLE = 30  # states reachable from the start, among the first witness points
-APART = 1e-3  # in some coordinate: closer points are not worth having both
-TIE = 1e-14  # of the largest value: two vectors this close at a point are as good
-SOLVED = 1e-12  # of the largest value: bounds of a program closer than this are an answer
+APART = 1e-3  # in some coordinate: closer points count as one
+TIE = 1e-14  # of the largest value: two vectors this close at a point are equal
+SOLVED = 1e-12  # of the largest value: a program with bounds closer than this is solved
 NUMBER = 8  # bytes
-FEWEST_PIVOTS = 8  # of a program, each of the whole basis, which is done before the clock is seen
+FEWEST_PIVOTS = 8  # of a program, each of the whole basis, between checks of the clock
 MOST_NUMBERS = 2**24  # of the first witness points
-MOST_OWNERS = 2**28  # numbers that say which vectors a search's columns continue with
-FEW = 256  # observations, whose square is soon gone through
-NO_END = 2**62  # programs in a search: as many as it takes
-THIN = 0.02  # of the cutoff: what leaving out projected vectors may hide
+MOST_OWNERS = 2**28  # numbers in the successors of a search's columns
+FEW = 256  # observations: their square is small
+NO_END = 2**62  # programs in a search: no limit
+THIN = 0.02  # of the cutoff: the largest error by dropped projected vectors
 LARGEST_SUM = 2_000  # vectors in a cross-sum that is formed before the search
 SWEEPS = 300  # of the controller in a policy-iteration step
 STEPS = 20  # policy-iteration steps between two passes, at most
-BLIND_SHARE = 0.1  # of the time there is, for the values of blind policies
-THIN_OPERATIONS = 2e6  # over the square of a basis: programs that a filter before a search may take
+BLIND_SHARE = 0.1  # of the time left, for the values of blind policies
+THIN_OPERATIONS = 2e6  # over the square of a basis: the most programs of a filter
 
 
 @dataclass
 class Search:
-    """A controller, its vectors being values (K, k) at the corners, and witness points (P, k).
+    """A controller with values (K, k) at the corners, and witness points (P, k).
 
-    faces: the corners of each part of the domain that is looked at; at first, all of it.
+    faces: the corners of each part of the domain to search; initially, all corners.
     """
 
     process: CornerProcess
     clock: Clock
-    controller: ValueFunction  # one name, so that Ctrl-C finds all of it or nothing changed
+    controller: ValueFunction  # one attribute, so that Ctrl-C leaves it consistent
     points: Floats
     faces: list[Ints]
-    blind: ValueFunction  # those that do one action at every step, which it began with
+    blind: ValueFunction  # the blind policies that it started with
     effort: Effort = field(default_factory=Effort)
-    hidden: float = 0.0  # the most that rounding may have hidden in the filters before a search
+    hidden: float = 0.0  # the largest rounding error of the filters before a search
 
     @property
     def moves(self) -> Moves:
-        """The process's arrays as the kernels take them."""
+        """The process's arrays for the kernels."""
         return self.process.moves
 
     @property
@@ -70,28 +70,28 @@ class Search:
 
     @property
     def choices(self) -> Ints:
-        """What each vector does, and continues with."""
+        """The action and the successors of each vector."""
         return self.controller.choices
 
     @property
     def whole(self) -> bool:
-        """Whether the whole domain is looked at."""
+        """Whether the search covers the whole domain."""
         return len(self.faces[0]) == self.process.k
 
     @property
     def _kept(self) -> int:
-        """How many numbers are kept: vectors, choices and points."""
+        """The count of stored numbers: vectors, choices and points."""
         return self.values.size + self.choices.size + self.points.size
 
     @property
     def scale(self) -> float:
-        """A bound of the absolute values in play."""
+        """A bound on the absolute values."""
         return float(np.abs(self.process.rewards).max() + np.abs(self.values).max())
 
     def improve(self, settled: float) -> None:
-        """Policy-iteration steps until the points have little to give and vectors stand still."""
+        """Policy-iteration steps until points gain little and vectors have converged."""
         for _ in range(STEPS):
-            # A vector at each point, twice, beside those there are; copies in two orders.
+            # Two new vectors per point beside the old ones; copies in two orders.
             most, width = 2 * len(self.points) + len(self.values), self.choices.shape[1]
             self.clock.claim(NUMBER * (self._kept + most * (3 * self.process.k + 2 * width)))
             self.controller, gain = improvement.improve(
@@ -112,7 +112,7 @@ class Search:
             )
 
     def explore(self) -> None:
-        """Grow the witness points by a step along the best actions from those there are."""
+        """Add the witness points that are one step away under the best actions."""
         plans = improvement.plan_at(
             self.moves,
             self.values,
@@ -132,7 +132,7 @@ class Search:
         )
 
     def narrow(self, faces: list[Ints]) -> None:
-        """From now on, look at these faces only."""
+        """Restrict the search to these faces."""
         self.faces = faces
         self.points = self.points[on_faces(self.points, faces)]
 
@@ -142,9 +142,9 @@ class Search:
         return excess(self.moves, self.choices, self.values)
 
     def from_below(self) -> tuple[float, float]:
-        """The lower bound at the start that the vectors prove, and delta.
+        """The proven lower bound at the start, and delta.
 
-        By at most delta does any of them exceed its own backup, rounding included.
+        No vector exceeds its own backup by more than delta, rounding included.
         """
         delta = max(self.excess, 0.0) + self.process.rounding(self.scale)
         value, off = self.process.value_at_start(self.values)
@@ -180,12 +180,12 @@ class Search:
         self.clock.foresee(FEWEST_PIVOTS * (len(face) + 1.0) ** 2)
         v = np.ascontiguousarray(self.values.T)
         g, source, first = projections.project(moves, action, face, v, count, n_observations)
-        owners = 2 * n_observations * g.shape[1]  # numbers: for each column, what it continues with
+        owners = 2 * n_observations * g.shape[1]  # numbers: the successors of each column
         if owners > MOST_OWNERS:
             raise LimitReached(Status.SIZE)
         self.clock.claim(NUMBER * (self._kept + projected + sums + found + owners))
         self.clock.foresee(0.5 * n_observations * n_observations * g.shape[1])
-        # What rounding may hide in a filter's proofs grows with how far its vectors are apart.
+        # The rounding error of a filter's proofs grows with the distance of its vectors.
         high, low = (f.reduceat(g, first[:-1], axis=1) for f in (np.maximum, np.minimum))
         spread = float((high - low).max(axis=0).sum())
         solved = min(SOLVED * scale, 0.05 * cutoff)
@@ -196,7 +196,7 @@ class Search:
         self.effort.programs += programs
         self.clock.check()
         groups, trees = len(first) - 1, 2 * g.shape[1] * (len(face) + 6)
-        # One filter an observation, whose spreads add up, and one of no more for each sum formed.
+        # One filter per observation, whose spreads add up, and at most as much for each sum.
         hidden = 2 * products(len(face) + 2) * spread * (1 + n_observations - groups)
         self.hidden = max(self.hidden, hidden)
         self.clock.claim(NUMBER * (self._kept + g.size + source.size + trees + found))
@@ -226,7 +226,7 @@ class Search:
                     bound = max(bound, careful.upper)
                 elif size == limit:
                     break
-                else:  # its bounds do not decide: a vector too many does no harm
+                else:  # undecided: an additional vector does no harm
                     tuples[size] = trees.child[stack[depth - 1], 1]
                     u[:, size], points[size] = w, careful.point
                     size, bound = size + 1, max(bound, 0.0)
@@ -240,26 +240,26 @@ class Search:
         return bound + THIN * cutoff + hidden
 
     def _shown(self, action: int) -> tuple[Ints, Moves]:
-        """The observations to look at after an action, and the moves with these numbered anew.
+        """The observations to consider after an action, and the moves renumbered for them.
 
-        Of very many, those that can follow it. A few that cannot cost next to nothing.
+        If there are many, only the possible ones. A few impossible ones cost little.
         """
         moves, k, everything = self.moves, self.process.k, np.arange(self.process.observations)
         if len(everything) <= FEW:
             return everything, moves
         rows = slice(moves.indptr[action * k], moves.indptr[(action + 1) * k])
         seen = np.unique(moves.observation[rows])
-        if not len(seen):  # with discount 0 nothing that follows counts
+        if not len(seen):  # with discount 0 the next steps do not count
             return everything[:1], moves
         return seen, moves._replace(observation=np.searchsorted(seen, moves.observation))
 
     def solution(
         self, run: Run, status: Status, proven: float, upper: float, iterations: int
     ) -> Solution:
-        """The vectors with what is proven of them: where solved, a Bellman residual.
+        """The vectors and their proven bounds; if solved, with a Bellman residual.
 
-        One that was stopped may have proven less than the best blind policy earns: then it is
-        evaluated further, and blind policies join it.
+        A stopped search may have a lower bound below the best blind policy: then it is evaluated
+        further, and the blind policies are added.
         """
         process, solved = self.process, status.certified
         ends = self if solved or self.beats_blind else self._with_blind()
@@ -279,15 +279,15 @@ class Search:
 
     @property
     def beats_blind(self) -> bool:
-        """Whether what is proven at the start is at least what the best blind policy earns."""
+        """Whether the proven value at the start is at least that of the best blind policy."""
         value, off = self.process.value_at_start(self.blind.vectors)
         rounding = self.process.rounding(self.scale) * self.process.ahead
         return self.from_below()[0] >= value - off - 2 * rounding
 
     def _with_blind(self) -> Search:
-        """A copy whose vectors are swept until they promise no more than they earn, and blind ones.
+        """A copy with blind policies added, and vectors swept until none exceeds its value.
 
-        Each of those follows itself and is worth what it says, so they stay as they are.
+        Blind policies follow themselves with exact values, so they are not swept.
         """
         values, count = self.values.copy(), len(self.values)
         sweep(self.moves, self.choices, values, SWEEPS, 0.0)
@@ -300,7 +300,7 @@ class Search:
         return replace(self, controller=joined)
 
     def look_ahead(self) -> None:
-        """Add the backup at the start, which may lie on no face."""
+        """Add the backup at the start, which may be outside all faces."""
         start, width = self.process.start[None], self.choices.shape[1]
         plan = backup_points(
             self.moves, self.values, start, np.array([-1]), width, TIE * self.scale
@@ -308,7 +308,7 @@ class Search:
         self._append(plan)
 
     def _adopt(self, face: Ints, action: int, successors: Ints, points: Floats) -> None:
-        """Add vectors that a search found, and the points where it found them."""
+        """Add the vectors of a search, and the points where they were found."""
         full = np.zeros((len(points), self.process.k))
         full[:, face] = points
         self.points = np.vstack([self.points, full])
@@ -324,8 +324,8 @@ class Search:
 def begin(process: CornerProcess, clock: Clock) -> Search:
     """Blind policies, each taking one action at every step, and the first witness points.
 
-    Those are the corners, of very many only the likeliest, and the first states reachable from the
-    start.
+    The points are the corners (if there are many, only the most probable) and the first states
+    reachable from the start.
     """
     values = blind_values(process, clock.share(BLIND_SHARE))
     anything, observations = np.array([-1]), process.observations
@@ -338,9 +338,9 @@ def begin(process: CornerProcess, clock: Clock) -> Search:
 
 
 def go_on(search: Search, earlier: ValueFunction) -> None:
-    """Add vectors of an earlier search, each with a point where it is the best, if it is anywhere.
+    """Add vectors of an earlier search, each with a point where it is best, if there is one.
 
-    They need not be believed: sweeps and the two certificates see to it.
+    They need not be trusted: the sweeps and both certificates check them.
     """
     values, choices = search.process.at_corners(earlier.vectors), earlier.choices.copy()
     choices[:, 1:] += len(search.values)

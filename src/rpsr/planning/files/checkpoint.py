@@ -1,14 +1,14 @@
-"""Checkpoints: what a planner had when it stopped, so that it can go on from there.
+"""Checkpoints: the state of a planner when it stopped, so that it can be resumed.
 
-A checkpoint is a native archive with the value function so far in belief coordinates (own
-coordinates where the domain is unknown), its actions and successors, and the bounds it had. A
-planner that can go on has a method
+A checkpoint is a native archive with the value function in belief coordinates (the model's own
+coordinates if the domain is unknown), its actions and successors, and the bounds. A planner that
+can be resumed has a method
 
     resume(model, progress, checkpoint) -> Solution
 
-(`Resumable`); the vectors it is given were lower bounds on the optimal value function when they
-were written, each the value of some policy, and a planner that must be certain of that checks it.
-`rpsr.planning.files.checkpoint.resume` finds the method and refuses planners without one.
+(`Resumable`). The vectors were lower bounds on the optimal value function when they were written,
+each the value of some policy; a planner that relies on this must check it.
+`rpsr.planning.files.checkpoint.resume` calls the method and refuses planners without one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """A value function to begin with, as in `Solution`, with what was known then."""
+    """A value function to continue from, as in `Solution`, with its bounds."""
 
     planner: str
     value_function: ValueFunction
@@ -45,25 +45,25 @@ class Checkpoint:
 
     @property
     def controller(self) -> ValueFunction:
-        """The value function; a `ModelError` where a successor is not known."""
+        """The value function; a `ModelError` if a successor is unknown."""
         if int(self.value_function.successors.min(initial=0)) < 0:
             raise ModelError(
-                f"a checkpoint of planner {self.planner} does not say how its policies continue"
+                f"a checkpoint of planner {self.planner} has no successors of its vectors"
             )
         return self.value_function
 
 
 @runtime_checkable
 class Resumable(Protocol):
-    """A planner that can go on from a checkpoint."""
+    """A planner that can continue from a checkpoint."""
 
     def resume(self, model: LinearModel, progress: Progress, checkpoint: Checkpoint) -> Solution:
-        """Plan as `solve` does, beginning with the checkpoint's vectors."""
+        """Plan as `solve` does, starting from the checkpoint's vectors."""
         ...
 
 
 def save_checkpoint(solution: Solution, path: str | Path) -> None:
-    """Write the value function of a solution, wherever it stopped, completely or not at all."""
+    """Write the value function of a solution with any status, completely or not at all."""
     model = solution.model
     own = not model.domain.known
     header = {
@@ -89,23 +89,23 @@ def save_checkpoint(solution: Solution, path: str | Path) -> None:
 
 
 def load_checkpoint(path: str | Path, model: LinearModel) -> Checkpoint:
-    """Read a checkpoint back for the model it was written for, or for another form of it."""
+    """Read a checkpoint for the model it was written for, or another model of the same POMDP."""
     header, arrays = read_archive(path, "checkpoint")
     place = str(path)
     if header.get("format") != FORMAT or header.get("format_version") != FORMAT_VERSION:
         raise InputError("not a checkpoint of this version of rpsr", place=place)
     if header.get("model") != _identity(model):
-        raise InputError(f"was written for another model than {model}", place=place)
+        raise InputError(f"was written for another model, expected {model}", place=place)
     if header.get("horizon") is not None:
-        raise InputError("was written for a finite horizon, which starts afresh", place=place)
+        raise InputError("was written for a finite horizon, which cannot be resumed", place=place)
     try:
         vectors, actions, successors = (arrays[k] for k in ("vectors", "actions", "successors"))
         if vectors.ndim != 2 or len(vectors) == 0 or actions.shape != (len(vectors),):
             raise ValueError(f"{vectors.shape} vectors and {actions.shape} actions")
         if vectors.dtype != np.float64 or not (np.abs(vectors) <= LARGEST_VALUE).all():
-            raise ValueError(f"a coefficient beyond {LARGEST_VALUE:.0e}, or that is not a number")
+            raise ValueError(f"a coefficient is not a number or beyond ±{LARGEST_VALUE:.0e}")
         if actions.dtype != np.int64 or actions.min() < 0 or actions.max() >= len(model.actions):
-            raise ValueError("an action that does not exist")
+            raise ValueError("a vector has an action that does not exist")
         if successors.shape != (len(vectors), len(model.observations)):
             raise ValueError(f"successors of shape {successors.shape}")
         if (
@@ -113,7 +113,7 @@ def load_checkpoint(path: str | Path, model: LinearModel) -> Checkpoint:
             or successors.min() < -1
             or successors.max() >= len(vectors)
         ):
-            raise ValueError("a successor that does not exist")
+            raise ValueError("a vector has a successor that does not exist")
         if header["coordinates"] == "belief":
             vectors = from_beliefs(model, vectors)
         return Checkpoint(
@@ -131,14 +131,14 @@ def load_checkpoint(path: str | Path, model: LinearModel) -> Checkpoint:
 def resume(
     model: LinearModel, planner: Planner, checkpoint: Checkpoint, progress: Progress
 ) -> Solution:
-    """Go on from a checkpoint, with a planner that can."""
+    """Continue from a checkpoint; the planner must be `Resumable`."""
     if not isinstance(planner, Resumable):
         raise ModelError(f"planner {planner.name} cannot continue from a checkpoint")
     return planner.resume(model, progress, checkpoint)
 
 
 def _identity(model: LinearModel) -> dict[str, object]:
-    """What must agree: the process by its fingerprint where there is one, names and discount."""
+    """The properties that must agree: fingerprint (if any), names and discount."""
     return {
         "name": model.name,
         "actions": list(model.actions),

@@ -1,10 +1,10 @@
 """The policy files of the classic solver: `.alpha` (value function) and `.pg` (policy graph).
 
-An `.alpha` file holds, for every vector, a line with the number of its action, a line with one
-coefficient for each state of the POMDP, and a blank line. A `.pg` file holds one line for each
+An `.alpha` file has, for every vector, a line with the number of its action, a line with one
+coefficient for each state of the POMDP, and a blank line. A `.pg` file has one line per
 node: its number, the number of its action, and for each observation the number of the node that
-follows, or `-` or `X` where none does. Neither holds names, so all that can be checked is sizes.
-Vectors are in belief coordinates whatever the model, and numbers read back as they were written.
+follows, or `-` or `X` where none does. Neither contains names, so only sizes can be checked.
+Vectors are in belief coordinates for every model, and numbers are read exactly as written.
 
 Reference: A. R. Cassandra, pomdp-solve, descriptions of its file formats, pomdp.org.
 """
@@ -29,7 +29,7 @@ from rpsr.planning.value.controllers import FiniteStateController
 from rpsr.planning.value.coordinates import from_beliefs, to_beliefs
 
 _NOWHERE = ("-", "X", "x")
-_CANDIDATES = 8  # nodes tried as the first: rounding may put the best one behind its equals
+_CANDIDATES = 8  # nodes tried as the first: rounding may rank the best one lower
 
 
 def write_alpha(
@@ -50,7 +50,7 @@ def read_alpha(path: str | Path, model: POMDP | LinearModel) -> tuple[Floats, In
 
 
 def parse_alpha(content: bytes, place: str, model: LinearModel) -> tuple[Floats, Ints]:
-    """The same from a file's content; place: what to call it in messages."""
+    """The same from a file's content; place: its name in messages."""
     n_states = model.domain.size
     actions: list[int] = []
     rows: list[list[float]] = []
@@ -63,17 +63,17 @@ def parse_alpha(content: bytes, place: str, model: LinearModel) -> tuple[Floats,
             at.expect(n_states, "a coefficient for each state")
             rows.append([at.coefficient(i) for i in range(n_states)])
     if len(rows) != len(actions):
-        raise at.error("its last vector has no coefficients")
+        raise at.error("the last vector has no coefficients")
     if not rows:
-        raise at.error("it holds no vector")
+        raise at.error("the file has no vectors")
     return from_beliefs(model, np.array(rows)), np.array(actions, dtype=np.int64)
 
 
 def write_pg(controller: FiniteStateController, path: str | Path) -> None:
     """Write a controller, completely or not at all; a node's number is its position.
 
-    A successor of -1 is written as the node that the controller begins again with, since a file
-    does not say which one that is.
+    A successor of -1 is written as the node of a restart, since the format cannot express
+    restarts.
     """
     following = np.where(controller.successors < 0, controller.first, controller.successors)
     lines = [
@@ -86,17 +86,17 @@ def write_pg(controller: FiniteStateController, path: str | Path) -> None:
 
 
 def read_pg(path: str | Path, model: POMDP | LinearModel) -> FiniteStateController:
-    """The controller of a file. It begins in the node that is worth most at the model's start."""
+    """The controller of a file. It starts in the node with the largest value at the start."""
     linear = as_linear(model)
     return parse_pg(read_bytes(path), place_of(path), linear)
 
 
 def parse_pg(content: bytes, place: str, model: LinearModel) -> FiniteStateController:
-    """The same from a file's content; place: what to call it in messages."""
+    """The same from a file's content; place: its name in messages."""
     n_observations = len(model.observations)
     lines = list(_lines(content, place))
     if not lines:
-        raise InputError("it holds no node", place=place, line=1)
+        raise InputError("the file has no nodes", place=place, line=1)
     actions = np.zeros(len(lines), dtype=np.int64)
     successors = np.full((len(lines), n_observations), -1, dtype=np.int64)
     for node, at in enumerate(lines):
@@ -113,8 +113,8 @@ def parse_pg(content: bytes, place: str, model: LinearModel) -> FiniteStateContr
 
 
 def _best_first(controller: FiniteStateController, model: LinearModel) -> FiniteStateController:
-    """The controller begun where it is worth most, which may change what it begins again with."""
-    if controller.successors.min() >= 0:  # it never begins again
+    """The controller with its best node as the first, which also changes the restarts."""
+    if controller.successors.min() >= 0:  # it never restarts
         return replace(controller, first=controller.best_node(model))
     order = np.argsort(-(controller.vectors(model) @ model.start), kind="stable")
     begun = [replace(controller, first=int(node)) for node in order[:_CANDIDATES]]
@@ -123,7 +123,7 @@ def _best_first(controller: FiniteStateController, model: LinearModel) -> Finite
 
 @dataclass(frozen=True)
 class _Line:
-    """A line's words with their columns, and the errors that name them."""
+    """A line's words with their columns, for error messages."""
 
     place: str
     number: int
@@ -139,7 +139,7 @@ class _Line:
 
     def integer(self, word: int, count: int, what: str) -> int:
         text = self.words[word][0]
-        plain = text.isascii() and text.isdecimal() and len(text) < 20  # longer ones are no index
+        plain = text.isascii() and text.isdecimal() and len(text) < 20  # longer: no index
         if not (plain and int(text) < count):
             wanted = f"the number of an existing {what}, 0 to {count - 1}"
             raise self.error(f"read {quoted(text)}, expected {wanted}", word)

@@ -1,17 +1,16 @@
-"""The native form of a policy file.
+"""The native format of policy files.
 
-The native form is a JSON document with a value function, a controller or a tree. It says which
-model the policy was made for (name, kind, discount, fingerprint of the POMDP behind it), and names
-actions and observations, so that it loads only against a model whose names match. A value function
-is kept in belief coordinates where the model has them, so that what was planned on an R-PSR can be
-followed on the POMDP, and back; on a model whose domain is unknown it is kept in that model's own
-coordinates. Controllers and trees know no coordinates. A value function planned on a learned model
-carries that model, as the text of its native file: it then runs on any system with the same names,
-in whatever order.
+A native file is a JSON document with a value function, a controller or a tree. It identifies the
+model (name, kind, discount, fingerprint of its POMDP) and lists the actions and observations; it
+can be loaded only for a model with the same names. A value function is stored in belief coordinates
+if the model has them, so that a plan for an R-PSR can be used on the POMDP and vice versa. If the
+domain is unknown, it is stored in the model's own coordinates. Controllers and trees have no
+coordinates. The file of a plan for a learned model contains that model, as the text of its native
+file: the plan then runs on any system with the same names, in any order.
 
-A value function is followed as it is written: by the action beside the vector that is best. Then it
-earns the lower bound that its planner printed. "look_ahead" says that it is to be followed by
-looking one step ahead instead, as plans on learned models are chosen and judged.
+A value function acts by the action of the best vector. Its value is then at least the lower bound
+that the planner reported. If "look_ahead" is true, it looks one step ahead instead, as plans for
+learned models are evaluated.
 """
 
 from __future__ import annotations
@@ -45,12 +44,12 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StoredVectors(Shown):
-    """A value function read from a file, in the coordinates of the model it was loaded against.
+    """A value function from a file, in the coordinates of the model it was loaded for.
 
-    value_function: its vectors and actions; what follows is not in the file.
+    value_function: its vectors and actions; the file has no successors.
     epsilon: its certified error, or None.
-    made_for: the file's account of the model it was made for.
-    look_ahead: whether it is to be followed by looking one step ahead, rather than by its actions.
+    made_for: the file's description of the model it was made for.
+    look_ahead: whether its policy looks one step ahead, instead of using the vectors' actions.
     """
 
     model: LinearModel
@@ -70,17 +69,17 @@ class StoredVectors(Shown):
         return self.value_function.actions
 
     def policy(self) -> AlphaPolicy:
-        """The policy as it is written; its method `looking_ahead` gives the other one."""
+        """The policy of the file; its method `looking_ahead` returns the look-ahead policy."""
         found = self.value_function
         actions = None if self.look_ahead else found.actions
         return AlphaPolicy(self.model, found.vectors, self.epsilon, actions=actions)
 
     def title(self) -> str:
-        """What it is, in one line."""
+        """A description in one line."""
         return f"value function of {counted(len(self.value_function), 'vector')}"
 
     def facts(self) -> list[tuple[str, str]]:
-        """What it is for, and how it is followed."""
+        """The model, and how actions are chosen."""
         way = "looking one step ahead" if self.look_ahead else "by the action of the best vector"
         error = [] if self.epsilon is None else [("epsilon", f"{self.epsilon:.3g}")]
         return [("model", self.model.title()), ("followed", way), *error]
@@ -139,7 +138,7 @@ def write_native(policy: Stored, model: LinearModel, path: str) -> None:
 
 
 def parse_native(content: bytes, place: str, model: LinearModel) -> Stored:
-    """The policy of a file's content, whose names must be the model's, in its order."""
+    """Parse a file's content; its names must be the model's, in the same order."""
     document = _document(content, place)
     if "carries" in document:
         return _carried(document, model, place)
@@ -162,7 +161,7 @@ def parse_native(content: bytes, place: str, model: LinearModel) -> Stored:
             case "vectors":
                 return _vectors(document, model)
             case other:
-                raise ValueError(f"a policy of kind {other!r}")
+                raise ValueError(f"kind: read {other!r}, expected controller, tree or vectors")
     except KeyError as error:
         raise InputError(f"damaged policy file: it has no {error}", place=place) from None
     except (TypeError, ValueError, OverflowError) as error:
@@ -173,7 +172,7 @@ def parse_native(content: bytes, place: str, model: LinearModel) -> Stored:
 
 
 def _carried(document: dict[str, Any], system: LinearModel, place: str) -> StoredVectors:
-    """A value function on the model that the file carries, made to run on a system."""
+    """A value function on the model that the file contains, to run on a system."""
     try:
         content = b64decode(document["carries"], validate=True)
         vectors = _coefficients(document)
@@ -191,7 +190,7 @@ def _carried(document: dict[str, Any], system: LinearModel, place: str) -> Store
     try:
         running = renamed(model, system.actions, system.observations)
     except InputError as error:
-        raise InputError(f"what it was learned from {error.message}", place=place) from None
+        raise InputError(f"the model in the file {error.message}", place=place) from None
     position = [system.actions.index(name) for name in model.actions]
     found = unconnected(vectors, np.array(position)[actions], running)
     return StoredVectors(running, found, None, made_for, ahead)
@@ -207,7 +206,7 @@ def _document(content: bytes, place: str) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise InputError("not a policy file of rpsr", place=place) from None
     except (ValueError, RecursionError):  # numbers of thousands of digits, thousands of brackets
-        message = "not a policy file of rpsr: a number or a list in it is beyond reading"
+        message = "not a policy file of rpsr: a number is too long or lists are nested too deeply"
         raise InputError(message, place=place) from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise InputError("not a policy file of rpsr", place=place)
@@ -244,7 +243,7 @@ def _vectors(document: dict[str, Any], model: LinearModel) -> StoredVectors:
         vectors = from_beliefs(model, vectors)
     elif document["model"]["kind"] != model.kind or vectors.shape[1] != model.dimension:
         made_for = f"a {document['model']['kind']} of dimension {vectors.shape[1]}"
-        raise ValueError(f"it is for {made_for}, and this is {model}")
+        raise ValueError(f"made for {made_for}, this is {model}")
     epsilon = document["epsilon"]
     stored = None if epsilon is None else float(epsilon)
     if stored is not None and not 0 <= stored < np.inf:
@@ -254,7 +253,7 @@ def _vectors(document: dict[str, Any], model: LinearModel) -> StoredVectors:
 
 
 def unconnected(vectors: Floats, actions: Ints, model: LinearModel) -> ValueFunction:
-    """A value function that does not say what follows."""
+    """A value function without successors."""
     return ValueFunction(vectors, actions, np.full((len(vectors), len(model.observations)), -1))
 
 
@@ -266,12 +265,12 @@ def _look_ahead(document: dict[str, Any]) -> bool:
 
 
 def _coefficients(document: dict[str, Any]) -> Floats:
-    """The vectors of a document, (K, n), one or more, as large as values can be."""
+    """The vectors of a document, (K, n), K > 0, checked for their size."""
     vectors = np.array(document["vectors"], dtype=np.float64)
     if vectors.ndim != 2 or vectors.size == 0:
         raise ValueError(f"vectors of shape {vectors.shape}")
     if not (np.abs(vectors) <= LARGEST_VALUE).all():
-        raise ValueError(f"a coefficient beyond {LARGEST_VALUE:.0e}, or that is not a number")
+        raise ValueError(f"a coefficient is not a number or beyond ±{LARGEST_VALUE:.0e}")
     return vectors
 
 
@@ -279,7 +278,7 @@ def _actions(names: list[str], model: LinearModel) -> Ints:
     position = {name: i for i, name in enumerate(model.actions)}
     for name in names:
         if name not in position:
-            raise ValueError(f"it names an action {name!r} that it does not declare")
+            raise ValueError(f"action {name!r} is not among the declared actions")
     return np.array([position[name] for name in names], dtype=np.int64)
 
 

@@ -1,4 +1,4 @@
-"""A policy or a plan to a file and back, in any form: native, `.alpha` or `.pg`."""
+"""Saving and loading policies and plans, in any format: native, `.alpha` or `.pg`."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ AnyStored = Stored | Solution | AlphaPolicy | ControllerPolicy | TreePolicy
 def save_policy(
     policy: AnyStored, path: str | Path, model: POMDP | LinearModel | None = None
 ) -> None:
-    """Write a plan or a policy, completely or not at all, in the form that the suffix names.
+    """Write a plan or a policy, completely or not at all, in the format of the suffix.
 
-    `.alpha`: the vectors and actions of a value function. `.pg`: a controller. Anything else: the
-    native form, in which a plan for a horizon is its policy tree, another its value function.
-    model: what the policy was made for. Plans and vectors know theirs; a controller and a tree do
-    not.
+    `.alpha`: the vectors and actions of a value function. `.pg`: a controller. Any other suffix:
+    the native format, with the policy tree of a finite-horizon plan, or else the value function.
+    model: the model that the policy was made for; required for controllers and trees, which do not
+    know theirs.
     """
     if classic_form(path_text(path, "path")) == "pg" and isinstance(policy, Solution):
         check_holds_trees(path_text(path, "path"), policy.horizon)
         policy, model = extract_controller(policy), policy.model
     policy, own = _storable(policy)
     if model is None and own is None:
-        raise InputError(f"model: {policy} does not say which model it is for: give it one")
+        raise InputError(f"model: missing; {policy} does not say which model it is for")
     linear = as_linear(own if model is None else model)
     if isinstance(policy, StoredVectors):
         size = policy.value_function.vectors.shape[1]
         if size != linear.dimension:
-            fit = f"one of dimension {size}, as the vectors"
+            fit = f"a model of dimension {size}, the dimension of the vectors"
             raise InputError(f"model: read {linear}, expected {fit}")
     name = path_text(path, "path")
     match classic_form(name), policy:
@@ -63,28 +63,30 @@ def save_policy(
         case form, PolicyTree():
             check_holds_trees(name)
         case form, _:
-            raise InputError(f"no .{form} file can hold a {policy.title()}", place=name)
+            raise InputError(
+                f"a .{form} file cannot store a {policy.title()}; use a .json file",
+                place=name,
+            )
 
 
 def classic_form(name: str) -> str | None:
-    """The classic solver's form that a name asks for, "alpha" or "pg", or None."""
+    """The classic format of a file name, "alpha" or "pg", or None."""
     forms = ("alpha", "pg")
     return next((form for form in forms if name.lower().endswith("." + form)), None)
 
 
 def check_holds_trees(name: str, horizon: int | None = 1) -> None:
-    """Refuse a plan for a horizon under the name of a file that can hold no tree."""
+    """Refuse a finite-horizon plan for a classic format, which cannot store trees."""
     form = classic_form(name)
     if form is not None and horizon is not None:
         raise InputError(
-            f"a plan for a horizon is a tree, which no .{form} file can hold: expected the name of "
-            "a native file, such as plan.json",
+            f"a .{form} file cannot store a finite-horizon plan, which is a tree; use a .json file",
             place=name,
         )
 
 
 def _storable(policy: Any) -> tuple[Stored, LinearModel | None]:
-    """What a file holds of a plan or a policy, and the model that it knows."""
+    """The part of a plan or a policy that a file stores, and its model, if known."""
     match policy:
         case Solution(horizon=None, model=model):
             ahead = model.estimator is not None
@@ -97,8 +99,8 @@ def _storable(policy: Any) -> tuple[Stored, LinearModel | None]:
         case AlphaPolicy(model=model, vectors=vectors, actions=actions):
             if actions is None:
                 raise InputError(
-                    "policy: this one looks one step ahead with vectors whose own actions it does "
-                    "not know; save its plan instead"
+                    "policy: this one looks one step ahead and does not know the actions of its "
+                    "vectors; save its plan instead"
                 )
             found = unconnected(vectors, actions, model)
             return StoredVectors(model, found, policy.epsilon), model
@@ -109,14 +111,14 @@ def _storable(policy: Any) -> tuple[Stored, LinearModel | None]:
         case FiniteStateController() | PolicyTree():
             return policy, None
         case _:
-            raise wrong_type(policy, "policy", "a plan, a controller, a tree or a policy of those")
+            raise wrong_type(policy, "policy", "a plan, a controller, a tree or its policy")
 
 
 def load_policy(path: str | Path, model: POMDP | LinearModel) -> Stored:
-    """Read a policy of any form against a model: a native file, an `.alpha` or a `.pg` file.
+    """Read a policy for a model from a native, an `.alpha` or a `.pg` file.
 
-    The suffix says which form it is; without one of those, the content does. In a native file,
-    names must be the model's, in the model's order; the classic forms hold no names.
+    The suffix determines the format; for other suffixes, the content does. In a native file, names
+    must be the model's, in the model's order; the classic formats contain no names.
     """
     linear, path = as_linear(model), path_text(path, "path")
     place, content = place_of(path), read_bytes(path)
@@ -132,7 +134,7 @@ def load_policy(path: str | Path, model: POMDP | LinearModel) -> Stored:
 
 
 def _form(path: str, content: bytes) -> str:
-    """The form of a policy file: "alpha", "pg" or "native"."""
+    """The format of a policy file: "alpha", "pg" or "native"."""
     form = classic_form(path)
     if form is not None:
         return form

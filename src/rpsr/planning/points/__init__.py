@@ -1,1 +1,1 @@
-"""Plans made at chosen states: planners `pbvi`, `perseus`, `q-learning`, `qmdp` and `fib`."""
+"""Planning at selected states: planners `pbvi`, `perseus`, `q-learning`, `qmdp` and `fib`."""

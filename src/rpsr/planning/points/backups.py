@@ -1,27 +1,26 @@
-"""Value functions that are backed up at chosen states only, on any linear model.
+"""Backups of value functions at selected states, on any linear model.
 
-A backup of V = max_k alpha_k at a state x takes, for every action and observation, the vector that
-is best from where they lead, and of the plans so made the best one:
+A backup of V = max_k alpha_k at a state x chooses, for every action and observation, the best
+vector at the next state, and then the best action:
 
     max_a  x R[:, a] + discount * sum_o max_k (x M[a, o]) . alpha_k.
 
-Its vector, R[:, a] + discount * sum_o M[a, o] alpha_k(o), is the value of doing a and continuing
-with policies whose values the alpha are, in every state of the model. So vectors that begin as
-values of blind policies stay values of policies, wherever they are backed up and whatever the
-domain: the domain matters to upper bounds, and is not asked for here.
+Its vector, R[:, a] + discount * sum_o M[a, o] alpha_k(o), is the value, in every state, of taking a
+and continuing with the policies whose values the alpha are. So vectors that start as values of
+blind policies remain values of policies, at any state and for any domain. The domain is needed only
+for upper bounds.
 
-V is kept as a finite-state controller: every vector has an action and goes on, after every
-observation, with a vector of V. Then V <= HV, and looking one step ahead is worth V or more.
-`needed` leaves out the vectors that no state needs and lets others continue with vectors that are
-as good; `swept` evaluates the controller, and any number
-of sweeps leaves values of policies. What rounding or an unfinished sweep may hide is bounded by
-`excess`, by how much a vector exceeds its own backup, over 1 - discount.
+V is stored as a finite-state controller: every vector has an action and, for every observation, a
+vector of V as its successor. Then V <= HV, and a look-ahead policy has at least the value V.
+`needed` drops the vectors that no state needs and replaces successors by stand-ins. `swept`
+evaluates the controller; after any number of sweeps vectors are values of policies. The effect of
+rounding and of unfinished sweeps is at most `excess`, the amount by which a vector exceeds its own
+backup, divided by 1 - discount.
 
-Models that were learned are not quite models. An observation whose probability is not above the
-model's rounding counts as impossible, a state that leaves the neighbourhood of the others is not
-visited, and a vector that promises more than rewards allow at a state that was visited, twice over,
-is no policy's value and is not kept (`Promises`). On an exact model whose domain is known none of
-this ever happens.
+Learned models may be inconsistent. An observation whose probability is at most the model's rounding
+counts as impossible. A state far outside the others is not visited. A vector that exceeds twice the
+largest possible value at a visited state is no policy's value and is dropped (`Promises`). None of
+this happens on an exact model with a known domain.
 
 References: J. Pineau, G. Gordon, S. Thrun, "Point-based value iteration: an anytime algorithm for
 POMDPs", IJCAI 2003; E. A. Hansen, "Solving POMDPs by searching in policy space", UAI 1998;
@@ -47,8 +46,8 @@ from rpsr.planning.corners.proven_worth import worth_at_start
 from rpsr.planning.limits import Clock
 from rpsr.planning.value.value_function import ValueFunction
 
-WALKERS, STEPS = 32, 40  # of those who look around before anything is planned
-FAR = 1e3  # times the start's largest coordinate: a state beyond is an artefact of estimation
+WALKERS, STEPS = 32, 40  # random walks before planning
+FAR = 1e3  # times the start's largest coordinate: states beyond are estimation errors
 
 
 def backup(
@@ -60,8 +59,8 @@ def backup(
 ) -> tuple[Ints, Floats]:
     """The best one-step plan at each state: choices (B, 1 + O), and values there (B,).
 
-    actions (B,): plan for these only; for the best ones by default. After an observation that is
-    impossible a plan continues with the vector of the largest mean over the states.
+    actions (B,): the first actions; by default the best ones. After an impossible observation a
+    plan continues with the vector of the largest mean over the states.
     """
     n_actions, n_observations, _ = model.operators.shape
     discount = 1.0 if model.discount is None else model.discount
@@ -85,7 +84,7 @@ def backup(
 
 
 class Followers:
-    """Choices (M, 1 + O) ready to be evaluated: who continues with what, grouped once."""
+    """Choices (M, 1 + O) grouped by successors, for repeated evaluation."""
 
     def __init__(self, model: LinearModel, choices: Ints) -> None:
         self.model = model
@@ -94,7 +93,7 @@ class Followers:
         for a in np.unique(choices[:, 0]).tolist():
             rows = np.flatnonzero(choices[:, 0] == a)
             for o in np.flatnonzero(model.emissions[a].any(axis=0)).tolist():
-                # Many continue with the same vectors: each of those is projected once.
+                # Many have the same successors: each of these is projected once.
                 used, which = np.unique(choices[rows, 1 + o], return_inverse=True)
                 self.groups.append((a, o, rows, used, which))
 
@@ -131,15 +130,15 @@ def swept(
 def excess(
     model: LinearModel, plans: ValueFunction, points: Floats, clock: Clock | None = None
 ) -> float:
-    """The largest by which a vector exceeds its own backup where what holds for all is checked."""
+    """The largest amount by which a vector exceeds its own backup at the witnesses."""
     over = plans.vectors - Followers(model, plans.choices)(plans.vectors, clock)
     return float(at_witnesses(model, over, points).max())
 
 
 def at_witnesses(model: LinearModel, vectors: Floats, points: Floats) -> Floats:
-    """Values (W, K) of vectors (K, n) where what holds for all is checked.
+    """Values (W, K) of vectors (K, n) at the witnesses.
 
-    That is at the domain's corners, or, where it is unknown, at the points (P, n).
+    These are the domain's corners or, if it is unknown, the points (P, n).
     """
     return model.domain.at_corners(vectors.T) if model.domain.known else points @ vectors.T
 
@@ -151,10 +150,10 @@ def lower_at_start(
     points: Floats,
     clock: Clock | None = None,
 ) -> float:
-    """What plans are proven to be worth at the start, rounding and unfinished sweeps paid for.
+    """A lower bound on the value at the start, rounding and unfinished sweeps included.
 
-    process: the model at its corners; where its domain is unknown there is none, points stand in
-    for the corners, and what is paid for is only what is seen there.
+    process: the model at its corners; None if its domain is unknown. Then points replace the
+    corners, and only errors at the points are included.
     """
     if process is not None:
         first = int((plans.vectors @ model.start).argmax())
@@ -169,12 +168,12 @@ def lower_at_start(
 def needed(plans: ValueFunction, wanted: Bools, worth: Floats, slack: float) -> ValueFunction:
     """The controller of the wanted vectors (K,), and of those they continue with.
 
-    A vector that is only continued with is stood in for by one that is there already and as good at
-    all states where they are compared, up to `slack`, if there is one. worth (C, K): values there.
+    A vector that is only a successor is replaced by a stand-in, if one of the others is as good at
+    all states of comparison, up to `slack`. worth (C, K): values at these states.
     """
     deputy = np.where(wanted, np.arange(len(wanted)), -1)
     there = np.flatnonzero(wanted).tolist()
-    for i in there:  # grows as vectors turn out to be needed
+    for i in there:  # grows during the loop
         for after in plans.choices[i, 1:].tolist():
             if deputy[after] >= 0:
                 continue
@@ -193,14 +192,14 @@ def needed(plans: ValueFunction, wanted: Bools, worth: Floats, slack: float) -> 
 
 @dataclass(frozen=True)
 class Promises:
-    """The least and most that a policy can be worth, judged by rewards at states visited."""
+    """The least and greatest possible values of policies, by rewards at visited states."""
 
     least: float
     most: float
 
     @staticmethod
     def at(model: LinearModel, points: Floats) -> Promises:
-        """From the domain's corners, or, where it is unknown, from the points, twice over."""
+        """From the domain's corners or, if it is unknown, twice those from the points."""
         rewards = at_witnesses(model, model.rewards.T, points)
         low, high = float(rewards.min()), float(rewards.max())
         room = 0.5 * (high - low) + 1e-9 * (abs(high) + abs(low))
@@ -208,7 +207,7 @@ class Promises:
         return Promises((low - room) / (1 - discount), (high + room) / (1 - discount))
 
     def kept(self, vectors: Floats, points: Floats) -> Bools:
-        """(K,): the vectors that are numbers and promise nothing impossible at the points."""
+        """(K,): whether vectors are numbers and have possible values at the points."""
         with np.errstate(invalid="ignore", over="ignore"):
             worth = points @ vectors.T
             sane = (worth >= self.least) & (worth <= self.most)
@@ -217,9 +216,9 @@ class Promises:
 
 
 def visited(model: LinearModel, rng: np.random.Generator) -> Floats:
-    """States to judge first plans by, (P, n): the start, and, where the domain is unknown, others.
+    """States to judge first plans by, (P, n): the start and, if the domain is unknown, others.
 
-    Those are met by walkers who do anything: rewards at the start alone say nothing of later ones.
+    The others come from random walks: rewards at the start alone do not bound later ones.
     """
     met = [model.start[None]]
     states = np.tile(model.start, (WALKERS, 1))
@@ -238,8 +237,8 @@ def first_plans(
 ) -> ValueFunction:
     """Blind policies, each taking one action at every step.
 
-    Where a learned model gives no action a value that can be believed at the points, the least
-    reward at every step, which is below every policy's value.
+    If no blind policy of a learned model has a possible value at the points: the least reward at
+    every step, which is below every policy's value.
     """
     promises = Promises.at(model, points)
     try:
@@ -261,14 +260,14 @@ def step(
 ) -> tuple[Ints, Floats]:
     """One interaction of each of B walkers: observations (B,) and states (B, n).
 
-    A walker whose model gives no observation a chance, or leads out of bounds, is put back to the
+    If no observation is possible, or the next state is out of bounds, the walker returns to the
     start, with observation -1.
     """
     chances = np.empty((len(states), len(model.observations)))
     for a in np.unique(actions).tolist():
         rows = actions == a
         chances[rows] = states[rows] @ model.emissions[a]
-    chances[~(chances > model.rounding)] = 0.0  # so written, what is no number is impossible too
+    chances[~(chances > model.rounding)] = 0.0  # in this form, NaN is impossible too
     levels = chances.cumsum(axis=1)
     draw = rng.random(len(states)) * levels[:, -1]
     seen = np.minimum((levels <= draw[:, None]).sum(axis=1), len(model.observations) - 1)

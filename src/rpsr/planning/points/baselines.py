@@ -1,16 +1,16 @@
-"""Planners `qmdp` and `fib`: upper bounds as value functions, and what acting by them is worth.
+"""Planners `qmdp` and `fib`: upper bounds as value functions, and the value of acting by them.
 
-Both are bounds at the corners of the domain, one vector an action (see `cheap_bounds`): QMDP as if
-the state were seen from the next step on, the fast-informed bound with one step less of that. Where
-a model has fewer dimensions than corners, a bound at the corners need not be linear in its states;
-then the nearest linear function is raised until it is above at every corner.
+Both are bounds at the corners of the domain, one vector per action (see `cheap_bounds`). QMDP
+assumes that the state is observed from the next step on, the fast-informed bound one step later. If
+a model has fewer dimensions than corners, a bound at the corners need not be linear in its states.
+Then the nearest linear function is raised until it is a bound at every corner.
 
-The rule is to look one step ahead to the bound. It is followed from the start, through up to a
-number of states, and continues with the best blind policy beyond them (see `followed`). That is a
-finite-state controller with a value of its own, and so is the best blind policy alone. The better
-of the two is what is returned: its vectors, its value and, rounding paid for, the lower bound. On
-problems where information must be gathered acting by the bound may be poor, and the lower bound
-then says so. `Solution.extras["bound"]` holds the vectors of the upper bound, (A, n).
+The policy looks one step ahead with the bound. It is explored from the start, up to a number of
+states, and continues with the best blind policy beyond them (see `followed`). This is a
+finite-state controller, and so is the best blind policy alone. The better of the two is returned:
+its vectors, its value and, with rounding included, the lower bound. Where information must be
+gathered, acting by the bound may be poor, which the lower bound then shows.
+`Solution.extras["bound"]` has the vectors of the upper bound, (A, n).
 
 References: M. L. Littman, A. R. Cassandra, L. P. Kaelbling, "Learning policies for partially
 observable environments: scaling up", ICML 1995, for QMDP; M. Hauskrecht, "Value-function
@@ -43,27 +43,27 @@ from rpsr.planning.runner import BasePlanner, Run
 from rpsr.planning.solution import Solution, Status
 from rpsr.planning.value.value_function import action_values
 
-BOUND_SHARE, BLIND_SHARE = 0.6, 0.3  # of the time there is when each of them begins
-FIRST = 64  # states through which a rule is followed at first; then twice as many, and so on
-NUMBERS = 2**21  # in the vectors of a controller: no more states are followed, but for the first
+BOUND_SHARE, BLIND_SHARE = 0.6, 0.3  # of the time left when each begins
+FIRST = 64  # states explored at first; then twice as many, and so on
+NUMBERS = 2**21  # in the vectors of a controller: a limit on its states
 FIRST_NUMBERS, MOST_NUMBERS = 2**22, 2**25  # of a controller's vectors and successors
 
 
 @dataclass(frozen=True)
 class BoundPlanner(BasePlanner):
-    """Act by an upper bound, and find out what that is worth.
+    """Act by an upper bound, and evaluate that policy.
 
-    epsilon: the gap at the start that is good enough, in units of reward or a share of the value
-    there (`Relative`); by default 1e-6 of the range of values (see `precision`).
+    epsilon: the gap at the start to reach, in units of reward or as a share of the value there
+    (`Relative`); by default 1e-6 of the range of values (see `precision`).
     time_limit in seconds; memory_limit in bytes.
-    max_states: how many to follow the bound through, at most.
+    max_states: the largest number of states to explore.
     """
 
     max_states: int = 1000
 
     @abstractmethod
     def bound(self, process: CornerProcess, clock: Clock) -> Floats:
-        """Values above the optimal ones of each action at the corners, (A, k)."""
+        """Upper bounds on the optimal Q at the corners, (A, k)."""
 
     def plan(self, run: Run) -> Solution:
         """Plan; a `ModelError` where the domain is unknown or the discount is 1."""
@@ -71,8 +71,8 @@ class BoundPlanner(BasePlanner):
         infinite_discount(model)
         if not model.domain.known:
             raise ModelError(
-                f"{model.name}: planner {self.name} bounds values from above at the corners of the "
-                f"model's domain, and the domain of this {model.kind} model is unknown: use pbvi"
+                f"{model.name}: the domain of this {model.kind} model is unknown, and planner "
+                f"{self.name} needs it for its upper bound: use pbvi"
             )
         if self.max_states < 1:
             raise InputError(f"max_states: read {self.max_states}, expected at least 1")
@@ -122,33 +122,33 @@ class BoundPlanner(BasePlanner):
 
 @dataclass(frozen=True)
 class QMDP(BoundPlanner):
-    """Plan as if the state were seen after one step.
+    """QMDP: plan as if the state were observed after one step.
 
-    epsilon: the gap at the start that is good enough, in units of reward or a share of the value
-    there (`Relative`); by default 1e-6 of the range of values (see `precision`).
+    epsilon: the gap at the start to reach, in units of reward or as a share of the value there
+    (`Relative`); by default 1e-6 of the range of values (see `precision`).
     time_limit in seconds; memory_limit in bytes.
-    max_states: how many to follow the bound through, at most.
+    max_states: the largest number of states to explore.
     """
 
     name = "qmdp"
 
     def bound(self, process: CornerProcess, clock: Clock) -> Floats:
-        """As if the state were seen from the next step on, (A, k)."""
+        """Q if the state is observed from the next step on, (A, k)."""
         return qmdp_values(process, clock=clock)
 
 
 @dataclass(frozen=True)
 class FastInformedBound(BoundPlanner):
-    """Plan as if the state were seen after every step but the first observation counted.
+    """Fast-informed bound: plan as if each state were observed one step later.
 
-    epsilon: the gap at the start that is good enough, in units of reward or a share of the value
-    there (`Relative`); by default 1e-6 of the range of values (see `precision`).
+    epsilon: the gap at the start to reach, in units of reward or as a share of the value there
+    (`Relative`); by default 1e-6 of the range of values (see `precision`).
     time_limit in seconds; memory_limit in bytes.
-    max_states: how many to follow the bound through, at most.
+    max_states: the largest number of states to explore.
     """
 
     name = "fib"
 
     def bound(self, process: CornerProcess, clock: Clock) -> Floats:
-        """As if it were seen one step later than that, (A, k)."""
+        """Q if the state is observed one step later than in QMDP, (A, k)."""
         return fast_informed_values(process, clock=clock)

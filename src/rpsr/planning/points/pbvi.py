@@ -1,14 +1,14 @@
-"""Planner `pbvi`: point-based value iteration on the states that planning itself visits.
+"""Planner `pbvi`: point-based value iteration at states that planning itself visits.
 
-Rounds of backups at all points alternate with growing the set of points, up to twofold each time.
-A point's farthest successor joins, as in the paper: one observation is drawn for every action, and
-of the states so reached the one that is farthest from all points is taken. The other half are
-states met when the plans so far are followed from the start, a tenth of the actions being random:
-without them a set that doubles reaches states only as deep as it has doubled often.
+Rounds of backups at all points alternate with expansions of the set of points, up to twofold each
+time. Half of the new points are farthest successors, as in the paper: for every point and action
+one observation is sampled, and of the states reached the one farthest from all points is added. The
+other half are states on trajectories of the current plan, with a tenth of the actions random.
+Without them the depth of the points grows by only one step per expansion.
 
-A round backs the value function up at every point and evaluates the controller so made (see
-`backups`), which is policy iteration restricted to points. There are a few rounds before the points
-grow again, and, once they cannot, as many as it takes until no point gains.
+A round backs up the value function at every point and evaluates the resulting controller (see
+`backups`), which is policy iteration restricted to points. There are a few rounds between
+expansions, and after the last one as many as needed until no point gains.
 
 Reference: J. Pineau, G. Gordon, S. Thrun, "Point-based value iteration: an anytime algorithm for
 POMDPs", IJCAI 2003. For PSRs: M. T. Izadi and D. Precup, "Point-based planning for predictive state
@@ -26,25 +26,25 @@ from rpsr.io.records import Bools, Floats, Ints
 from rpsr.planning.points.backups import step
 from rpsr.planning.points.point_search import SLACK, PointPlanner, PointSearch
 
-ROUNDS = 3  # before the points grow again, at most
-LAST_ROUNDS = 50  # with all points there are, at most
+ROUNDS = 3  # between two expansions, at most
+LAST_ROUNDS = 50  # after the last expansion, at most
 WALKERS, STEPS, RANDOM = 32, 40, 0.1
 
 
 @dataclass(frozen=True)
 class PBVI(PointPlanner):
-    """Plan at points; on any linear model, one that was learned too.
+    """Plan at points; on any linear model, also a learned one.
 
-    epsilon: the gap at the start that is good enough, in units of reward or a share of the value
-    there (`Relative`), and the precision of values at the points; by default 1e-6 of the range of
+    epsilon: the gap at the start to reach, in units of reward or as a share of the value there
+    (`Relative`), and the precision of values at the points; by default 1e-6 of the range of
     values (see `precision`). time_limit in seconds; memory_limit in bytes.
-    max_points: how many at most. max_iterations: rounds. seed: of the points.
+    max_points: the largest number of points. max_iterations: rounds. seed: random seed.
     """
 
     name = "pbvi"
 
     def rounds(self, search: PointSearch) -> None:
-        """Improve plans at the points."""
+        """Improve the plans at the points."""
 
         def best_of_each(before: Floats, after: Floats, _which: Ints) -> Bools:
             return _cover(np.hstack([after, before]), SLACK * search.settled)
@@ -62,7 +62,7 @@ class PBVI(PointPlanner):
             search.report()
 
     def _grow(self, search: PointSearch) -> None:
-        """Up to twice as many points, half of what is new by each of the two ways."""
+        """Add up to as many points as there are, half of them in each of the two ways."""
         room = min(len(search.points), self.max_points - len(search.points))
         more = _successors(search, (room + 1) // 2)
         search.points = np.vstack([search.points, more])

@@ -1,12 +1,11 @@
 """Planner `perseus`: randomised point-based value iteration.
 
-The points are states met by walking at random from the start, and they stay. A round need not back
-up all of them: points are drawn at random from those whose value has not risen yet, a drawn point's
-backup is kept (or, should it be worse, the vector it had), and every point whose value that vector
-raises or keeps is done with. So no point ever loses, and few vectors do for many points. Backups
-of all points are computed at once, which batches well; only those that are drawn are kept. Between
-rounds the controller is evaluated, see `backups`, which the paper does not do: values then rise by
-whole policies and not by a step at a time.
+The points are states on random walks from the start; the set is fixed. A round samples points among
+those whose value has not improved yet, keeps the backup of the sampled point (or, if that is worse,
+its old vector), and removes every point whose value that vector raises or keeps. So no point ever
+loses value, and few vectors serve many points. Backups of all points are computed as one batch, but
+only the sampled ones are kept. Between rounds the controller is evaluated (see `backups`), which
+the paper does not do: values then rise by whole policies, not by one step.
 
 Reference: M. T. J. Spaan and N. Vlassis, "Perseus: randomized point-based value iteration for
 POMDPs", Journal of Artificial Intelligence Research 24 (2005). For PSRs: M. R. James, T. Wessling,
@@ -28,13 +27,12 @@ WALKERS = 50
 
 @dataclass(frozen=True)
 class Perseus(PointPlanner):
-    """Plan at random points; on any linear model, one that was learned too.
+    """Plan at random points; on any linear model, also a learned one.
 
-    epsilon: the gap at the start that is good enough, in units of reward or a share of the value
-    there (`Relative`), and the precision of values at the points; by default 1e-6 of the range of
+    epsilon: the gap at the start to reach, in units of reward or as a share of the value there
+    (`Relative`), and the precision of values at the points; by default 1e-6 of the range of
     values (see `precision`). time_limit in seconds; memory_limit in bytes.
-    max_points: how many at most. max_iterations: rounds. seed: of the points, and of the order in
-    which they are drawn.
+    max_points: the largest number of points. max_iterations: rounds. seed: random seed.
     """
 
     name = "perseus"
@@ -42,7 +40,7 @@ class Perseus(PointPlanner):
     max_points: int = 1000
 
     def rounds(self, search: PointSearch) -> None:
-        """Improve plans at the points."""
+        """Improve the plans at the points."""
         steps = 5 * (1 + self.max_points // WALKERS)
         met = search.walk(search.anything, WALKERS, steps, self.max_points - 1)
         search.points = np.vstack([search.points, met])

@@ -1,9 +1,8 @@
-"""What point-based planners have in common: points, plans, bounds, and how it ends.
+"""The common parts of point-based planners: points, plans, bounds, and when to stop.
 
-The lower bound is the value of the best plan at the start, less what `backups.excess` says that an
-unfinished evaluation may hide. The upper one is the fast-informed bound, where the model's domain
-is known; these planners never improve it, so it says how good the plan is at least, and a gap that
-is left over says nothing about the plan.
+The lower bound is the value of the best plan at the start, less the error of an unfinished
+evaluation (`backups.excess`). The upper one is the fast-informed bound, if the model's domain is
+known. These planners never improve it, so a remaining gap does not mean that the plan is poor.
 """
 
 from __future__ import annotations
@@ -37,20 +36,20 @@ from rpsr.planning.runner import ResumablePlanner, Run
 from rpsr.planning.solution import Solution, Status
 from rpsr.planning.value.value_function import ValueFunction
 
-BLIND_SHARE, INFORMED_SHARE = 0.2, 0.4  # of the time there is, for the bounds to begin with
-APART = 1e-3  # of the start's largest coordinate: closer points are not worth having both
-SLACK = 0.1  # of what is settled: what a state may lose for the sake of fewer vectors
-CROWDED = 2  # vectors a point: a value function with more is cut back
+BLIND_SHARE, INFORMED_SHARE = 0.2, 0.4  # of the time left, for the initial bounds
+APART = 1e-3  # of the start's largest coordinate: closer points count as one
+SLACK = 0.1  # of `settled`: the loss allowed at a state to save vectors
+CROWDED = 2  # vectors per point: a value function with more is pruned
 SWEEPS = 50  # of the controller after each round
 
 
 class PointSearch:
-    """Plans and the points they are made at, on one model.
+    """Plans and their points on one model.
 
-    max_rounds: how many rounds at most.
-    settled: a round that raises no point by more than this is the last one worth having.
-    best, lower: the plans that are proven to be worth most at the start, and how much that is.
-    dropped: how many vectors promised more than rewards allow.
+    max_rounds: the largest number of rounds.
+    settled: a round that raises no point by more than this is the last.
+    best, lower: the plans with the best proven value at the start, and that value.
+    dropped: the number of vectors dropped for impossible values.
     """
 
     def __init__(self, run: Run, planner: PointPlanner) -> None:
@@ -76,7 +75,7 @@ class PointSearch:
     def walk(
         self, actions: Callable[[Floats], Ints], walkers: int, steps: int, limit: int
     ) -> Floats:
-        """States that walkers meet who choose actions (B,) at states (B, n), apart from points."""
+        """New states on walks that choose actions (B,) at states (B, n)."""
         states = np.tile(self.model.start, (walkers, 1))
         met: list[Floats] = []
         for _ in range(steps):
@@ -88,7 +87,7 @@ class PointSearch:
         return self.apart(np.vstack(met), limit)
 
     def greedy(self, random: float) -> Callable[[Floats], Ints]:
-        """The actions of the best plans at states, a random one with a probability."""
+        """The actions of the best plans at states; random actions with a given probability."""
 
         def choose(states: Floats) -> Ints:
             best = self.plans.actions[self.plans.best(states)]
@@ -98,11 +97,11 @@ class PointSearch:
         return choose
 
     def anything(self, states: Floats) -> Ints:
-        """Any action, with equal chance."""
+        """Uniformly random actions."""
         return self.rng.integers(len(self.model.actions), size=len(states))
 
     def apart(self, states: Floats, limit: int) -> Floats:
-        """Up to `limit` of the states that lie apart from the points and from each other."""
+        """Up to `limit` of the states that are not close to a point or to each other."""
         near = APART * float(np.abs(self.model.start).max())
         fresh = cdist(states, self.points, "chebyshev").min(axis=1, initial=np.inf) > near
         kept: list[int] = []
@@ -118,9 +117,9 @@ class PointSearch:
     # ---- plans
 
     def go_on(self, earlier: ValueFunction) -> None:
-        """Add a controller of an earlier search, evaluated anew, if it is proven to be better.
+        """Add a controller of an earlier search, evaluated again, if it is proven to be better.
 
-        It is not believed: the lower bound pays for what its vectors exceed their own backups by.
+        Its values are not trusted: the lower bound accounts for vectors above their own backups.
         """
         old = len(self.plans.vectors)
         choices = np.hstack([earlier.choices[:, :1], earlier.choices[:, 1:] + old])
@@ -136,14 +135,14 @@ class PointSearch:
             self.best, self.plans, self.lower = both, both, lower
 
     def renew(self, wanted: Callable[[Floats, Floats, Ints], Bools]) -> float:
-        """One round: back up at all points and keep what is wanted. The largest gain at a point.
+        """One round: back up at all points and select vectors. The largest gain at a point.
 
-        wanted(before, after, which): of M new vectors, worth after (P, M) at the points, and of the
-        K there were, worth before (P, K), those to keep, (M + K,); which (P,): each point's backup.
+        wanted(before, after, which): the vectors to keep, (M + K,), of M new ones with values after
+        (P, M) at the points, and K old ones with values before (P, K); which (P,): each point's
+        backup.
 
-        The new vectors are there twice, as they are and as the controller they make among
-        themselves, in which each has its action and continues with whichever is best from its
-        point.
+        The new vectors appear twice, unchanged and as a controller among themselves, in which each
+        has its action and continues with the best new vectors from its point.
         """
         model, points, old = self.model, self.points, self.plans
         self._claim()
@@ -160,7 +159,7 @@ class PointSearch:
         everything = ValueFunction.of(np.vstack([closed, fresh, old.vectors]), links)
         worth = points @ everything.vectors.T
         sane = Promises.at(model, points).kept(everything.vectors, points)
-        sane[2 * size :] = True  # they were looked at before
+        sane[2 * size :] = True  # they were checked before
         self.dropped += int((~sane).sum())
         worth[:, ~sane] = -np.inf
         rows, slack = np.arange(len(points)), SLACK * self.settled
@@ -168,13 +167,13 @@ class PointSearch:
         better = which + size * (after[rows, which] < after[rows, size + which])
         grown = self._needed(everything, wanted(before, after, better) & sane, slack)
         if len(grown.vectors) > CROWDED * len(points) and sane[:size].any():
-            # The past that new vectors continue with, and its past: make do with the controller.
+            # Too many predecessors are needed: keep only the controller.
             alone = wanted(worth[:, :0], worth[:, :size], which) & sane[:size]
             grown = self._needed(ValueFunction.of(closed, links[:size]), alone, slack)
         settled = swept(model, grown, SWEEPS, 0.1 * self.settled, self.clock)
         sane = Promises.at(model, points).kept(settled.vectors, points)
         self.dropped += int((~sane).sum())
-        self.plans = settled if sane.all() else grown  # what diverges is left as it was
+        self.plans = settled if sane.all() else grown  # if it diverges, keep the old one
         self.rounds += 1
         lower = lower_at_start(model, self.process, self.plans, self.points, self.clock)
         if lower > self.lower:
@@ -183,29 +182,29 @@ class PointSearch:
         return float((after.max(axis=1) - before.max(axis=1)).max())
 
     def _needed(self, plans: ValueFunction, wanted: Bools, slack: float) -> ValueFunction:
-        """`needed`, vectors being compared at the points and at the domain's corners."""
+        """`needed`, with comparisons at the points and at the domain's corners."""
         worth = self.points @ plans.vectors.T
         if self.model.domain.known:
             worth = np.vstack([worth, at_witnesses(self.model, plans.vectors, self.points)])
         return needed(plans, wanted, worth, slack)
 
     def _claim(self) -> None:
-        """What a round holds at most: two sets of vectors, and their values at the points."""
+        """Claim the memory of a round: two sets of vectors, and their values at the points."""
         n_points, n = self.points.shape
         vectors = 2 * n_points + len(self.plans.vectors)
         checks = n_points + len(at_witnesses(self.model, np.zeros((0, n)), self.points[:0]))
         self.clock.claim(8 * vectors * (3 * n + 2 * checks + len(self.model.observations)))
 
-    # ---- what comes of it
+    # ---- results
 
     @property
     def gap(self) -> float | None:
-        """Upper less lower at the start."""
+        """Upper minus lower at the start."""
         return None if self.upper is None else max(self.upper - self.lower, 0.0)
 
     @property
     def closed(self) -> bool:
-        """Whether the gap is good enough."""
+        """Whether the gap is small enough."""
         return self.gap is not None and self.gap <= self.goal.at(self.lower, self.upper)
 
     def may_go_on(self) -> bool:
@@ -236,12 +235,12 @@ class PointSearch:
 
 @dataclass(frozen=True)
 class PointPlanner(ResumablePlanner):
-    """Plan at points; on any linear model, one that was learned too.
+    """Plan at points; on any linear model, also a learned one.
 
-    epsilon: the gap at the start that is good enough, in units of reward or a share of the value
-    there (`Relative`), and the precision of values at the points; by default 1e-6 of the range of
+    epsilon: the gap at the start to reach, in units of reward or as a share of the value there
+    (`Relative`), and the precision of values at the points; by default 1e-6 of the range of
     values (see `precision`). time_limit in seconds; memory_limit in bytes.
-    max_points: how many at most. max_iterations: rounds. seed: of all that is drawn.
+    max_points: the largest number of points. max_iterations: rounds. seed: random seed.
     """
 
     max_points: int = 300
@@ -251,7 +250,7 @@ class PointPlanner(ResumablePlanner):
     def plan(self, run: Run) -> Solution:
         """Plan; without a discount below 1, a `ModelError`.
 
-        An earlier controller is evaluated anew, and points are chosen anew.
+        An earlier controller is evaluated again, and new points are chosen.
         """
         if self.max_points < 1:
             raise InputError(f"max_points: read {self.max_points}, expected at least 1")
@@ -272,4 +271,4 @@ class PointPlanner(ResumablePlanner):
 
     @abstractmethod
     def rounds(self, search: PointSearch) -> None:
-        """Choose points and improve plans there, until nothing more is to be had."""
+        """Choose points and improve the plans there, until no improvement is left."""

@@ -1,21 +1,20 @@
 """Planner `q-learning`: Q-learning on predictive states, with interaction simulated by the model.
 
-Walkers start at the model's start, act, see observations drawn from the model, filter their state,
-earn what the model expects of it, and begin again with probability 1 - discount. After each step
+Walkers begin at the model's start, act, receive observations sampled from the model and its
+expected rewards, filter their states, and restart with probability 1 - discount. After each step
 
     Q(x, a)  moves towards  x R[:, a] + discount * max_a' Q(x', a'),
 
-an action being random with a probability that falls from 1 to the one given in the first half of
-all steps, and otherwise the best. Q over the
-continuous states is tile coding: several grids, shifted against each other, of one number a cell
-and action, whose mean is Q. Cells are found by hashing, so only those that are visited cost
-anything, whatever the dimension. A cell's step falls with the number of its visits.
+where an action is random with a probability that falls from 1 to `explore` in the first half of all
+steps, and otherwise the best. Q over the continuous states is tile coding: the mean over several
+shifted grids with one number per cell and action. Cells are found by hashing, so only visited cells
+need memory, for any dimension. A cell's step size falls with the number of its visits.
 
-Q is an estimate and proves nothing. What is proven is the value of a finite-state controller made
-of it: the greedy actions at the states that they lead to from the start, up to a number of states,
-states that are close being one, and the best blind policy beyond. It is evaluated on the model by
-linear algebra, and its vectors are the value function that is returned. `Solution.extras` holds the
-estimate at the start ("estimate") and Q itself ("q").
+Q is an estimate and proves nothing. The proven value is that of a finite-state controller: the
+greedy actions at the states that they reach from the start, up to a number of states (close states
+are merged), and the best blind policy beyond. It is evaluated on the model by linear algebra, and
+its vectors are the returned value function. `Solution.extras` has the estimate at the start
+("estimate") and Q itself ("q").
 
 References: C. J. C. H. Watkins and P. Dayan, "Q-learning", Machine Learning 8 (1992); on states of
 PSRs: M. R. James, S. Singh, M. L. Littman, "Planning with predictive state representations", ICMLA
@@ -44,24 +43,24 @@ from rpsr.planning.runner import BasePlanner, Run
 from rpsr.planning.solution import Solution, Status
 
 WALKERS = 64
-CELLS = 2**16  # an action and tiling; cells that share a place by chance share their number
-SLOWEST = 0.02  # the least step towards a target
+CELLS = 2**16  # per action and tiling; cells whose hashes collide share a number
+SLOWEST = 0.02  # the least step size
 REPORTS = 20
-BOUND_SHARES = 0.2, 0.1  # of the time there is, for the upper and the lower bound to begin with
-LEARNING = 0.7  # of the time there is then; the rest is for what the policy is worth
+BOUND_SHARES = 0.2, 0.1  # of the time left, for the initial upper and lower bound
+LEARNING = 0.7  # of the time left then; the rest is for evaluating the policy
 CLOSE = 1e-3  # of the start's size: states of the controller closer than this are one
 
 
 @dataclass(frozen=True)
 class QLearning(BasePlanner):
-    """Learn Q by simulated interaction, on any linear model, one that was learned too.
+    """Learn Q by simulated interaction, on any linear model, also a learned one.
 
-    epsilon: the gap at the start that is good enough, in units of reward or a share of the value
-    there (`Relative`); by default 1e-6 of the range of values (see `precision`).
+    epsilon: the gap at the start to reach, in units of reward or as a share of the value there
+    (`Relative`); by default 1e-6 of the range of values (see `precision`).
     time_limit in seconds; memory_limit in bytes.
-    max_iterations: steps of all walkers together. explore: the probability of a random action in
-    the end. tilings and width: how many grids, and how wide their cells are, relative to the range
-    of each coordinate. max_states: of the controller. seed: of all that is drawn.
+    max_iterations: steps of all walkers together. explore: the final probability of a random
+    action. tilings: the number of grids. width: of their cells, relative to the range of each
+    coordinate. max_states: of the controller. seed: random seed.
     """
 
     name = "q-learning"
@@ -80,11 +79,11 @@ class QLearning(BasePlanner):
         self._check()
         rng = np.random.default_rng(self.seed)
         tables = 8 * 2 * CELLS * self.tilings * len(model.actions)
-        clock.hold(tables, "the tables of Q, one an action and tiling, take")
+        clock.hold(tables, "the Q tables, one per action and tiling, take")
         upper = process = None
         if model.domain.known:
             process = corner_process(model)
-            clock.hold(process.nbytes, "the model and the tables of Q take")
+            clock.hold(process.nbytes, "the model and the Q tables take")
             _, upper = first_upper(process, clock.share(BOUND_SHARES[0]))
         met = visited(model, rng)
         plans = first_plans(model, met, process, clock.share(BOUND_SHARES[1]))
@@ -105,7 +104,7 @@ class QLearning(BasePlanner):
             return Status.SETTLED
 
         status = run.attempt(learn)
-        if q is not None:  # after Ctrl-C too: what was learned is the policy so far
+        if q is not None:  # after Ctrl-C too: Q gives the policy so far
             with suppress(LimitReached):
                 made, _ = followed(
                     model, q.greedy, plans, self.max_states, tolerance=CLOSE, clock=clock
@@ -136,11 +135,11 @@ class QLearning(BasePlanner):
         if not self.width > 0:
             raise InputError(f"width: read {self.width}, expected a number above 0")
         if not 0 <= self.explore <= 1:
-            raise InputError(f"explore: read {self.explore}, expected a probability")
+            raise InputError(f"explore: read {self.explore}, expected a probability from 0 to 1")
 
 
 class TileCoding:
-    """Q(x, a) as the mean of one cell in each of several grids that are shifted randomly."""
+    """Q(x, a) as the mean of one cell in each of several randomly shifted grids."""
 
     def __init__(
         self,
@@ -177,7 +176,7 @@ class TileCoding:
         return self.values(states).argmax(axis=1)
 
     def move(self, cells: Ints, actions: Ints, errors: Floats) -> None:
-        """Move Q at cells (B, T) of actions (B,) by errors (B,), less so where it was often."""
+        """Move Q at cells (B, T) of actions (B,) by errors (B,), less after many visits."""
         flat = (actions[:, None] * self.table.shape[1] + cells).ravel()
         used, where, count = np.unique(flat, return_inverse=True, return_counts=True)
         mean = np.bincount(where, np.repeat(errors, cells.shape[1])) / count
@@ -187,7 +186,7 @@ class TileCoding:
 
 
 def _range(model: LinearModel, rng: np.random.Generator, clock: Clock) -> tuple[Floats, Floats]:
-    """The least and greatest coordinates met on a random walk, (n,) each."""
+    """The least and greatest coordinates on a random walk, (n,) each."""
     states = np.tile(model.start, (WALKERS, 1))
     low = high = model.start
     for _ in range(50):
@@ -206,7 +205,7 @@ def _interact(
     discount: float,
     rng: np.random.Generator,
 ) -> Floats:
-    """One step of every walker, and Q moved by it; the states (B, n) after it."""
+    """One step of every walker with an update of Q; returns the next states (B, n)."""
     cells = q.cells(states)
     values = q.table[:, cells].mean(axis=2).T  # (B, A)
     anything = rng.integers(len(model.actions), size=len(states))
@@ -215,7 +214,7 @@ def _interact(
     earned = (states @ model.rewards)[rows, actions]
     seen, after = step(model, states, actions, rng)
     target = earned + discount * q.values(after).max(axis=1)
-    known = seen >= 0  # what a learned model cannot continue teaches nothing
+    known = seen >= 0  # no update where a learned model has no next state
     q.move(cells[known], actions[known], (target - values[rows, actions])[known])
     after[rng.random(len(states)) < 1 - discount] = model.start
     return after

@@ -1,1 +1,1 @@
-"""The states that can be reached, as a finite problem: planner `reachable`."""
+"""Reachable states as a finite decision problem: planner `reachable`."""

@@ -1,10 +1,9 @@
-"""A rule for acting, followed from the start and made a finite-state controller.
+"""A decision rule, explored from the start and converted to a finite-state controller.
 
-A rule says what to do at any state of a model. Followed from the start it meets states; the first
-of them, up to a number, become nodes, and states that are close are one. Where it is followed no
-further, and after an observation that it did not expect, the controller continues with the blind
-policy that is best there. What that is worth is a linear system (see `controllers`), whatever was
-merged: the vectors that come back are values of a policy that can be written down.
+A rule maps states of a model to actions. The first states that it reaches from the start, up to a
+number, become nodes; close states are merged. Beyond them, and after an unexpected observation, the
+controller continues with the blind policy that is best there. Its value solves a linear system (see
+`controllers`). So the vectors are values of an explicit policy, in spite of merging.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ def followed(
     tolerance: float = TOLERANCE,
     clock: Clock | None = None,
 ) -> tuple[ValueFunction, ReachableGraph]:
-    """The controller of a rule and its values, and the graph of the states that it met.
+    """The controller of a rule and its values, and the graph of the states that it reaches.
 
     blind: policies to continue with beyond `limit` states. tolerance: see `explore`. clock: its
-    limits end the exploring early, as the limit of states does.
+    limits end the exploration early, as the limit of states does.
     """
 
     def allowed(states: Floats) -> Bools:

@@ -1,25 +1,26 @@
-"""Planner `reachable`: enumerate the states that can be reached, solve that finite problem.
+"""Planner `reachable`: enumerates the reachable states and solves that finite problem.
 
-On the graph of reachable states (see `reachable_graph`) policy iteration is exact but for rounding.
-The lower bound is the value of the controller it ends with, one node a state, evaluated on the
-model by linear algebra and checked against its own backup (see `proven_worth`): a policy's value,
-whatever was merged. The upper bound solves the graph again with every edge paid what merging and
-rounding may have hidden behind it, and every action what it may have lost,
+On the graph of reachable states (see `reachable_graph`) policy iteration is exact up to rounding.
+The lower bound is the value of its last controller, one node per state, evaluated on the model by
+linear algebra and checked against its own backup (see `proven_worth`): a policy's value in spite of
+merging. The upper bound solves the graph again with additional rewards, for every edge the possible
+error of merging and rounding, and for every action that of lost probability,
 
     discount * (P * (u - l) / 2 * |w|_1 + lost * max(|l|, |u|)),
 
-so that it bounds the optimal value at the start even where states only *nearly* close, as they do
-when beliefs converge without ever arriving (tiger, stand-tiger). Then merged edges lie far from
-where an optimal policy goes, and the gap stays at rounding. The status says which it was.
+so that it bounds the optimal value at the start even if the states are finitely many only after
+merging, for example where beliefs converge but never reach their limit (tiger, stand-tiger). Merged
+edges are then far from the states of an optimal policy, and the gap is rounding. The status tells
+the two cases apart.
 
-For a horizon the graph is cut at that depth and backward induction solves it, discount 1 allowed.
+For a finite horizon the graph ends at that depth, and backward induction solves it; discount 1 is
+allowed.
 
-Stopped by a limit (states, time, memory) or Ctrl-C, the states found but not explored are worth
-at least the best single action at every step and at most what they would be if the corners were
-seen, which bounds the value; of a horizon, as many steps are planned as were explored, solved and
-valued in time, and the others do one action (see `unplanned`). Everything here is about states
-reachable from the start; of the rest of the domain nothing is claimed, and `Solution.epsilon` is
-the error at the start.
+If a limit (states, time, memory) or Ctrl-C stops the exploration, the value of an unexplored state
+is at least that of the best blind policy, and at most the value with observed corners, which bounds
+the value at the start. For a finite horizon, the steps that were explored, solved and evaluated in
+time are planned, and the others take one action (see `unplanned`). All claims are about states
+reachable from the start, and `Solution.epsilon` is the error at the start.
 """
 
 from __future__ import annotations
@@ -60,21 +61,21 @@ from rpsr.planning.value.trees import PolicyTree
 from rpsr.planning.value.value_function import ValueFunction
 
 HURRY = 0.5  # seconds for a plan, after Ctrl-C
-SAME = 1e-13  # states that rounding keeps apart differ by less than this, others by more
-EXPLORING = 0.5  # of the time limit: looking for states; the rest is for solving what was found
-SOLVING, VALUING = 0.3, 0.4  # of what is left then: of a horizon, each one after the other
-MOST_NUMBERS = 2**24  # of a controller's vectors and successors, where states are left unexplored
-MOST_CHOICES = 2**25  # numbers that say what the states of one step do, and continue with
+SAME = 1e-13  # states that differ by rounding only differ by less, others by more
+EXPLORING = 0.5  # of the time limit, for exploring; the rest is for solving
+SOLVING, VALUING = 0.3, 0.4  # of the time left then, for a finite horizon, one after the other
+MOST_NUMBERS = 2**24  # of a controller's vectors and successors, if states are unexplored
+MOST_CHOICES = 2**25  # numbers in the actions and successors of one step
 
 
 @dataclass(frozen=True)
 class Reachable(BasePlanner):
-    """Plan on the reachable states, where they are finitely many.
+    """Plan on the reachable states, if they are finitely many.
 
-    horizon: plan this many steps; infinitely many by default. epsilon: the largest gap at the start
-    that merging states may cause, in units of reward or a share of the value there (`Relative`); by
-    default 1e-12 of the range of values (see `precision`). max_states: how many at most.
-    time_limit: seconds, half of them for looking for states and half for solving what was found.
+    horizon: number of steps; default: infinite. epsilon: the largest gap at the start that merging
+    states may cause, in units of reward or as a share of the value there (`Relative`); by default
+    1e-12 of the range of values (see `precision`). max_states: the largest number of states.
+    time_limit: seconds, half of them for exploring and half for solving.
     memory_limit: bytes, see `limits`. tolerance: states closer than this, relative to the start's
     size, are merged.
     """
@@ -112,7 +113,7 @@ class Reachable(BasePlanner):
 
         try:
             plan, why = solved(clock)
-        except KeyboardInterrupt:  # what can be had of these states in a moment
+        except KeyboardInterrupt:  # a plan on these states within HURRY seconds
             plan, _ = solved(replace(clock, time_limit=clock.seconds + HURRY))
             why = Status.INTERRUPTED
         stopped = stopped or why
@@ -127,8 +128,8 @@ class Reachable(BasePlanner):
         if not (stopped or close) and (gap is None or gap - plan.rounded > allowed):
             cost = "an unknown amount" if gap is None else f"up to {gap:.2g}"
             raise ModelError(
-                f"the {size} states reachable in {model.name} close only by merging "
-                f"states that differ, which may cost {cost} in value (epsilon is "
+                f"the {size} reachable states of {model.name} are finitely many only after merging "
+                f"states that differ, which may change the value by {cost} (epsilon is "
                 f"{allowed:g}): use a larger epsilon, or planner vi"
             )
         run.report(1, plan.lower, plan.upper, vectors=len(plan.found), points=size)
@@ -152,7 +153,7 @@ def _status(close: bool, horizon: int | None) -> Status:
 
 
 def value_bounds(model: LinearModel, total: float) -> tuple[float, float] | None:
-    """The least and greatest value that rewards allow, `total` being the sum of discounts."""
+    """The least and greatest possible value; total: the sum of discounts."""
     if not model.domain.known:
         return None
     rewards = model.domain.at_corners(model.rewards)
@@ -160,7 +161,7 @@ def value_bounds(model: LinearModel, total: float) -> tuple[float, float] | None
 
 
 def hidden(graph: ReachableGraph, bounds: tuple[float, float] | None) -> Floats | None:
-    """What merging and rounding may hide in one step, (N, A), undiscounted; None: unknown."""
+    """The error of merging and rounding in one step, (N, A), undiscounted; None: unknown."""
     if bounds is None or graph.edges.shift is None:
         return None
     merged = graph.per_choice(graph.edges.shift) * (bounds[1] - bounds[0]) / 2
@@ -175,7 +176,7 @@ class _Plan:
     rounded: float  # the part of the gap that is rounding
     found: ValueFunction
     stages: tuple[ValueFunction, ...] = ()
-    stopped: Status | None = None  # of a horizon: why not all of its steps were planned
+    stopped: Status | None = None  # finite horizon: why not all steps were planned
 
 
 def _infinite(graph: ReachableGraph, discount: float, clock: Clock) -> _Plan:
@@ -185,7 +186,7 @@ def _infinite(graph: ReachableGraph, discount: float, clock: Clock) -> _Plan:
     blind, single = 0, np.zeros(model.dimension)
     if graph.open.any() or clock.time_limit is not None:
         blind, single = _blind(model, clock.share(0.2))
-    # Unexplored states have no edges: what they pay is all that they are worth.
+    # Unexplored states have no edges: their rewards are their values.
     rewards[graph.open] = (graph.states[graph.open] @ single)[:, None]
     problem = graph.problem(rewards, discount)
     values, _ = problem.optimum(clock.share(0.3))
@@ -196,7 +197,7 @@ def _infinite(graph: ReachableGraph, discount: float, clock: Clock) -> _Plan:
     terms = 2 * products(model.dimension + len(model.observations))
 
     def valued(controller: FiniteStateController) -> tuple[Floats, float, float]:
-        """The controller's vectors, its value at the start, and what of that is proven."""
+        """The controller's vectors, its value at the start, and the proven part of it."""
         vectors = controller.vectors(model, clock.share(0.6))
         value = float(vectors[0] @ model.start)
         if process is None:
@@ -207,12 +208,12 @@ def _infinite(graph: ReachableGraph, discount: float, clock: Clock) -> _Plan:
 
     vectors, value, lower = valued(controller)
     if clock.time_limit is not None:
-        # Time may have been too short for all these nodes; a policy of one action has only one.
+        # Time may be too short for all these nodes; a blind policy has only one.
         simple = _always(model, blind)
         plain = valued(simple)
         if plain[2] > lower:
             controller, (vectors, value, lower) = simple, plain
-    # What cannot happen begins again.
+    # Impossible observations restart the controller.
     found = ValueFunction(vectors, controller.actions, np.maximum(controller.successors, 0))
     if process is None:
         return _Plan(value, lower, None, value - lower, found)
@@ -235,9 +236,9 @@ def _infinite(graph: ReachableGraph, discount: float, clock: Clock) -> _Plan:
 
 
 def _seen_at(process: CornerProcess, values: Floats, states: Floats) -> Floats:
-    """At least what states (B, n) are worth if the corners, worth values (k,), are seen, (B,).
+    """Upper bounds on values of states (B, n) if corners, with values (k,), are observed, (B,).
 
-    Where values are not linear in the model's states, by a linear function above them.
+    If values are not linear in the model's states, a linear function above them is used.
     """
     vector = above_corners(process, values[None])[0]
     off = 2 * products(len(vector)) * (np.abs(states) @ np.abs(vector))
@@ -245,9 +246,9 @@ def _seen_at(process: CornerProcess, values: Floats, states: Floats) -> Floats:
 
 
 def _controller(graph: ReachableGraph, actions: Ints, blind: int) -> FiniteStateController:
-    """A node for every state, and one that repeats the blind action, for unexplored states.
+    """One node per state, and one that repeats the blind action, for unexplored states.
 
-    Of a graph that was not finished, only the states that the actions (N,) lead to have a node.
+    In an unfinished graph, only the states that the actions (N,) reach have nodes.
     """
     model, n_observations = graph.model, len(graph.model.observations)
     if not graph.open.any():
@@ -258,7 +259,7 @@ def _controller(graph: ReachableGraph, actions: Ints, blind: int) -> FiniteState
     met = graph.met(actions, most)
     place = np.full(len(graph.states) + 1, len(met))
     place[met] = np.arange(len(met))
-    place[-1] = -1  # what cannot happen
+    place[-1] = -1  # impossible
     successors = place[graph.successors(actions, met)]
     return FiniteStateController(
         model.actions,
@@ -275,8 +276,8 @@ def _always(model: LinearModel, action: int) -> FiniteStateController:
 
 
 def _blind(model: LinearModel, clock: Clock) -> tuple[int, Floats]:
-    """The action that is best at the start if it is all one ever does, and its value (n,)."""
-    if not model.domain.known:  # where `blind_vectors` leaves out what diverges, and has no clock
+    """The action of the best blind policy at the start, and its value (n,)."""
+    if not model.domain.known:  # `blind_vectors` omits divergent actions
         each = [
             _always(model, a).vectors(model, clock.share(1 / (len(model.actions) - a)))[0]
             for a in range(len(model.actions))
@@ -291,11 +292,11 @@ def _blind(model: LinearModel, clock: Clock) -> tuple[int, Floats]:
 def _for_a_horizon(
     graph: ReachableGraph, discount: float, horizon: int, clock: Clock
 ) -> _Plan | None:
-    """Plan a horizon; None where a limit came first and the model's domain is unknown."""
+    """Plan a finite horizon; None if a limit came first and the domain is unknown."""
     model = graph.model
     rewards = graph.states @ model.rewards
     problem = graph.problem(rewards, discount)
-    # States that were found but not explored are good for one step, their last.
+    # Unexplored states can be used for one step, the last.
     steps = min(horizon, int(graph.depth.max()) + 1) if graph.stopped else horizon
     total = sum(discount**k for k in range(steps))
     paid = hidden(graph, value_bounds(model, total))
@@ -324,7 +325,7 @@ def _for_a_horizon(
         stopped, layers = Status.TIME, _layers(graph, chosen[:steps])
         stages = PolicyTree(model.actions, model.observations, tuple(layers)).stages(model)
     value = float(stages[-1][0] @ model.start)
-    # Each step's rounding, for values up to total * the largest reward, adds up like rewards do.
+    # The rounding of each step, for values up to total * the largest reward, adds up.
     terms = 2 * products(model.dimension + len(model.observations))
     rounding = terms * total**2 * float(np.abs(rewards).max()) + total * model.reward_error
     joined = tuple(ValueFunction(v, *layer) for v, layer in zip(stages, layers, strict=True))
@@ -349,8 +350,8 @@ def _for_a_horizon(
 def _layers(graph: ReachableGraph, chosen: list[Ints]) -> list[tuple[Ints, Ints]]:
     """The layers of a tree; chosen[k - 1] (N,): actions with k steps to go.
 
-    With k of this many steps to go, only states within steps - k of the start can be met; they come
-    first, since the graph was explored in order of depth. States that go on alike share a node.
+    With k steps to go, only states within steps - k of the start can be reached; they come first,
+    since exploration is in order of depth. States with equal action and successors share a node.
     """
     first, node = np.unique(chosen[0][graph.depth < len(chosen)], return_inverse=True)
     never = np.full((len(first), len(graph.model.observations)), -1, dtype=np.int64)

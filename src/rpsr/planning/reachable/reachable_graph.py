@@ -1,19 +1,19 @@
-"""The states that can be reached from the start, as a graph, where they are finitely many.
+"""The graph of the states reachable from the start, if they are finitely many.
 
 Nodes are states of a linear model; an edge is one possible outcome of one action. States that are
-equal but for rounding must become one node, so states closer than a tolerance are merged, and an
-edge that leads to a merged state remembers how far it was moved. Nothing is hidden by that: if
-x' - x = w C with C the corners of the domain, and values there lie between l and u, then
+equal up to rounding must become one node, so states closer than a tolerance are merged, and an edge
+to a merged state stores the displacement. Its effect is bounded: if x' - x = w C with C the corners
+of the domain, and values there lie between l and u, then
 
     |V(x') - V(x)| <= (u - l) / 2 * |w|_1,
 
-since V is a maximum of linear functions and the weights w sum to zero. `Edges.shift` holds |w|_1,
-rounding included, and what it costs in value is added up by whoever uses the graph.
+since V is a maximum of linear functions and the weights w sum to zero. `Edges.shift` is |w|_1,
+rounding included; users of the graph add up its cost in value.
 
-In rotated coordinates probabilities are off by a little, and outcomes whose probability is no
-larger than `LinearModel.rounding` are left out, since their states would be noise.
-`ReachableGraph.lost` holds how much probability an action may lose by both; whoever uses the graph
-pays for it as if it led to the best, or to the worst, that there is.
+In rotated coordinates probabilities have small errors, and outcomes whose probability is at most
+`LinearModel.rounding` are dropped, since their states would be noise. `ReachableGraph.lost` is the
+probability that an action may lose by both; users of the graph treat it as if it led to the best,
+or the worst, possible value.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from rpsr.planning.solution import Status
 
 LIMIT = 10_000
 TOLERANCE = 1e-9
-OPERATIONS = 1e5  # a guess of what finding one state's place among the others is worth
+OPERATIONS = 1e5  # an estimate of the cost of finding a state among the others
 EDGE = 7  # numbers that describe an edge while the graph is built
 
 
@@ -46,7 +46,7 @@ EDGE = 7  # numbers that describe an edge while the graph is built
 class Edges:
     """E possible outcomes, as parallel arrays (E,); shift is None where the domain is unknown.
 
-    moved: the largest coordinate by which merging displaced the state that is reached.
+    moved: the largest displacement of a coordinate of the reached state by merging.
     """
 
     source: Ints
@@ -62,8 +62,8 @@ class Edges:
 class ReachableGraph:
     """N states (N, n), the start first; depth (N,) in steps; `open` (N,): not explored further.
 
-    lost (N, A): probability that may be missing from an action's edges, or there too much.
-    stopped: the limit that ended exploring early, `Status.SIZE` being that of states.
+    lost (N, A): the largest error of the total probability of an action's edges.
+    stopped: the limit that ended the exploration early; `Status.SIZE`: number of states.
     """
 
     model: LinearModel
@@ -96,7 +96,7 @@ class ReachableGraph:
         return summed.reshape(n_states, n_actions)
 
     def successors(self, actions: Ints, chosen: Ints | None = None) -> Ints:
-        """Where states go under the action (N,) of each, (N, O); -1: cannot happen.
+        """The successors of states under their actions (N,), (N, O); -1: impossible.
 
         chosen (K,): a row for each of these states only.
         """
@@ -110,16 +110,16 @@ class ReachableGraph:
         return table
 
     def met(self, actions: Ints, most: int) -> Ints:
-        """Explored states that actions (N,) lead to from the start, nearest first, `most` at most.
+        """Explored states that actions (N,) reach from the start, nearest first, at most `most`.
 
         The start is the first of them.
         """
         edges = self.edges
         used = edges.action == actions[edges.source]
         source, target = edges.source[used], edges.target[used]
-        ends = np.searchsorted(source, np.arange(len(self.states) + 1))  # edges come by source
+        ends = np.searchsorted(source, np.arange(len(self.states) + 1))  # ordered by source
         found, seen = [0], {0}
-        for state in found:  # grows as states are found
+        for state in found:  # grows during the loop
             for after in target[ends[state] : ends[state + 1]].tolist():
                 if after not in seen and not self.open[after] and len(found) < most:
                     seen.add(after)
@@ -127,7 +127,7 @@ class ReachableGraph:
         return np.array(found)
 
 
-# The arguments beyond the model are options, each given by name.
+# All arguments except the model are keyword options.
 def explore(
     model: LinearModel,
     *,
@@ -140,19 +140,19 @@ def explore(
     allowed: Callable[[Floats], Bools] | None = None,
     partial: bool = False,
 ) -> ReachableGraph:
-    """The graph of states within `steps` of the start, or of all of them.
+    """The graph of states within `steps` of the start; by default of all reachable states.
 
     allowed: which actions to follow from a batch of states, (B, n) -> (B, A); all by default.
     More than `limit` states, `time_limit` seconds or `memory_limit` bytes (see `limits`) are a
-    `ModelError`; with `partial`, the graph as far as it got, its unexplored states marked open,
-    and an interrupt counts as a limit. held: bytes of the limit that are taken already.
+    `ModelError`; with `partial`, the unfinished graph is returned, with unexplored states marked
+    open, and an interrupt counts as a limit. held: bytes of the limit already in use.
     """
     builder = _Builder(model, tolerance)
     clock = Clock(lambda row: None, time_limit, memory_limit)
     clock.hold_model(held + int(model.start.nbytes) + int(model.rewards.nbytes))
     depth, frontier, level = [0], np.zeros(1, dtype=np.int64), 0
     stopped, before = None, builder.size
-    possible = np.argwhere(model.emissions.any(axis=1)).tolist()  # others follow no state
+    possible = np.argwhere(model.emissions.any(axis=1)).tolist()  # others are impossible
     try:
         while len(frontier) and (steps is None or level < steps):
             before = builder.size
@@ -196,15 +196,15 @@ def not_closed(
     time_limit: float | None,
     memory_limit: int | None,
 ) -> ModelError:
-    """What to say where the states do not close within a limit."""
+    """The error if exploration does not end within a limit."""
     reached = f"{limit} states"
     if stopped is Status.TIME:
         reached = f"{time_limit:g} seconds"
     elif stopped is Status.MEMORY:
         reached = f"{memory_limit} bytes"
     return ModelError(
-        f"the states reachable in {model.name} do not close within {reached} "
-        f"and {level} steps: use a planner that does not enumerate them"
+        f"exploring the reachable states of {model.name} did not end within {reached} and "
+        f"{level} steps: use a planner that does not enumerate them"
     )
 
 
@@ -215,36 +215,36 @@ class _Builder:
         self.model = model
         self.table = StateTable(model.start, tolerance)
         self._edges = array("d")  # one row of EDGE numbers each
-        self._lost = array("d")  # one row of A numbers a node
+        self._lost = array("d")  # one row of A numbers per node
         n = model.dimension
         match model.domain:
             case Simplex():
                 # Sums and quotients of non-negative numbers: relative errors, state by state.
                 self._weights, self._rounding = None, (2 * products(n), 0.0)
-            case Corners(points=points) if points.min() >= 0:  # the same, added up at the corners
+            case Corners(points=points) if points.min() >= 0:  # the same, summed at the corners
                 self._weights = np.linalg.pinv(points)
                 self._rounding = 2 * products(n + len(points)), 0.0
             case Corners(points=points):
                 self._weights = np.linalg.pinv(points)
-                # An unnormalised state is off by a sum of n + k products, and by its basis.
+                # The error of an unnormalised state: a sum of n + k products, and its basis.
                 self._rounding = 0.0, 4 * (products(n + len(points)) + model.domain.error)
             case _:
                 self._weights, self._rounding = None, (np.nan, np.nan)
 
     @property
     def size(self) -> tuple[int, int]:
-        """How many nodes and edges there are."""
+        """The number of nodes and edges."""
         return len(self.table), len(self._edges) // EDGE
 
     @property
     def nbytes(self) -> int:
-        """Bytes of nodes and edges, and of the problem that is made of them."""
+        """Bytes of nodes and edges, and of the decision problem."""
         nodes, edges = self.size
         problem = nodes * (self.model.rewards.shape[1] * 4 + 3 * self.model.dimension) + 3 * edges
         return 2 * self.table.nbytes + 2 * self._edges.itemsize * len(self._edges) + 8 * problem
 
     def undo(self, size: tuple[int, int]) -> None:
-        """Forget the nodes and edges added since there were this many."""
+        """Remove the nodes and edges beyond these numbers."""
         self.table.cut(size[0])
         del self._edges[size[1] * EDGE :]
         del self._lost[size[0] * len(self.model.actions) :]
@@ -272,9 +272,9 @@ class _Builder:
             self._edges.extend(edge)
 
     def _lose(self, sources: Ints, action: int, observation: int, dropped: Floats) -> None:
-        """Note the probability that an outcome may have too little or too much, from each source.
+        """Record the possible error of an outcome's probability, from each source.
 
-        dropped (B,): what is left out as impossible. An outcome that no corner can have is.
+        dropped (B,): probabilities dropped as impossible. Outcomes impossible at all corners are.
         """
         domain, n_actions = self.model.domain, len(self.model.actions)
         if not isinstance(domain, Corners) or self._rounding[1] == 0:
@@ -287,7 +287,7 @@ class _Builder:
 
     @property
     def lost(self) -> Floats:
-        """Probability that may be missing from the edges of each node's actions, (N, A)."""
+        """The largest error of the total probability of each node's actions, (N, A)."""
         table = np.zeros((len(self.table), len(self.model.actions)))
         table.reshape(-1)[: len(self._lost)] = self._lost
         return table

@@ -1,10 +1,10 @@
-"""A growing set of states in which a state is found again by closeness.
+"""A growing set of states with lookup by distance.
 
 Rounding each coordinate and hashing the result separates neighbours that fall on two sides of a
 rounding boundary. Here a state is hashed by one number, its product with a fixed random vector v of
 unit 1-norm: two states within t of each other in every coordinate have products within t, so with
-cells of width t the one is found in the other's cell or in a neighbour of it. What is found there
-is then compared, all coordinates, before it counts as the same.
+cells of width t one is in the cell of the other or in a neighbouring cell. States in these cells
+are then compared in all coordinates.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from rpsr.io.records import Floats
 
-CELL_BYTES = 200  # of a key, a list and an index, about
+CELL_BYTES = 200  # approximate: a key, a list and an index
 
 
 class StateTable:
@@ -39,7 +39,7 @@ class StateTable:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the rows, and about those of the cells."""
+        """Bytes of the rows and, approximately, of the cells."""
         return self._rows.nbytes + CELL_BYTES * self._count
 
     def find(self, state: Floats) -> int:
@@ -53,7 +53,7 @@ class StateTable:
         return near[best] if distances[best] <= self._width else -1
 
     def add(self, state: Floats) -> int:
-        """Add a state, whether or not it is there already; its index."""
+        """Add a state, even if it is present already; returns its index."""
         if self._count == len(self._rows):
             self._rows = np.vstack([self._rows, np.empty_like(self._rows)])
         index = self._count
@@ -63,8 +63,8 @@ class StateTable:
         return index
 
     def cut(self, count: int) -> None:
-        """Forget all but the first `count` states."""
-        self._count, self._cells = count, {}  # anew: an interrupt may have come between the two
+        """Remove all but the first `count` states."""
+        self._count, self._cells = count, {}  # an interrupt may leave old cells wrong
         for index in range(count):
             self._cells.setdefault(self._cell(self._rows[index]), []).append(index)
 

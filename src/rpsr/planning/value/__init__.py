@@ -1,1 +1,1 @@
-"""What planning finds and how it is followed: value functions, policies, controllers, trees."""
+"""Results of planning: value functions, policies, controllers, trees."""

@@ -1,8 +1,8 @@
-"""Finite-state controllers: a node says what to do, an observation says where to go on.
+"""Finite-state controllers: each node has an action, and a successor for each observation.
 
 The value of node i is linear in the state, alpha_i = R[:, a_i] + discount * sum_o M[a_i, o]
-alpha_succ(i, o): K n linear equations in K n unknowns, solved directly where that is cheap and by
-iteration where it is not (see `discounted`), on the belief model, a PSR or an R-PSR alike.
+alpha_succ(i, o): K n linear equations in K n unknowns, solved directly if that is cheap, else by
+iteration (see `discounted`), on a belief model, a PSR or an R-PSR.
 
 Reference: E. A. Hansen, "Solving POMDPs by searching in policy space", UAI 1998.
 """
@@ -37,15 +37,15 @@ from rpsr.showing import Shown, counted, some
 _DIRECT = 2**21  # numbers in the linear system: beyond, it is never formed
 _REFINEMENTS = 3
 _PART, _MOST_PARTS = 64, 256  # nodes of a part of a sweep at least, and parts at most
-_AT_ONCE = 2**17  # numbers that are gathered between two looks at the clock
+_AT_ONCE = 2**17  # numbers gathered between two checks of the clock
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FiniteStateController(Shown):
-    """K nodes with actions (K,) and successors (K, O), begun in node `first`.
+    """K nodes with actions (K,) and successors (K, O), starting in node `first`.
 
-    A successor of -1 stands for an observation that was never expected: should it come, the
-    controller begins again. Names are those of the model it is for.
+    A successor of -1 means that the observation is not expected: if it occurs, the controller
+    restarts. Names are those of the controller's model.
     """
 
     action_names: tuple[str, ...]
@@ -80,9 +80,9 @@ class FiniteStateController(Shown):
         return self.first if successor < 0 else successor
 
     def vectors(self, model: POMDP | LinearModel, clock: Clock | None = None) -> Floats:
-        """The value of every node in every state of a model, (K, n), exactly but for rounding.
+        """The value of every node in every state of a model, (K, n), up to rounding.
 
-        clock: ends it early, and `excess` then says how far the vectors may be off.
+        clock: past its deadline the result is approximate; `excess` bounds the error.
         """
         return self._equations(as_linear(model)).solve(clock or no_limits())
 
@@ -92,9 +92,9 @@ class FiniteStateController(Shown):
         return _Equations(model, self.actions, successors, infinite_discount(model))
 
     def best_node(self, model: POMDP | LinearModel) -> int:
-        """The node that is worth most at a model's start, begun again with `first` where need be.
+        """The node with the largest value at a model's start; restarts lead to `first`.
 
-        Values of thousands of nodes are worked out only until they tell which one is best.
+        Values of many nodes are computed only until the best one is certain.
         """
         linear = as_linear(model)
         discount = infinite_discount(linear)
@@ -102,14 +102,14 @@ class FiniteStateController(Shown):
         def worth(vectors: Floats) -> Floats:
             return vectors.reshape(len(self), -1) @ linear.start
 
-        def told_apart(vectors: Floats, residual: float) -> bool:
+        def decided(vectors: Floats, residual: float) -> bool:
             if len(self) == 1:
                 return True
             second, best = np.partition(worth(vectors), -2)[-2:]
             return best - second > 2 * residual / (1 - discount)
 
-        # On a simplex a residual says how far values may be off; coordinates of a PSR do not.
-        stop = told_apart if isinstance(linear.domain, Simplex) else None
+        # On a simplex the residual bounds the error of values, in coordinates of a PSR it does not.
+        stop = decided if isinstance(linear.domain, Simplex) else None
         return int(worth(self._equations(linear).solve(no_limits(), stop)).argmax())
 
     def value(self, model: POMDP | LinearModel) -> float:
@@ -118,7 +118,7 @@ class FiniteStateController(Shown):
         return float(self.vectors(linear)[self.first] @ linear.start)
 
     def title(self) -> str:
-        """What it is, in one line."""
+        """A description in one line."""
         return (
             f"finite-state controller: {counted(len(self), 'node')}, "
             f"{counted(len(self.action_names), 'action')}, "
@@ -126,7 +126,7 @@ class FiniteStateController(Shown):
         )
 
     def facts(self) -> list[tuple[str, str]]:
-        """Which nodes take which action, and where it begins."""
+        """The number of nodes per action, and the first node."""
         taken = np.bincount(self.actions, minlength=len(self.action_names))
         nodes = [f"{name} ({taken[a]})" for a, name in enumerate(self.action_names) if taken[a] > 0]
         begins = f"node {self.first}, {self.action_names[int(self.actions[self.first])]}"
@@ -148,7 +148,7 @@ class FiniteStateController(Shown):
 
 
 class ControllerPolicy(Shown, Policy):
-    """A controller being followed: its memory is its node."""
+    """A running controller; its memory is the current node."""
 
     def __init__(self, controller: FiniteStateController) -> None:
         self.controller = controller
@@ -156,11 +156,11 @@ class ControllerPolicy(Shown, Policy):
 
     @property
     def memory(self) -> Floats:
-        """What, with the controller, determines everything to come: the node, (1,)."""
+        """The current node, (1,)."""
         return np.array([float(self._node)])
 
     def reset(self) -> None:
-        """Forget the history."""
+        """Return to the start."""
         self._node = self.controller.first
 
     def act(self) -> int:
@@ -168,37 +168,37 @@ class ControllerPolicy(Shown, Policy):
         return int(self.controller.actions[self._node])
 
     def update(self, action: Label, observation: Label) -> None:
-        """Go on to the node for an observation; the action must be the node's own."""
+        """Move to the successor for an observation; the action must be the node's."""
         controller = self.controller
         taken = index_of(controller.action_names, action, "action")
         if taken != self.act():
             names = controller.action_names
             raise ModelError(
-                f"the controller chose {names[self.act()]!r}, update was given {names[taken]!r}: "
-                "it only knows what follows its own actions"
+                f"the controller chose {names[self.act()]!r}, update received {names[taken]!r}: "
+                "a controller has successors for its own actions only"
             )
         seen = index_of(controller.observation_names, observation, "observation")
         self._node = controller.after(self._node, seen)
 
     def title(self) -> str:
-        """What it is, in one line."""
+        """A description in one line."""
         return f"policy that follows a controller of {counted(len(self.controller), 'node')}"
 
     def facts(self) -> list[tuple[str, str]]:
-        """Where it is and what it does next."""
+        """The current node and its action."""
         action = self.controller.action_names[self.act()]
         return [("node", str(self._node)), ("next action", action)]
 
 
 def extract_controller(solution: Solution) -> FiniteStateController:
-    """The controller that a value function for the infinite horizon implies.
+    """The finite-state controller of an infinite-horizon value function.
 
-    Where the solution says how each vector goes on, its vectors are the nodes, and the controller
-    is worth the solution's lower bound; all planners of rpsr say so. For a planner of your own that
-    does not, nodes are found from the start: a vector's first state to be best at is its witness,
-    and the one-step lookahead at the witness gives action and successors. That controller may be
-    worth less, where one vector is best at states that want other successors. Its value,
-    `value(model)`, is exact either way.
+    If the solution has successors, as those of all planners of rpsr, its vectors are the nodes, and
+    the controller has at least the solution's lower bound as its value. For other planners, nodes
+    are found from the start: the first state at which a vector is best is its witness, and a
+    look-ahead at the witness gives action and successors. That controller may have a lower value,
+    because one vector can be best at states with different successors. Its value, `value(model)`,
+    is exact in both cases.
     """
     given: Any = solution
     if not isinstance(given, Solution):
@@ -270,10 +270,10 @@ class _Equations:
         return np.concatenate([self._follow(vectors, part, None) for part in self._parts])
 
     def swept(self, vectors: Floats, earned: Floats, clock: Clock | None) -> Floats:
-        """earned + `following`, part after part, each from what those before it have become.
+        """earned + `following`, part by part, each using the new values of those before it.
 
-        A value so travels through many parts in one sweep. Planners number nodes as they find
-        them: most successors have smaller numbers than their node.
+        So one sweep carries a value through many parts. Planners number nodes in the order of
+        discovery: most successors have smaller numbers than their node.
         """
         vectors = vectors.copy()
         for part in self._parts:
@@ -301,7 +301,7 @@ class _Equations:
 
     @cached_property
     def _outcomes(self) -> list[tuple[Sparse, Ints, Ints]]:
-        """By action: the U pairs (o, s') that may follow, as (U,) and (U,), and how, (n, U)."""
+        """Per action: the U possible pairs (o, s'), (U,) and (U,), and probabilities (n, U)."""
         process, n = self.model.operators.as_process(), self.model.dimension
         entries = entries_of(process)
         ends = np.searchsorted(entries.action, np.arange(len(self.model.actions) + 1))
@@ -316,7 +316,7 @@ class _Equations:
         return tables
 
     def solve(self, clock: Clock, enough: Enough | None = None) -> Floats:
-        """The vectors, (K, n), to what floats allow or, where it iterates, to what is enough."""
+        """The vectors, (K, n), up to rounding; by iteration, until `enough` accepts them."""
         shape, earned = self.rewards.shape, self.rewards.ravel()
         small = earned.size <= SMALL or clock.time_limit is None
         inverse = self._direct() if small else None
@@ -344,7 +344,7 @@ class _Equations:
         return values.reshape(nothing.shape)
 
     def _worst(self) -> Floats:
-        """Where to begin: the least reward at every step, which is below every node's value."""
+        """The initial values: the least reward at every step, below every node's value."""
         model = self.model
         domain = model.domain
         rewards = domain.at_corners(model.rewards) if domain.known else model.rewards

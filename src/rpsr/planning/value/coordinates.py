@@ -1,10 +1,10 @@
-"""Value functions read in other representations of the same problem.
+"""Value functions in other representations of the same problem.
 
-A vector alpha of a model with corners C (k, n) is worth C alpha at the corners. The corners of a
+A vector alpha of a model with corners C (k, n) has the values C alpha there. The corners of a
 belief model, of its PSR and of its R-PSR are the same states of one POMDP, so those k numbers are
-the vector in *belief coordinates*: b . (C alpha) is its value at belief b. Back, alpha solves
-C alpha = values, which has a solution only for values that the representation can tell apart; every
-policy's value is one in an R-PSR, and the check is part of the map.
+the vector in *belief coordinates*: b . (C alpha) is its value at belief b. Conversely, alpha solves
+C alpha = values. A solution exists only for values that the representation can express, and the
+conversion checks that. An R-PSR can express every policy's value.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def from_beliefs(
 ) -> Floats:
     """Vectors in belief coordinates as vectors of a model, (K, k) -> (K, n).
 
-    A `ModelError` where the model's states cannot carry them to within the tolerance, relative to
-    the largest value.
+    A `ModelError` if the model cannot represent them within the tolerance, relative to the largest
+    value.
     """
     model = as_linear(model)
     n_corners = model.domain.size
@@ -46,8 +46,8 @@ def from_beliefs(
     scale = float(np.abs(values).max(initial=0.0))
     if off > tolerance * max(scale, float(np.finfo(float).tiny)):
         raise ModelError(
-            f"the {model.kind} of {model.name} cannot carry this value function: "
-            f"it is off by {off:.2g} at a state"
+            f"the {model.kind} of {model.name} cannot represent this value function: "
+            f"it differs by {off:.2g} at a state"
         )
     return vectors
 

@@ -1,16 +1,16 @@
-"""Policies on linear models: told what was done and seen, they say what to do next.
+"""Policies on linear models: they receive actions and observations and return actions.
 
-`AlphaPolicy` acts by a value function max_k alpha_k . x, in one of two ways. Given the actions of
-the vectors, it takes that of the vector that is best at the state. Each vector being at most its
-own backup by vectors of the set, this earns V or more. Otherwise it looks one step ahead through
-the model,
+`AlphaPolicy` acts by a value function max_k alpha_k . x, in one of two ways. If the vectors have
+actions, it takes the action of the best vector at the state. If each vector is at most its own
+backup by vectors of the set, the policy's value is at least V. Otherwise it looks one step ahead
+with the model,
 
     Q(x, a) = x R[:, a] + discount * sum_o max_k (x M[a, o]) . alpha_k,
 
-and takes the lowest action whose value is within 4 epsilon of the best, epsilon being the certified
-error of the value function: with |V - V*| <= epsilon, Q is off by at most epsilon, so two planners
-that both certify epsilon keep a common optimal action among their candidates. That is what makes
-the policies of a POMDP and of its R-PSR the same and not only their values.
+and takes the lowest action whose value is within 4 epsilon of the best, where epsilon is the
+certified error of the value function: if |V - V*| <= epsilon, the error of Q is at most epsilon. So
+two planners that both certify epsilon have a common optimal action among their candidates, and the
+policies of a POMDP and of its R-PSR agree, not only their values.
 """
 
 from __future__ import annotations
@@ -34,33 +34,33 @@ from rpsr.showing import Shown, counted
 
 
 class Policy(Protocol):
-    """A policy being followed, by the four verbs `act`, `update`, `reset` and `copy`.
+    """A running policy, with the methods `act`, `update`, `reset` and `copy`.
 
-    A policy of your own may derive from it, which gives it `copy`.
+    User-defined policies may derive from it to inherit `copy`.
     """
 
     @property
     def memory(self) -> Floats:
-        """What, with the policy itself, determines all it will do: a vector of fixed length."""
+        """The memory that determines all further actions: a vector of fixed length."""
         ...
 
     def reset(self) -> None:
-        """Forget the history: the next action is the first."""
+        """Return to the start: the next action is the first."""
         ...
 
     def act(self) -> int:
-        """The index of the action to take now; asking again changes nothing."""
+        """The index of the action to take now; further calls return the same."""
         ...
 
     def update(self, action: Label, observation: Label) -> None:
-        """Take in what was done and seen."""
+        """Update the memory with an action and the observation after it."""
         ...
 
     def copy(self) -> Self:
-        """The same policy, which goes its own way from where this one is.
+        """An independent copy with the same memory.
 
-        This copy is shallow: `update` must put new objects in the place of old ones, not change
-        them; a policy that changes them has a `copy` of its own.
+        This copy is shallow: `update` must replace objects, not modify them. A policy that modifies
+        them must define its own `copy`.
         """
         return copy(self)
 
@@ -75,9 +75,9 @@ def best_actions(values: Floats, epsilon: float | None) -> Ints:
 class AlphaPolicy(Shown, Policy):
     """Acts by a value function, on the filtered state of a model.
 
-    vectors (K, n). actions (K,): take the action of the vector that is best at the state; without
-    them, the action that is best one step ahead. epsilon: the certified error of the value
-    function, where there is one, within which actions are as good as each other one step ahead.
+    vectors (K, n). actions (K,): the policy takes the action of the best vector at the state;
+    without them it looks one step ahead. epsilon: the certified error of the value function, or
+    None; a look-ahead treats actions within 4 epsilon of the best as equal.
     """
 
     def __init__(
@@ -107,7 +107,9 @@ class AlphaPolicy(Shown, Policy):
     def of(solution: Solution) -> AlphaPolicy:
         """The policy of a solution for the infinite horizon that looks one step ahead."""
         if solution.horizon is not None:
-            raise ModelError("a plan for a finite horizon changes by step: use `StagedPolicy`")
+            raise ModelError(
+                "a finite-horizon plan has a value function per step: use `StagedPolicy`"
+            )
         return solution.value_function.policy(solution.model, solution.epsilon)
 
     @property
@@ -116,7 +118,7 @@ class AlphaPolicy(Shown, Policy):
         return self._filter.memory
 
     def reset(self) -> None:
-        """Forget the history."""
+        """Return to the start."""
         self._filter = self.model.filter()
 
     def act(self) -> int:
@@ -125,7 +127,7 @@ class AlphaPolicy(Shown, Policy):
 
     def update(self, action: Label, observation: Label) -> None:
         """Filter one interaction."""
-        self._filter = self._filter.after(action, observation)  # copies of the policy keep theirs
+        self._filter = self._filter.after(action, observation)  # copies keep the old one
 
     def action_at(self, x: Floats) -> int:
         """The action for any state of the model, (n,)."""
@@ -142,18 +144,18 @@ class AlphaPolicy(Shown, Policy):
         return AlphaPolicy(self.model, self.vectors, self.epsilon)
 
     def title(self) -> str:
-        """What it is, in one line."""
-        way = "looks one step ahead with" if self.actions is None else "takes the best of"
+        """A description in one line."""
+        way = "looks one step ahead with" if self.actions is None else "acts by the best of"
         return f"policy that {way} {counted(len(self.vectors), 'vector')}"
 
     def facts(self) -> list[tuple[str, str]]:
-        """What it is for and what it does next."""
+        """The model and the next action."""
         error = [] if self.epsilon is None else [("epsilon", f"{self.epsilon:.3g}")]
         return [*_situation(self.model, self.act()), *error]
 
 
 class StagedPolicy(Shown, Policy):
-    """Greedy for a finite horizon: with k steps to go it looks ahead to the value of k - 1.
+    """Greedy for a finite horizon: with k steps left it looks ahead with stage k - 1.
 
     stages: the value functions for 1, 2, ..., H steps, each (K, n).
     """
@@ -169,21 +171,21 @@ class StagedPolicy(Shown, Policy):
     def of(solution: Solution) -> StagedPolicy:
         """The policy of a solution for a finite horizon."""
         if not solution.stages:
-            raise ModelError(f"the solution of {solution.planner} holds no value function a step")
+            raise ModelError(f"the solution of {solution.planner} has no per-step value functions")
         return StagedPolicy(solution.model, tuple(stage.vectors for stage in solution.stages))
 
     @property
     def memory(self) -> Floats:
-        """The memory of the filter, then how many steps are left."""
+        """The memory of the filter, then the number of steps left."""
         return np.append(self._filter.memory, float(self._left))
 
     def reset(self) -> None:
-        """Forget the history; the whole horizon is ahead."""
+        """Return to the start, with all steps left."""
         self._filter = self.model.filter()
         self._left = len(self.stages) - 1
 
     def act(self) -> int:
-        """The action for the current state and the steps that are left."""
+        """The action for the current state and the number of steps left."""
         if self._left == 0:
             raise ModelError(f"the horizon of {len(self.stages) - 1} steps is over")
         return int(self.actions_at(self._filter.state[None], self._left)[0])
@@ -198,23 +200,23 @@ class StagedPolicy(Shown, Policy):
         return best_actions(action_values(self.model, states, self.stages[left - 1]), None)
 
     def title(self) -> str:
-        """What it is, in one line."""
+        """A description in one line."""
         return f"policy that looks one step ahead, for {counted(len(self.stages) - 1, 'step')}"
 
     def facts(self) -> list[tuple[str, str]]:
-        """What it is for, what it does next and how long it goes on."""
+        """The model, the next action and the steps left."""
         action = self.act() if self._left else None
         return [*_situation(self.model, action), ("steps left", str(self._left))]
 
 
 def _situation(model: POMDP | LinearModel, action: int | None) -> list[tuple[str, str]]:
-    """For what model a policy is and what it does next, for people."""
+    """The model of a policy and its next action."""
     chosen = "none: its horizon is over" if action is None else model.actions[action]
     return [("model", model.title()), ("next action", chosen)]
 
 
 class UniformPolicy(Shown, Policy):
-    """Any action with equal chance, drawn from a generator that the user gives."""
+    """Uniformly random actions, sampled with a generator given by the user."""
 
     def __init__(self, model: POMDP | LinearModel, rng: np.random.Generator) -> None:
         self.model = as_model(model)
@@ -238,23 +240,23 @@ class UniformPolicy(Shown, Policy):
         return self._action
 
     def update(self, action: Label, observation: Label) -> None:
-        """Draw the next action; what was seen is only checked to exist."""
+        """Sample the next action; the observation is only checked to exist."""
         index_of(self.model.actions, action, "action")
         index_of(self.model.observations, observation, "observation")
         self._action = self._draw()
 
     def copy(self) -> Self:
-        """The same policy, which will draw the same as this one, from a generator of its own."""
+        """A copy with a copy of the generator, so that both sample the same actions."""
         twin = copy(self)
         twin._rng = deepcopy(self._rng)
         return twin
 
     def title(self) -> str:
-        """What it is, in one line."""
+        """A description in one line."""
         return f"uniform policy over {counted(len(self.model.actions), 'action')}"
 
     def facts(self) -> list[tuple[str, str]]:
-        """What it is for and what it does next."""
+        """The model and the next action."""
         return _situation(self.model, self._action)
 
     def vector(self) -> Floats:

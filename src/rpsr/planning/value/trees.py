@@ -1,7 +1,7 @@
 """Policy trees: plans for a finite horizon, the objects of the paper's value iteration.
 
 A tree of k steps is an action and, for every observation, a tree of k - 1 steps. Trees share
-subtrees, so a plan is kept as layers: layer k holds trees of k steps that point into layer k - 1.
+subtrees, so a plan is stored as layers: layer k has trees of k steps that point into layer k - 1.
 The value of a tree is linear in the state, alpha = R[:, a] + discount * sum_o M[a, o] alpha_o.
 """
 
@@ -29,8 +29,8 @@ from rpsr.showing import Shown, counted, some
 class PolicyTree(Shown):
     """layers[k - 1] = actions (K_k,) and successors (K_k, O) of the trees of k steps.
 
-    root: which tree of the last layer is followed. A successor of -1 stands for an observation that
-    was never expected: should it come, the first tree of the layer goes on.
+    root: the index of the first tree, in the last layer. A successor of -1 means that the
+    observation is not expected: if it occurs, the first tree of the next layer follows.
     """
 
     action_names: tuple[str, ...]
@@ -49,13 +49,15 @@ class PolicyTree(Shown):
                 raise InputError(f"layer {steps}: an action or a subtree that does not exist")
             below = len(actions)
         if not 0 <= self.root < below:
-            raise InputError(f"root: read {self.root}, expected a tree of the last layer")
+            raise InputError(
+                f"root: read {self.root}, expected the number of a tree of the last layer"
+            )
 
     @staticmethod
     def of(solution: Solution) -> PolicyTree:
-        """The best tree at the start; among exact equals, the one with the lowest action."""
+        """The best tree at the start; among ties, the one with the lowest action."""
         if not solution.stages:
-            raise ModelError(f"the solution of {solution.planner} holds no policy trees")
+            raise ModelError(f"the solution of {solution.planner} has no policy trees")
         model = solution.model
         actions, values = solution.stages[-1].actions, solution.stages[-1].vectors @ model.start
         tied = np.flatnonzero(values == values.max())
@@ -65,7 +67,7 @@ class PolicyTree(Shown):
 
     @property
     def horizon(self) -> int:
-        """How many steps it plans."""
+        """The number of steps."""
         return len(self.layers)
 
     def policy(self) -> TreePolicy:
@@ -73,13 +75,13 @@ class PolicyTree(Shown):
         return TreePolicy(self)
 
     def after(self, steps: int, tree: int, observation: int) -> int:
-        """The subtree of steps - 1 steps that goes on."""
+        """The subtree of steps - 1 steps that follows an observation."""
         return max(0, int(self.layers[steps - 1][1][tree, observation]))
 
     def stages(self, model: POMDP | LinearModel, clock: Clock | None = None) -> tuple[Floats, ...]:
         """The values of the trees of each layer, (K_k, n), by backward induction.
 
-        Past a clock's deadline, those of the layers that were done by then, the first at least.
+        Past a clock's deadline only those of the layers computed so far, at least the first.
         """
         clock, model = clock or no_limits(), as_linear(model)
         discount = planning_discount(model, self.horizon)
@@ -105,7 +107,7 @@ class PolicyTree(Shown):
         return float(self.stages(linear)[-1][self.root] @ linear.start)
 
     def title(self) -> str:
-        """What it is, in one line."""
+        """A description in one line."""
         return (
             f"policy tree: {counted(self.horizon, 'step')}, "
             f"{counted(len(self.action_names), 'action')}, "
@@ -113,7 +115,7 @@ class PolicyTree(Shown):
         )
 
     def facts(self) -> list[tuple[str, str]]:
-        """How it begins, and how many trees there are with fewer steps."""
+        """The first action, and the number of trees by steps left."""
         begins = self.action_names[int(self.layers[-1][0][self.root])]
         sizes = [str(len(actions)) for actions, _ in reversed(self.layers)]
         return [
@@ -124,7 +126,7 @@ class PolicyTree(Shown):
 
 
 class TreePolicy(Shown, Policy):
-    """A tree being followed: its memory is how many steps are left and which tree goes on."""
+    """A running tree; its memory is the number of steps left and the current subtree."""
 
     def __init__(self, tree: PolicyTree) -> None:
         self.tree = tree
@@ -132,11 +134,11 @@ class TreePolicy(Shown, Policy):
 
     @property
     def memory(self) -> Floats:
-        """Steps left and the tree that goes on, (2,)."""
+        """The number of steps left and the current subtree, (2,)."""
         return np.array([float(self._left), float(self._node)])
 
     def reset(self) -> None:
-        """Back to the root."""
+        """Return to the root."""
         self._left, self._node = self.tree.horizon, self.tree.root
 
     def act(self) -> int:
@@ -146,13 +148,13 @@ class TreePolicy(Shown, Policy):
         return int(self.tree.layers[self._left - 1][0][self._node])
 
     def update(self, action: Label, observation: Label) -> None:
-        """Go on to the subtree for an observation; the action must be the tree's own."""
+        """Move to the subtree for an observation; the action must be the tree's."""
         names = self.tree.action_names
         taken = index_of(names, action, "action")
         if self._left and taken != self.act():
             raise ModelError(
-                f"the tree chose {names[self.act()]!r} and update was given {names[taken]!r}: "
-                "it only knows what follows its own actions"
+                f"the tree chose {names[self.act()]!r}, update received {names[taken]!r}: "
+                "a tree has subtrees for its own actions only"
             )
         seen = index_of(self.tree.observation_names, observation, "observation")
         if self._left > 1:
@@ -160,11 +162,11 @@ class TreePolicy(Shown, Policy):
         self._left = max(0, self._left - 1)
 
     def title(self) -> str:
-        """What it is, in one line."""
+        """A description in one line."""
         return f"policy that follows a tree of {counted(self.tree.horizon, 'step')}"
 
     def facts(self) -> list[tuple[str, str]]:
-        """What it does next and how long it goes on."""
+        """The next action and the steps left."""
         over = "none: its horizon is over"
         action = self.tree.action_names[self.act()] if self._left else over
         return [("next action", action), ("steps left", str(self._left))]

@@ -1,10 +1,10 @@
-"""The one shape of a value function: vectors, what each does, and which vector follows.
+"""Value functions: vectors with their actions and successors.
 
 V(x) = max_k vectors[k] . x. Each vector is at most the value of a policy that takes its action and
-then, after each observation, follows the vector that `successors` names, so that a set which is
-closed under that is a finite-state controller. Exact planning proves some value functions only on
-the states that can follow an interaction (see `faces`). Those are worth what one step of looking
-ahead makes of them, and `at` then looks.
+then continues, after each observation, with the vector in `successors`. So a set that contains its
+successors is a finite-state controller. Exact planning proves some value functions only on faces,
+the states that can follow an interaction (see `faces`). Elsewhere their value is that of a
+look-ahead, which `at` then computes.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ValueFunction:
-    """K vectors (K, n) with actions (K,) and successors (K, O), -1 where those are not known.
+    """K vectors (K, n) with actions (K,) and successors (K, O), -1 where unknown.
 
-    vectors: in a model's coordinates, or values at the corners of its domain, as the holder says.
-    ahead: the model by which to look one step ahead, where V is proven so; None otherwise.
+    vectors: in a model's coordinates, or values at its corners, depending on the owner.
+    ahead: the model for a look-ahead, if V is proven on faces only; else None.
     """
 
     vectors: Floats
@@ -77,7 +77,7 @@ class ValueFunction:
         return (states @ self.vectors.T).argmax(axis=1)
 
     def policy(self, model: POMDP | LinearModel, epsilon: float | None = None) -> AlphaPolicy:
-        """The policy that looks one step ahead to it on a model; epsilon: its certified error."""
+        """The policy that looks one step ahead with it on a model; epsilon: its certified error."""
         from rpsr.planning.value.policies import AlphaPolicy
 
         return AlphaPolicy(as_linear(model), self.vectors, epsilon)
@@ -86,9 +86,8 @@ class ValueFunction:
 def contributing(model: LinearModel, action: int) -> list[int]:
     """The observations that may add to a value after an action.
 
-    On a simplex, an observation that no state shows has the operator zero. Elsewhere M[a, o] e = 0
-    does not say that: an operator that was learned may be nonzero all the same, and values count
-    it.
+    On a simplex, an observation that no state emits has the operator zero. Elsewhere M[a, o] e = 0
+    does not imply that: a learned operator may be nonzero nevertheless, and affects values.
     """
     if isinstance(model.domain, Simplex):
         return np.flatnonzero(model.emissions[action].any(axis=0)).tolist()
@@ -98,7 +97,7 @@ def contributing(model: LinearModel, action: int) -> list[int]:
 def action_values(
     model: LinearModel, states: Floats, vectors: Floats, clock: Clock | None = None
 ) -> Floats:
-    """One-step values Q, (B, n) -> (B, A), of following with V = max_k vectors[k] (K, n)."""
+    """One-step values Q, (B, n) -> (B, A), of continuing with V = max_k vectors[k], (K, n)."""
     discount = 1.0 if model.discount is None else model.discount
     values = states @ model.rewards
     for a in range(len(model.actions)):
