@@ -125,7 +125,7 @@ def test_an_action_that_is_never_taken_is_named_however_short_the_log():
     log = from_arrays(*([[0, seven, 0, 0, seven]] * 20 for seven in (7, 1, 1)))
     for overlap in (SpectralRPSR(rank=1).fit(log).overlap_, Survey.of([log.select([0])]).overlap):
         assert overlap.never == tuple("123456")
-        assert "ever takes 1, 2, 3, 4 and 2 more:" in overlap.warning
+        assert "no episode takes 1, 2, 3, 4 and 2 more:" in overlap.warning
 
 
 @given(

@@ -1,4 +1,4 @@
-"""What planning on a POMDP, its PSR and its R-PSR gives: values with bounds, and what they earn."""
+"""Plans on a POMDP, its PSR and its R-PSR: values with bounds, and their values in the POMDP."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def planning_blocks(
     }
     blocks: list[Block] = [
         Text(
-            "Exact value iteration on each model. *Value* is what the model promises at the start, "
-            "between *lower* and *upper*, which hold; *earns* is what the policy found on that "
-            "model is worth in the POMDP, exactly, as a finite-state controller."
+            "Exact value iteration on each model. *Value* is the value at the start by the model's "
+            "rewards; *lower* and *upper* are proven bounds. *earns* is the exact value, in the "
+            "POMDP, of the policy found on that model, as a finite-state controller."
         ),
         _table(solutions, earned),
         *_stopped(solutions),
@@ -78,7 +78,7 @@ def planning_blocks(
             Figure(
                 plot_convergence(solutions),
                 alt="The gap between upper and lower bound by iteration, for the three models.",
-                caption="How the bounds on the value at the start closed in, pass by pass.",
+                caption="The gap between the bounds on the value at the start, by iteration.",
             )
         )
     return (*blocks, *_value_function(pomdp, solutions), *_graph(belief, controllers, earned))
@@ -117,8 +117,8 @@ def _table(solutions: Mapping[str, Solution], earned: Mapping[str, float | None]
         for status in _statuses(solutions)
     ]
     notes.append(
-        "Where several policies are optimal for a model, what they earn in the POMDP may differ; "
-        "this is one of them."
+        "If several policies are optimal for a model, their values in the POMDP may differ; the "
+        "table shows one of them."
     )
     if None in earned.values():
         notes.append(
@@ -156,7 +156,7 @@ def _value_function(pomdp: POMDP, solutions: Mapping[str, Solution]) -> list[Blo
         Figure(
             plot_value_function(solutions["POMDP"], pomdp.states),
             alt="The optimal value of every belief, and the first action of the best policy there.",
-            caption="The optimal value over all beliefs; colours say which action comes first.",
+            caption="The optimal value over all beliefs; colours show the first action.",
         )
     ]
 
@@ -180,7 +180,7 @@ def _graph(
                 drawing,
                 alt=f"The policy that planning on the {name} finds, as a graph.",
                 caption=f"The policy found on the {name}, worth {worth:.4g} in the POMDP: "
-                "nodes say what to do, arrows what is observed.",
+                "nodes are actions, arrows observations.",
             )
         )
     return blocks

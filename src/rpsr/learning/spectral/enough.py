@@ -79,10 +79,10 @@ class Enough:
         if self.verdict == "yes" and self.reason:
             return self.reason
         low, high = self.interval
-        apart = f"; tests told apart to {self.resolution:.1g}" if self.verdict == "no" else ""
+        resolution = f"; resolution {self.resolution:.1g}" if self.verdict == "no" else ""
         said = (
-            f"it forgets {self.statistic:.2g} of what the past says about rewards "
-            f"({low:.2g} to {high:.2g}{apart})"
+            f"it loses {self.statistic:.2g} of the predictable reward variance "
+            f"({low:.2g} to {high:.2g}{resolution})"
         )
         return f"{said}; {self.reason}" if self.reason else said
 
@@ -189,17 +189,17 @@ def _verdict(
 ) -> tuple[Literal["yes", "no", "undecided"], str]:
     """On which side of the tolerance the interval lies, and why that may not decide."""
     if shares.silent:
-        return "undecided", "histories say next to nothing about rewards"
+        return "undecided", "histories predict almost none of the reward variance"
     if shares.low > tolerance and shares.resolution > COARSE:
         return "undecided", (
-            f"tests that differ by less than {shares.resolution:.2g} of the most that any do could "
-            "not be told apart in this log"
+            f"the resolution of the log is only {shares.resolution:.2g}: noise may hide "
+            "differences between tests"
         )
     if shares.low > tolerance:
         return "no", ""
     if shares.high >= tolerance:
-        return "undecided", "the log is too short to say on which side of the tolerance that is"
+        return "undecided", "the interval contains the tolerance: use a longer log"
     if unseen_share(survey.follows) >= MISSING:
-        return "undecided", "what was never tried might have shown a difference"
+        return "undecided", "untried actions might show a difference: use a log that tries all"
     constant = survey.rewards[0] == survey.rewards[1]
-    return "yes", "rewards never vary in this log" if constant else ""
+    return "yes", "all rewards of the log are equal" if constant else ""

@@ -95,30 +95,32 @@ def choose_rank(
 
 
 def rank_words(rank: int, standing: int, trials: tuple[Trial, ...]) -> str:
-    """What decided a rank, in a sentence; without trials it was given.
+    """The reason for a rank, in a sentence; without trials, the user requested the rank.
 
-    standing: how many singular values stand out of the noise.
+    standing: how many singular values exceed the noise.
     """
-    stand = "direction stands" if standing == 1 else "directions stand"
-    said = f"{standing} {stand} out of the noise"
+    exceed = "singular value exceeds" if standing == 1 else "singular values exceed"
+    said = f"{standing} {exceed} the noise"
     if rank == 1:
-        said = f"with one direction nothing is remembered; {said}"
+        said = f"a model of rank 1 has no memory; {said}"
     if not trials:
-        return f"it was given; {said}"
+        return f"as requested; {said}"
     best = min(trials, key=lambda trial: trial.behind)
-    # Within the cut, what comes closest to the best; beyond it, what had to be beaten.
+    # Within the cut, compare the chosen rank with the best; beyond it, the best within the cut.
     other = (
         trials[rank - 1]
         if rank <= standing
         else min(trials[:standing], key=lambda trial: trial.behind)
     )
     if other is best:
-        return f"{said}; {best.rank} foretells held-out episodes best"
-    by = f"by {other.behind:.2g} ± {other.stderr:.2g} a step"
+        return f"{said}; rank {best.rank} predicts held-out episodes best"
+    by = f"by {other.behind:.2g} ± {other.stderr:.2g} per step"
     if rank <= standing:
-        return f"{said}; held-out episodes prefer {best.rank}, but not clearly, {by}"
-    also = "" if rank == best.rank else f", and {rank} is not clearly worse than {best.rank}"
-    return f"{said}; held-out episodes prefer {best.rank} to {other.rank} {by}{also}"
+        return f"{said}; rank {best.rank} predicts held-out episodes better, but only {by}"
+    also = "" if rank == best.rank else f", and {rank} within a standard error of {best.rank}"
+    return (
+        f"{said}; rank {best.rank} predicts held-out episodes better than {other.rank} {by}{also}"
+    )
 
 
 def _error(difference: Floats, log: Trajectories) -> float:
