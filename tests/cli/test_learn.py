@@ -245,7 +245,7 @@ def test_a_log_that_shows_no_alternatives_is_warned_of(tmp_path, capsys):
     assert "some action was never taken" in capsys.readouterr().err
     assert "some action was never taken" in page.read_text(encoding="utf-8")
     assert main([*words, "--estimator", "spectral", "--rank", "500"]) == 0
-    assert "rank 500 was asked for" in capsys.readouterr().err
+    assert "rank 500 was requested" in capsys.readouterr().err
 
 
 def test_caution_is_told_everywhere(log, say):

@@ -14,7 +14,7 @@ from rpsr.reproduce.experiment import Plan
 from rpsr.reproduce.run import Reproduction
 from rpsr.reproduce.verdicts import Verdict, rounds_to
 
-TITLE = "Do predictive states know what things are worth?"
+TITLE = "Do predictive states determine rewards?"
 
 QUESTION = """\
 **The question.** A *predictive state representation* (PSR) models a partially observable system
