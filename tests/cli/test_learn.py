@@ -273,12 +273,12 @@ def test_a_rare_action_and_what_decided_the_rank_are_told_everywhere(log, say):
     assert said in error
     assert said in page
     told = " ".join(out.split())  # a narrow terminal folds it
-    (because,) = re.findall(r"because (\d+ directions? stands? out of .*?) held out", told)
+    (because,) = re.findall(r"because (\d+ singular values? exceeds? the .*?) held out", told)
     document = json.loads(say("learn", *words, "--json")[1])
     assert document["caution"] == {"unknown": 1, "actions": 3}
     assert f"Rank {document['rank']}: {because}." in page
     standing = sum(value > document["noise_level"] for value in document["singular_values"])
-    assert because.startswith(f"{standing} direction")
+    assert because.startswith(f"{standing} singular value")
     assert document["rank"] in [trial["rank"] for trial in document["trials"]]
 
 

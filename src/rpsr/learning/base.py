@@ -115,10 +115,8 @@ class Estimator(ABC):
             if name not in known:
                 expected = ", ".join(known)
                 raise DataError(f"no parameter is called {name!r}; expected {expected}")
-            group, _, field = name.partition("__")
-            setattr(
-                self, group, replace(getattr(self, group), **{field: value}) if field else value
-            )
+            group, _, part = name.partition("__")
+            setattr(self, group, replace(getattr(self, group), **{part: value}) if part else value)
         return self
 
     def __sklearn_tags__(self) -> Any:

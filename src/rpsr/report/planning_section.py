@@ -21,7 +21,7 @@ from rpsr.report.prose import plain
 from rpsr.report.tables import Cell, Table
 
 MOST_STATES = 400
-MOST_NODES = 12  # of a policy graph that is still read at a glance
+MOST_NODES = 12  # of a policy graph that is easy to read
 MOST_EQUATIONS = 6_000  # nodes times states, for a controller's exact value
 
 
@@ -31,7 +31,7 @@ def solutions_of(
     time_limit: float,
     progress: Callable[[str], None],
 ) -> tuple[dict[str, Solution], str]:
-    """Exact value iteration on every model, or why there is none; Ctrl-C is passed on."""
+    """Exact value iteration on every model, or the reason why it is left out."""
     if len(pomdp.states) > MOST_STATES:
         return {}, (
             f"Planning is left out: the POMDP has {len(pomdp.states)} states, and a report plans "
@@ -55,7 +55,7 @@ def solutions_of(
 def planning_blocks(
     pomdp: POMDP, solutions: Mapping[str, Solution], reason: str
 ) -> tuple[Block, ...]:
-    """Text, table and figures on the solutions; `reason` says why there are none."""
+    """Text, table and figures on the solutions; reason: why there are none."""
     if reason:
         return (Text(reason),)
     belief = pomdp.belief_model()
@@ -85,7 +85,7 @@ def planning_blocks(
 
 
 def _controller(solution: Solution, belief: LinearModel) -> FiniteStateController | None:
-    """The policy as a controller of the nodes it can reach, if its exact value is within reach."""
+    """The policy as a controller of its reachable nodes, if small enough for its exact value."""
     whole = extract_controller(solution)
     edges = reachable_edges(whole, belief)
     nodes = list(dict.fromkeys([whole.first, *(target for _, target, _ in edges)]))
@@ -174,7 +174,7 @@ def _graph(
         try:
             drawing = plot_policy_graph(controller, belief, most=MOST_NODES)
         except ModelError:
-            continue  # more nodes than anyone would follow
+            continue  # too many nodes to read
         blocks.append(
             Figure(
                 drawing,

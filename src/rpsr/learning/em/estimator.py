@@ -1,16 +1,15 @@
 """A POMDP fitted to a log by expectation maximisation (EM), converted to an R-PSR.
 
-1. Episodes are split into training and held-out ones. 2. POMDPs with more states than necessary are
-started at random, with one main observation per state,
-   and with a memory of an observation (`starts`). The best of each size are fitted.
+1. Episodes are split into training and held-out ones.
+2. POMDPs with more states than necessary are started at random, with one main observation per
+   state, and with a memory of an observation (`starts`). The best of each size are fitted.
 3. Their states are merged one by one (`merge`). Each size on the way down is a candidate.
 4. The held-out likelihood of observations and rewards chooses: the smallest candidate within one
    standard error of the best.
 5. A state of the chosen one is split (`split`), and steps 3 and 4 are repeated, while the choice
    changes.
 6. The chosen candidates are fitted to all episodes, at the end without priors, which help the
-search
-   but bias its result.
+   search but bias its result.
 
 Continuous rewards are in bins during the search (`bins`), and Gaussian in step 6.
 

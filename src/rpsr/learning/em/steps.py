@@ -117,10 +117,10 @@ TINY_SCALE = 1e-12
 class Prior:
     """The change of expected counts c by the prior: max(c - sparsity, 0) + count.
 
-    The sparsity k is a Dirichlet prior of exponent -k: a probability whose estimate is less than
-    about 2 sqrt(k) standard errors away from 0 becomes 0. Without it a fitted POMDP has many such
-    small probabilities, and a plan may exploit each. With sparsity an iteration may lower the
-    likelihood.
+    Counts whose distribution would become 0 keep c + count. The sparsity k is a Dirichlet prior of
+    exponent -k: a probability whose estimate is less than about 2 sqrt(k) standard errors away from
+    0 becomes 0. Without it a fitted POMDP has many such small probabilities, and a plan may exploit
+    each. With sparsity an iteration may lower the likelihood.
     """
 
     count: float

@@ -8,8 +8,7 @@ The state of the model consists of the predictions r(i | h) of n core intents i.
   find how many are independent, keep those, add all that are one step longer, until the rank stays
   the same. Operators are then estimated on the core histories alone.
 - 'reset' (James and Singh 2004): the same, with all interactions since the start as the history.
-This
-  needs episodes.
+  It needs episodes.
 
 Several sets of intents may have the same span, and chance decides between them. So the choice is
 repeated on bootstrap samples: the stability of a core intent is the share of samples that chose it.
