@@ -63,22 +63,22 @@ def diagnose(model: LinearModel, logs: Logs) -> Diagnosis:
     return judged((filtered(model, log), log) for log in seen)
 
 
-def judged(said: Iterable[tuple[Filtered, Trajectories]]) -> Diagnosis:
+def judged(predictions: Iterable[tuple[Filtered, Trajectories]]) -> Diagnosis:
     """The diagnosis of a log, in chunks, from the predictions at every step."""
     chance = squares = negative = 0.0
     resets = steps = episodes = 0
     rewarded, spread = True, Spread()
     bins = np.zeros((BINS, 3))
-    for told, log in said:
-        chance += float(log_chances(told, log).sum())
-        negative += told.negative
-        resets += told.resets
+    for predicted, log in predictions:
+        chance += float(log_chances(predicted, log).sum())
+        negative += predicted.negative
+        resets += predicted.resets
         steps += log.steps
-        bins += _binned(told, log)
+        bins += _binned(predicted, log)
         if log.rewards is None:
             rewarded = False
         else:
-            squares += float(((log.rewards - told.rewards) ** 2).sum())
+            squares += float(((log.rewards - predicted.rewards) ** 2).sum())
             spread.add(log.rewards)
         episodes += log.episodes
     if steps == 0:
@@ -118,12 +118,12 @@ class Spread:
         return float(np.sqrt(self._squares / max(self._count, 1)))
 
 
-def _binned(said: Filtered, log: Trajectories) -> Floats:
+def _binned(predicted: Filtered, log: Trajectories) -> Floats:
     """Sums, over all predictions in a bin, of the prediction, the outcome (0 or 1), and 1."""
-    came = np.zeros_like(said.predictions)
+    came = np.zeros_like(predicted.predictions)
     came[np.arange(log.steps), log.observations] = 1.0
-    which = np.minimum((said.predictions * BINS).astype(np.int64), BINS - 1).reshape(-1)
+    which = np.minimum((predicted.predictions * BINS).astype(np.int64), BINS - 1).reshape(-1)
     sums = np.zeros((BINS, 3))
-    for i, column in enumerate((said.predictions, came, np.ones_like(came))):
+    for i, column in enumerate((predicted.predictions, came, np.ones_like(came))):
         sums[:, i] = np.bincount(which, column.reshape(-1), minlength=BINS)
     return sums

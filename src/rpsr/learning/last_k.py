@@ -93,7 +93,7 @@ class LastKTable(Estimator):
     def judge(self, logs: Logs) -> Diagnosis:
         """The accuracy of the table's predictions on a log."""
         seen = (as_seen_by(log, self.model_) for log in PreparedLog.of(logs).recorded)
-        return judged((self.table_.said(log), log) for log in seen)
+        return judged((self.table_.predictions(log), log) for log in seen)
 
     def _best(self, log: Trajectories) -> int:
         order = np.random.default_rng(self.seed).permutation(log.episodes)
@@ -105,7 +105,7 @@ class LastKTable(Estimator):
             return 1
         scores: list[float] = []
         for k in range(1, self.longest + 1):
-            found = judged([(self._count(training, k).said(held_out), held_out)])
+            found = judged([(self._count(training, k).predictions(held_out), held_out)])
             scores.append(found.score)
         return 1 + int(np.argmax(np.array(scores) >= max(scores) - WORTH))
 
@@ -151,7 +151,7 @@ class Table:
     rewards: Floats
     final: Bools
 
-    def said(self, log: Trajectories) -> Filtered:
+    def predictions(self, log: Trajectories) -> Filtered:
         """The table's predictions at every step of a log."""
         contexts = [self.number[_known(past, self.number)] for past, *_ in _walk(log, self.k)]
         rows = np.array(contexts, dtype=np.int64)

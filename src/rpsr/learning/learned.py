@@ -101,11 +101,11 @@ def filtered(model: LinearModel, log: Trajectories, states: bool = False) -> Fil
     parameters = (matrices, model.emissions, model.normalizer, model.start, model.rewards)
     kept = np.empty((log.steps if states else 0, n))
     limits = RobustRule(model).limits
-    said = filter_log(parameters, log.actions, log.observations, log.offsets, limits, kept)
-    return Filtered(said[0], said[1], kept, said[2], said[3])
+    result = filter_log(parameters, log.actions, log.observations, log.offsets, limits, kept)
+    return Filtered(result[0], result[1], kept, result[2], result[3])
 
 
-def log_chances(said: Filtered, log: Trajectories) -> Floats:
+def log_chances(predicted: Filtered, log: Trajectories) -> Floats:
     """The log-probability of each observation, (L,), kept finite by `DOUBT`."""
-    seen = said.predictions[np.arange(log.steps), log.observations]
+    seen = predicted.predictions[np.arange(log.steps), log.observations]
     return np.log((1 - DOUBT) * seen + DOUBT / len(log.observation_names))

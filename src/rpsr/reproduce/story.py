@@ -46,7 +46,7 @@ class Findings:
         found = [result.experiment for result in self.all_.returns.values() if result.certified]
         lost = all(not row["accurate"] for row in self.all_.errors.values())
         kept = all(row["rpsr_d_inf"] < 1e-10 for row in self.all_.errors.values())
-        same = all(each.same_episodes and each.disagreement < 1e-9 for each in found)
+        same = all(result.same_episodes and result.disagreement < 1e-9 for result in found)
         return lost and kept and same
 
     def paragraph(self) -> str:

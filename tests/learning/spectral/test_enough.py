@@ -148,9 +148,9 @@ def test_what_is_forgotten_at_least_and_at_most_by_how_far_tests_stand_out_of_no
     noise = difference / sigmas if lean else sigmas
     found = view.squares(data, data, noise / view.error(data, data))
     alike, unsure = (lean == 0 or sigmas < limit for limit in (0.5, 2))
-    assert found.told > 0.1
-    assert found.least == pytest.approx(found.told if alike else 0)
-    assert found.most == pytest.approx(found.told if unsure else 0)
+    assert found.predicted > 0.1
+    assert found.least == pytest.approx(found.predicted if alike else 0)
+    assert found.most == pytest.approx(found.predicted if unsure else 0)
     largest = view.possible() if unsure else difference
     assert found.noise == pytest.approx(min(2 * noise / largest, 1))
 

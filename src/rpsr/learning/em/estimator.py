@@ -120,16 +120,16 @@ class EMRPSR(Estimator):
         for start in self._starts(probe, training, rng):
             found += self._way_down(start, training, held_out)
         found = self._way_up(found, probe, training, held_out, rng)
-        best = max(found, key=lambda each: each.mean)
+        best = max(found, key=lambda one: one.mean)
         refitted: dict[Found, Found] = {}
-        for each in chosen(found, self.choosing.keep):
-            fitted = self._refitted(unbinned(each.fitted, payoff_of), encoded)
-            refitted[Found(likelihoods(fitted, encoded), fitted)] = each
+        for one in chosen(found, self.choosing.keep):
+            fitted = self._refitted(unbinned(one.fitted, payoff_of), encoded)
+            refitted[Found(likelihoods(fitted, encoded), fitted)] = one
         self.candidates_ = tuple(
-            self._candidate(each.fitted, refitted[each], best, trajectories)
-            for each in distinct(list(refitted))
+            self._candidate(one.fitted, refitted[one], best, trajectories)
+            for one in distinct(list(refitted))
         )
-        self._models = [self._model(each, trajectories) for each in self.candidates_]
+        self._models = [self._model(one, trajectories) for one in self.candidates_]
         first = self.candidates_[0]
         self.pomdp_ = as_pomdp(first.fitted, trajectories, self.discount)
         self.fitted_ = self.pomdp_.belief_model()
@@ -143,7 +143,7 @@ class EMRPSR(Estimator):
         return Findings(
             rank=self.rank_,
             origin=counted(first.states, "state") + end,
-            candidates=tuple(each.summary for each in self.candidates_),
+            candidates=tuple(one.summary for one in self.candidates_),
             caution=self.caution_,
         )
 
@@ -206,7 +206,7 @@ class EMRPSR(Estimator):
             scores = likelihoods(smaller, held_out)
             found.append(Found(scores, smaller))
             self._tell(f"{smaller.size} states")
-            best = max(best, scores, key=lambda each: float(each.mean()))
+            best = max(best, scores, key=lambda array: float(array.mean()))
             behind, stderr = difference(best, scores)
             lost = behind > LOST * stderr and len(found) > FEWEST_MERGES
             if lost if self.states == "auto" else smaller.size <= self.states:
@@ -239,7 +239,7 @@ class EMRPSR(Estimator):
 
     def _allowed(self, found: list[Found]) -> list[Found]:
         """All candidates, or those with the requested number of states."""
-        return [each for each in found if self.states in ("auto", each.fitted.size)]
+        return [one for one in found if self.states in ("auto", one.fitted.size)]
 
     def models(self) -> list[LinearModel]:
         """The R-PSRs of all candidates, the chosen one first."""

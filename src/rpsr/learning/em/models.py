@@ -63,9 +63,9 @@ def caution_of(
         if s != parameters.end
     ]
     return Caution(
-        known=tuple(float(each) for each, _ in names),
+        known=tuple(float(share) for share, _ in names),
         worst=_worst(parameters, trajectories, discount),
-        unknown=tuple(name for each, name in names if each < 1),
+        unknown=tuple(name for share, name in names if share < 1),
         by_state=True,
     )
 

@@ -107,8 +107,8 @@ def hankel(moments: Moments, centres: Floats | None = None) -> Hankel:
     for word in words[1:]:
         node, parent = plan.nodes[word], plan.nodes[word[:-1]]
         below = weight[plan.rows[parent], word[-1] // n_observations]
-        whatever = nodes[node, 0] / below[0] if below[0] > 0 else 1.0 / n_observations
-        p[node] = p[parent] * np.minimum(_ratio(nodes[node], below, whatever), 1.0)
+        overall = nodes[node, 0] / below[0] if below[0] > 0 else 1.0 / n_observations
+        p[node] = p[parent] * np.minimum(_ratio(nodes[node], below, overall), 1.0)
 
     # Rewards: the mean after u a, and its variance, shrunk towards the variance of the action.
     mean0 = _ratio(reward[0, :, 0], weight[0, :, 0], 0.0)  # (A,)
@@ -163,7 +163,7 @@ class _Samples:
         floor = (float(n_actions) ** lengths / self.total) ** 2
         v += floor[:, None]
         at = np.flatnonzero(plan.rows >= 0)
-        typical = self.spreads[0, :, :1]  # of each action's reward, whatever came before, (A, 1)
+        typical = self.spreads[0, :, :1]  # of each action's reward, over all histories, (A, 1)
         vr = v[at, None] * (means**2 + typical) + square[at, None] * self.spreads / (
             self.counts + 1
         )

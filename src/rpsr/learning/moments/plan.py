@@ -146,17 +146,17 @@ class Survey:
         return self.tables[1, : len(self.action_names) * len(self.observation_names)]
 
     def counts(self, length: int) -> Ints:
-        """How often each word of so many pairs was followed by an action, (contexts,)."""
+        """How often each word of `length` pairs was followed by an action, (contexts,)."""
         n_pairs = len(self.action_names) * len(self.observation_names)
         return self.tables[length, : n_pairs**length].sum(axis=1)
 
     def frequent(self, length: int, most: int, final: bool = False) -> list[Word]:
-        """The most frequent words of up to so many pairs, the empty one first.
+        """The most frequent words of up to `length` pairs, at most `most`, the empty one first.
 
-        final: pairs at which tasks ended are among them; no action follows those.
+        final: include pairs at which tasks ended, which no action follows.
 
-        A word never comes before its parts: those are at least as frequent, but for the ends of
-        episodes, so ties and ends are settled by adding parts first.
+        A word never comes before its parts: these are at least as frequent, except at ends of
+        episodes, so ties and ends are resolved by adding parts first.
         """
         n_pairs = len(self.action_names) * len(self.observation_names)
         ranked: list[tuple[int, int, Word]] = []

@@ -80,11 +80,11 @@ class Enough:
             return self.reason
         low, high = self.interval
         resolution = f"; resolution {self.resolution:.1g}" if self.verdict == "no" else ""
-        said = (
+        words = (
             f"it loses {self.statistic:.2g} of the predictable reward variance "
             f"({low:.2g} to {high:.2g}{resolution})"
         )
-        return f"{said}; {self.reason}" if self.reason else said
+        return f"{words}; {self.reason}" if self.reason else words
 
 
 def psr_enough(
@@ -169,18 +169,18 @@ def _shares(
     rng = np.random.default_rng(seed)
     excess = quarters.excess(parts, rng)
     found = quarters.squares(parts, excess)
-    samples = [(found.least, found.most, found.told)]  # always within the interval
+    samples = [(found.least, found.most, found.predicted)]  # always within the interval
     for _ in range(repeats):
         drawn = np.array([rng.choice(part, len(part)) for part in parts])
         samples.append(quarters.squares(drawn, excess)[:3])
-    least, most, told = np.transpose(samples)
-    least, most = (np.clip(each / np.maximum(told, floor), 0.0, 1.0) for each in (least, most))
+    least, most, predicted = np.transpose(samples)
+    least, most = (np.clip(lost / np.maximum(predicted, floor), 0.0, 1.0) for lost in (least, most))
     return found, _Shares(
         statistic=float(most[0]),
         low=min(float(np.quantile(least[1:], tail)), float(least[0])),
         high=max(float(np.quantile(most[1:], 1 - tail)), float(most[0])),
         resolution=float(np.sqrt(found.noise)),
-        silent=floor > NO_VARIANCE and bool((told[1:] < floor).mean() > tail),
+        silent=floor > NO_VARIANCE and bool((predicted[1:] < floor).mean() > tail),
     )
 
 

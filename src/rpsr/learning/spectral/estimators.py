@@ -74,7 +74,7 @@ class FromMoments(Estimator):
 
     def shared(self) -> dict[str, Any]:
         """The parameters that all of these estimators have, by name."""
-        return {each.name: getattr(self, each.name) for each in fields(FromMoments) if each.init}
+        return {item.name: getattr(self, item.name) for item in fields(FromMoments) if item.init}
 
     @property
     def directions_(self) -> int:

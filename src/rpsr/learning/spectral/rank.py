@@ -70,10 +70,10 @@ def choose_rank(
     chances: list[Floats] = []
     errors: list[Floats] = []
     for rank in range(1, most + 1):
-        said = filtered(fit(rank), log)
-        chances.append(log_chances(said, log))
+        predicted = filtered(fit(rank), log)
+        chances.append(log_chances(predicted, log))
         errors.append(
-            (np.zeros(log.steps) if log.rewards is None else log.rewards - said.rewards) ** 2
+            (np.zeros(log.steps) if log.rewards is None else log.rewards - predicted.rewards) ** 2
         )
     if not log.steps:
         return most, ()
@@ -102,11 +102,11 @@ def rank_words(rank: int, standing: int, trials: tuple[Trial, ...]) -> str:
     standing: how many singular values exceed the noise.
     """
     exceed = "singular value exceeds" if standing == 1 else "singular values exceed"
-    said = f"{standing} {exceed} the noise"
+    words = f"{standing} {exceed} the noise"
     if rank == 1:
-        said = f"a model of rank 1 has no memory; {said}"
+        words = f"a model of rank 1 has no memory; {words}"
     if not trials:
-        return f"as requested; {said}"
+        return f"as requested; {words}"
     best = min(trials, key=lambda trial: trial.behind)
     # Within the cut, compare the chosen rank with the best; beyond it, the best within the cut.
     other = (
@@ -115,13 +115,13 @@ def rank_words(rank: int, standing: int, trials: tuple[Trial, ...]) -> str:
         else min(trials[:standing], key=lambda trial: trial.behind)
     )
     if other is best:
-        return f"{said}; rank {best.rank} predicts held-out episodes best"
+        return f"{words}; rank {best.rank} predicts held-out episodes best"
     by = f"by {other.behind:.2g} ± {other.stderr:.2g} per step"
     if rank <= standing:
-        return f"{said}; rank {best.rank} predicts held-out episodes better, but only {by}"
+        return f"{words}; rank {best.rank} predicts held-out episodes better, but only {by}"
     also = "" if rank == best.rank else f", and {rank} within a standard error of {best.rank}"
     return (
-        f"{said}; rank {best.rank} predicts held-out episodes better than {other.rank} {by}{also}"
+        f"{words}; rank {best.rank} predicts held-out episodes better than {other.rank} {by}{also}"
     )
 
 

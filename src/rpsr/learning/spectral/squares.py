@@ -32,7 +32,7 @@ class Squares(NamedTuple):
 
     least: float
     most: float
-    told: float
+    predicted: float
     noise: float
 
 
