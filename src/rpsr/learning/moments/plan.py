@@ -151,7 +151,7 @@ class Survey:
         return self.tables[length, : n_pairs**length].sum(axis=1)
 
     def frequent(self, length: int, most: int, final: bool = False) -> list[Word]:
-        """The most frequent words of up to `length` pairs, at most `most`, the empty one first.
+        """The most frequent words of up to `length` pairs, `most` per length, the empty one first.
 
         final: include pairs at which tasks ended, which no action follows.
 
