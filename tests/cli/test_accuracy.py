@@ -98,9 +98,9 @@ def test_one_source_is_told_with_its_costly_merges(say):
 @pytest.mark.parametrize(
     ("domain", "answer"),
     [
-        ("tiger", "A PSR is enough for tiger: its state gives the rewards back."),
-        ("paint", "A PSR is not enough for paint: its state does not give the rewards back."),
-        ("reach.pomdp", "A PSR is enough for reach, but only at beliefs that can be reached."),
+        ("tiger", "A PSR is enough for tiger: its state determines the rewards."),
+        ("paint", "A PSR is not enough for paint: its state does not determine the rewards."),
+        ("reach.pomdp", "A PSR is enough for reach, but only at reachable beliefs."),
     ],
 )
 def test_the_question_is_answered_in_words(say, domain, answer):

@@ -83,7 +83,7 @@ def test_core_intents_of_load_unload_for_a_talk(succeed):
     assert "0 0 0 1 0 0 0 0 0 0" in out
     assert "condition number of U: 8.99" in out
     assert "ε: the empty test" in " ".join(out.split())
-    assert "all of them are linear in this state, as in every R-PSR" in out
+    assert "accurate; all are linear in this state, as in every R-PSR" in out
     assert "wrong with probability at most" in out
 
 

@@ -163,10 +163,10 @@ def test_a_short_log_is_learned_from_and_blindness_said_once(log, tmp_path, caps
     assert document["psr_enough"] is None
     assert len(document["stability"]) == len(document["core"]) == document["rank"]
     assert said.err.count("takes actions as chosen uniformly") == 1
-    assert "too short to ask" in said.err
+    assert "too short to test" in said.err
     assert "Core intents" in page.read_text()
     assert "ε: the empty test" in page.read_text()
-    assert "The log is too short to ask" in page.read_text()
+    assert "The log is too short to test" in page.read_text()
 
 
 def test_a_page_draws_no_plot_without_points(say):
@@ -189,13 +189,13 @@ def test_a_plan_is_chosen_among_models_and_reported(log, tmp_path, capsys):
     choice = json.loads(capsys.readouterr().out)["choice"]
     assert "mean value" in choice["rule"]
     assert len(choice["options"]) == 3
-    assert "What to do" in page.read_text(encoding="utf-8")
+    assert "The chosen plan" in page.read_text(encoding="utf-8")
     assert main(["evaluate", "loadunload", "--policy", str(policy), "--episodes", "50"]) == 0
     capsys.readouterr()
     assert main(words) == 0
     out = capsys.readouterr().out
-    assert "by the log" in out
-    for option in choice["options"]:  # number, rank, by its planner, mean in all, least
+    assert "off-policy" in out
+    for option in choice["options"]:  # number, rank, planner's value, mean value, lowest value
         said = (option["dimension"], option["own_value"], option["mean_value"])
         cells = " +".join(re.escape(f"{number:.4g}") for number in (*said, min(option["values"])))
         assert re.search(rf"{cells} .*{'yes' if option['chosen'] else ' '} *$", out, re.MULTILINE)
@@ -245,7 +245,7 @@ def test_a_log_that_shows_no_alternatives_is_warned_of(tmp_path, capsys):
     assert "some action was never taken" in capsys.readouterr().err
     assert "some action was never taken" in page.read_text(encoding="utf-8")
     assert main([*words, "--estimator", "spectral", "--rank", "500"]) == 0
-    assert "rank 500 was asked for" in capsys.readouterr().err
+    assert "rank 500 was requested" in capsys.readouterr().err
 
 
 def test_caution_is_told_everywhere(log, say):
@@ -269,16 +269,16 @@ def test_a_rare_action_and_what_decided_the_rank_are_told_everywhere(log, say):
     code, out, error = say("learn", *words, "--report", "p.html")
     page = Path("p.html").read_text()
     assert code == 0
-    said = "1 of 3 actions (jump) was hardly tried: there the model to plan on expects a penalty"
+    said = "1 of 3 actions (jump) was rarely tried: the model to plan on has a penalty there"
     assert said in error
     assert said in page
     told = " ".join(out.split())  # a narrow terminal folds it
-    (because,) = re.findall(r"because (\d+ directions? stands? out of .*?) held out", told)
+    (because,) = re.findall(r"because (\d+ singular values? exceeds? the .*?) held out", told)
     document = json.loads(say("learn", *words, "--json")[1])
     assert document["caution"] == {"unknown": 1, "actions": 3}
     assert f"Rank {document['rank']}: {because}." in page
     standing = sum(value > document["noise_level"] for value in document["singular_values"])
-    assert because.startswith(f"{standing} direction")
+    assert because.startswith(f"{standing} singular value")
     assert document["rank"] in [trial["rank"] for trial in document["trials"]]
 
 

@@ -135,7 +135,7 @@ def test_caution_is_told():
     told = learn("spectral", lucky(1), discount=0.95, rank=3)
     assert told.document()["caution"] == {"unknown": 1, "actions": 3}
     assert told.findings.caution.warning.startswith(
-        "1 of 3 actions (jump) was hardly tried: there the model to"
+        "1 of 3 actions (jump) was rarely tried: the model to plan "
     )
     silent = learn("spectral", lucky(200), discount=0.95, rank=3)
     assert silent.document()["caution"] == {"unknown": 0, "actions": 3}

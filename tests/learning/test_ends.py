@@ -232,8 +232,8 @@ def test_only_the_end_shows_that_it_is_the_end():
         .fitted
     )
     alive = np.arange(found.states) != found.end
-    assert (found.sights[:, -1, found.end] == 1).all()
-    assert (found.sights[:, -1, alive] == 0).all()
+    assert (found.emissions[:, -1, found.end] == 1).all()
+    assert (found.emissions[:, -1, alive] == 0).all()
 
 
 def test_episodes_of_one_step_that_all_end_are_learned():

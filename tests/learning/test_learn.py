@@ -125,7 +125,7 @@ def test_an_action_that_is_never_taken_is_named_however_short_the_log():
     log = from_arrays(*([[0, seven, 0, 0, seven]] * 20 for seven in (7, 1, 1)))
     for overlap in (SpectralRPSR(rank=1).fit(log).overlap_, Survey.of([log.select([0])]).overlap):
         assert overlap.never == tuple("123456")
-        assert "ever takes 1, 2, 3, 4 and 2 more:" in overlap.warning
+        assert "no episode takes 1, 2, 3, 4 and 2 more:" in overlap.warning
 
 
 @given(
@@ -211,9 +211,9 @@ def test_what_cannot_be_judged_is_refused():
 def test_logs_that_can_be_gone_through_once_are_refused():
     """Rather than found empty the second time."""
     for name in ("spectral", "discovered"):
-        with pytest.raises(InputError, match="read a list_iterator, which can be gone through onc"):
+        with pytest.raises(InputError, match="read a list_iterator, which can be read only once"):
             learn(name, iter(chunks(LOG, 4)), discount=0.9, rank=3)
-    with pytest.raises(InputError, match="gone through once"):
+    with pytest.raises(InputError, match="read only once"):
         psr_enough(iter([LOG]))
     assert learn("last-k", iter(chunks(LOG, 4)), discount=0.9, rank=1).steps == LOG.steps
 

@@ -80,7 +80,7 @@ def test_numbers_of_numpy_are_numbers():
         ({"rows": ((1,),)}, "row 0: read 1 cells, expected 2"),
         ({"align": "lx"}, "align: read 'lx', expected 2 of the letters l, c, r"),
         ({"formats": (".1f",)}, "formats: read 1, expected 2"),
-        ({"bold": {(1, 0)}}, "bold: no cell is at"),
+        ({"bold": {(1, 0)}}, "bold: read .*, expected the row"),
     ],
 )
 def test_a_table_that_does_not_fit_is_refused(change, message):

@@ -91,7 +91,13 @@ def test_what_is_printed_says_what_the_paper_claims_before_it_shows_a_table(fold
     text = (folders[0] / "report.txt").read_text()
     assert printed.startswith(text)
     assert "report.html" in printed.removeprefix(text)
-    heads = ["The question.", "What the paper claims.", "What we find.", "A quick look.", "policy"]
+    heads = [
+        "The question.",
+        "What the paper claims.",
+        "What we find.",
+        "A quick look.",
+        "cells of",
+    ]
     places = [text.index(words) for words in heads]
     assert places == sorted(places)
     assert max(map(len, text.splitlines())) <= 110
@@ -149,7 +155,7 @@ def test_a_file_of_another_question_is_done_again_with_a_note(tmp_path):
     assert store.find(Piece("returns", "paint", (("seed", 1),))) == ({"of": "seed 1"}, "")
     answer, why = store.find(Piece("returns", "paint", (("seed", 2),)))
     assert answer is None
-    assert "another version, seed or question" in why
+    assert "another version, seed or setting" in why
     assert store.find(Piece("returns", "parr")) == (None, "")
 
 
@@ -194,7 +200,7 @@ def test_results_that_are_no_numbers_are_not_written():
 
 def test_a_process_that_was_killed_is_said_in_one_line(cheap, tmp_path, monkeypatch):
     monkeypatch.setattr(run, "spread", lambda work, items, jobs: iter([(items[0], None)]))
-    with pytest.raises(RpsrError, match="was killed; what is done is kept"):
+    with pytest.raises(RpsrError, match="was killed; finished pieces are stored"):
         reproduce(Settings(), tmp_path)
 
 

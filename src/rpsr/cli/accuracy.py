@@ -28,7 +28,7 @@ _COLUMNS = {
     "rel": "rel_d_inf",
     "reach.": "d_inf_reachable",
 }
-_MOST_MERGES = 12  # told one by one
+_MOST_MERGES = 12  # that are listed
 
 
 def accuracy(
@@ -37,17 +37,19 @@ def accuracy(
     *sources: Source,
     float_: Annotated[
         bool,
-        Parameter(name="--float", negative="", help="Decide in floats, without a certificate."),
+        Parameter(
+            name="--float", negative="", help="Decide in floating point, without a certificate."
+        ),
     ] = False,
     jobs: Annotated[
-        int, Parameter(validator=validators.Number(gte=1), help="How many processes to use.")
+        int, Parameter(validator=validators.Number(gte=1), help="Number of processes.")
     ] = 1,
     output: Annotated[
         Path | None,
         Parameter(
             name=["--output", "-o"],
             converter=named_path,
-            help="Keep rows here as they come, as JSON lines; rows already there are not redone.",
+            help="Write finished rows here, as JSON lines; rows already there are not recomputed.",
         ),
     ] = None,
     time_limit: TimeLimit = None,
@@ -55,12 +57,12 @@ def accuracy(
     discount: Discount = None,
     json: Json = False,
 ) -> int:
-    """Say whether a PSR can carry each source's rewards, and how wrong it is where it cannot.
+    """Decide for each source whether a PSR is accurate, and how large its reward error is.
 
-    A folder stands for the model files in it. A source that cannot be read is a row with its error;
-    the exit code is then 1, after all rows. A source that reaches --time-limit, which each has to
-    itself, is a row that says so; the exit code is 3, unless another row makes it 1. Interrupted,
-    or where the -o file can no longer be written to, it shows the rows it has.
+    A folder means all model files in it. A source that cannot be read gives a row with its error;
+    the exit code is then 1, after all rows. --time-limit applies to each source; one that reaches
+    it gives a row that says so, and the exit code is 3, unless another row makes it 1. After an
+    interrupt, or if the -o file can no longer be written, the finished rows are shown.
     """
     from rpsr.predictive.survey import Options, expand_sources, survey
 
@@ -100,10 +102,10 @@ def _show(rows: list[Row]) -> None:
         print_table(
             list(_COLUMNS),
             table,
-            caption="PSR, R-PSR: ranks. accurate: the PSR's state gives every belief's rewards; "
-            "reach: those of every belief that can be reached. d_inf: largest error of the "
-            "rewards that the PSR stands for; rel: over the largest reward; reach.: fitted "
-            "anew to the states that can be reached. --json has more.",
+            caption="PSR, R-PSR: ranks. accurate: the PSR's state determines the rewards of every "
+            "belief; reach: of every reachable belief. d_inf: largest error of the PSR's rewards; "
+            "rel: relative to the largest reward; reach.: d_inf after a fit to reachable states. "
+            "--json shows more.",
         )
         print_lines([f"{_verdict(good)} {_sureness(good)}"])
     for row in good:
@@ -114,10 +116,12 @@ def _show(rows: list[Row]) -> None:
     if len(good) == 1:
         merges = good[0]["merges"] or []
         if good[0]["merged_states"]:
-            print_lines([f"{good[0]['merged_states']} states look like another to every test."])
+            print_lines(
+                [f"{good[0]['merged_states']} states look like another state to every test."]
+            )
         print_lines(merges[:_MOST_MERGES])
         if len(merges) > _MOST_MERGES:
-            print_lines([f"... and {len(merges) - _MOST_MERGES} more such sentences (--json)"])
+            print_lines([f"... and {len(merges) - _MOST_MERGES} more groups of states (--json)"])
     for row in rows:
         if row["error"] is not None:
             named = row["domain"] in row["error"]
@@ -130,10 +134,10 @@ def _verdict(rows: list[Row]) -> str:
         return f"{wrong} of {len(rows)} models are not accurate as PSRs."
     (row,) = rows
     if row["accurate"]:
-        return f"A PSR is enough for {row['domain']}: its state gives the rewards back."
+        return f"A PSR is enough for {row['domain']}: its state determines the rewards."
     if row["accurate_reachable"]:
-        return f"A PSR is enough for {row['domain']}, but only at beliefs that can be reached."
-    return f"A PSR is not enough for {row['domain']}: its state does not give the rewards back."
+        return f"A PSR is enough for {row['domain']}, but only at reachable beliefs."
+    return f"A PSR is not enough for {row['domain']}: its state does not determine the rewards."
 
 
 def _sureness(rows: list[Row]) -> str:
@@ -141,5 +145,5 @@ def _sureness(rows: list[Row]) -> str:
 
     odds = [row["error_probability"] for row in rows]
     known = [p for p in odds if p is not None]
-    each = "Each is " if len(rows) > 1 else "This is "
-    return f"{each}{certainty(len(known) == len(odds), max(known, default=None))}."
+    subject = "Each is " if len(rows) > 1 else "This is "
+    return f"{subject}{certainty(len(known) == len(odds), max(known, default=None))}."

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rpsr.predictive.core import Core
 
 Model = Literal["psr", "rpsr", "ra-psr"]
-_WIDEST = 24  # states whose outcomes fit beside a member on a line
+_WIDEST = 24  # the most states whose outcomes fit on a line
 _ARITHMETIC = Group("Arithmetic", validator=validators.MutuallyExclusive())
 
 
@@ -39,7 +39,7 @@ def core(
         Parameter(
             group=_ARITHMETIC,
             negative="",
-            help="Insist on exact arithmetic (the default if it can be).",
+            help="Require exact arithmetic (the default where possible).",
         ),
     ] = False,
     float_: Annotated[
@@ -48,11 +48,11 @@ def core(
             name="--float",
             group=_ARITHMETIC,
             negative="",
-            help="Decide in floats, with a margin.",
+            help="Decide in floating point, and show the margin.",
         ),
     ] = False,
     matrix: Annotated[
-        bool, Parameter(negative="", help="Show every outcome vector, however many states.")
+        bool, Parameter(negative="", help="Show all outcome vectors, for any number of states.")
     ] = False,
     time_limit: TimeLimit = None,
     normalize: Normalize = False,
@@ -138,14 +138,14 @@ def _show(pomdp: POMDP, found: Core, model: str, matrix: bool) -> None:
     if wide and pomdp.states != tuple(str(i) for i in range(len(pomdp.states))):
         lines.insert(0, "states: " + ", ".join(f"{i} {s}" for i, s in enumerate(pomdp.states)))
     if model == "rpsr":
-        lines.append("rewards: all of them are linear in this state, as in every R-PSR")
+        lines.append("rewards: accurate; all are linear in this state, as in every R-PSR")
     elif outside:
         lines.append(
             f"rewards: not accurate; no linear function of this state gives the rewards of "
             f"{', '.join(outside)}"
         )
     else:
-        lines.append("rewards: accurate; all of them are linear in this state")
+        lines.append("rewards: accurate; all are linear in this state")
     print_lines(lines)
 
 
@@ -153,5 +153,5 @@ def _sureness(found: Core) -> str:
     from rpsr.predictive.certainty import certainty, margin_words
 
     floats = "in floats: " if found.certified else ""
-    said = certainty(found.certified, found.error_probability)
-    return f"rank: {said} ({floats}{margin_words(found.margin)})"
+    words = certainty(found.certified, found.error_probability)
+    return f"rank: {words} ({floats}{margin_words(found.margin)})"

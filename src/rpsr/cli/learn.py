@@ -1,4 +1,4 @@
-"""`rpsr learn`: a model from logs, and how good it is."""
+"""`rpsr learn`: a model from logs, with its accuracy on held-out episodes."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def learn(
         list[str],
         Parameter(
             converter=standard_streams,
-            help="Logs: .jsonl or .parquet files, or folders of them, as one log; - is JSON lines "
-            "on standard input.",
+            help="Logs: .jsonl or .parquet files, or folders of them, read as one log; - reads "
+            "JSON lines from standard input.",
         ),
     ],
     /,
@@ -93,7 +93,7 @@ def learn(
     ],
     discount: Annotated[
         float,
-        Parameter(validator=validators.Number(gte=0, lte=1), help="The discount of the model."),
+        Parameter(validator=validators.Number(gte=0, lte=1), help="Discount of the model."),
     ],
     estimator: Annotated[
         str,
@@ -108,17 +108,17 @@ def learn(
         int | Literal["auto"],
         Parameter(
             converter=_rank,
-            help="The model's rank (em: states; last-k: pairs), or auto: what held-out episodes "
-            "say.",
+            help="Rank of the model (em: number of states; last-k: number of pairs), or auto, "
+            "which held-out episodes decide.",
         ),
     ] = "auto",
     behaviour: Annotated[
         str | None,
         Parameter(
             validator=_known_behaviour,
-            help="Where the propensities of logged actions come from: logged, as the log has them; "
-            "estimated, by counts (the default); blind, all actions equally likely. Not for em and "
-            "last-k, which need none.",
+            help="Propensities of the logged actions: logged, taken from the log; estimated, by "
+            "counts (the default); blind, all actions equally likely. Not for em and last-k, which "
+            "need none.",
         ),
     ] = None,
     columns: Annotated[
@@ -127,7 +127,7 @@ def learn(
             converter=_columns,
             n_tokens=1,
             accepts_keys=False,
-            help="What Parquet files call their columns, where they have names of their own: "
+            help="Column names of Parquet files that differ from the default names: "
             "action=act,observation=obs; likewise episode, step, reward, propensity, terminated.",
         ),
     ] = None,
@@ -139,26 +139,30 @@ def learn(
         str | None,
         Parameter(
             converter=named_file,
-            help="Plan, too, and write the policy here: one plan for each model that explains the "
-            "log about as well; chosen is that of the highest mean value over all models.",
+            help="Also plan, and write the policy here. Each model that explains the log about "
+            "equally well gives a plan; the highest mean value over all models decides.",
         ),
     ] = None,
     ensemble: Annotated[
         int,
         Parameter(
             validator=validators.Number(gte=0),
-            help="With --plan: this many more models, each fitted to a resampled log.",
+            help="With --plan: the number of additional models, each fitted to a resampled log.",
         ),
     ] = 0,
     seed: Annotated[
-        int, Parameter(validator=validators.Number(gte=0), help="Seed of all that is drawn.")
+        int,
+        Parameter(
+            validator=validators.Number(gte=0),
+            help="Random seed; equal seeds give equal output.",
+        ),
     ] = 0,
     json: Json = False,
 ) -> None:
     """Learn a model from logs of actions, observations and rewards.
 
-    Rewards are needed for learning and not afterwards: the model filters on actions and
-    observations. `rpsr solve` plans on it, and its policy runs on any system with the same names.
+    Learning needs rewards; the learned model filters on actions and observations alone. `rpsr
+    solve` plans on it, and the policy runs on any system with the same names.
     """
     from rpsr.errors import InputError
     from rpsr.io.files import place_of
@@ -167,9 +171,9 @@ def learn(
 
     check_suffix(output, NATIVE)
     if ensemble and plan is None:
-        raise InputError("--ensemble is for choosing a plan: give --plan FILE, too")
+        raise InputError("--ensemble is for choosing a plan: add --plan FILE")
     if plan is not None and plan.endswith((".alpha", ".pg")):
-        expected = "expected another name: only a native policy file carries a learned filter"
+        expected = "expected a native policy file, .json: only this format holds a learned filter"
         raise InputError(expected, place=plan)
     if report is not None:
         check_suffix(report, *PAGES)
@@ -195,11 +199,11 @@ def learn(
             seed=seed,
             progress=progress,
         )
-    for each in dict.fromkeys(str(warning.message) for warning in warned):
-        note(each)
+    for message in dict.fromkeys(str(warning.message) for warning in warned):
+        note(message)
     for line in learned.warnings():
         note(line)
-    try:  # what was learned is shown whatever becomes of the files, and the other way round
+    try:  # an error in printing must not prevent writing, nor the other way round
         if json:
             print_json(
                 "learn", logs, learned.document() | {"seed": seed, "output": output, "plan": plan}
@@ -233,23 +237,23 @@ def _show(learned: Learned) -> None:
         print_table(
             ("core intent", "stability"),
             [(member.intent, member.stability) for member in found.core],
-            "The state is the predictions of these; stability: the share of resampled logs that "
-            f"chose the same. {NOTATION}",
+            "The state consists of the predictions of these intents; stability: the share of "
+            f"resampled logs that chose the same intent. {NOTATION}",
         )
     if found.candidates:
         print_table(
             ("states", "log-likelihood", "behind"),
-            [(each.states, each.loglik, each.behind) for each in found.candidates],
-            "Candidates, the chosen one first: held-out log-likelihood of an episode with its "
-            "rewards.",
+            [(size.states, size.loglik, size.behind) for size in found.candidates],
+            "Candidates, the chosen one first: held-out log-likelihood per episode, rewards "
+            "included.",
         )
     if learned.choice is not None:
         choice, digits = learned.choice, learned.census.digits
         words = (
             choice.agreement(digits),
-            f"Plans: chosen is {choice.rule}. By the log: what episodes that did the same earned "
-            "in the steps before none did, with an interval of 90 %: the beginning of a return. "
-            "By the log it was made from, a plan looks a little better than it is.",
+            f"Chosen: the plan with {choice.rule}. Off-policy value: importance-sampled return, "
+            "over the steps where some logged episode still agrees with the plan, with a 90 % "
+            "interval. It is slightly optimistic, because the plan comes from the same log.",
         )
         print_table(choice.COLUMNS, choice.summary(), " ".join(filter(None, words)), digits)
 
@@ -263,7 +267,7 @@ def _facts(learned: Learned) -> list[tuple[str, Any]]:
         ("log", f"{counted(learned.episodes, 'episode')}, {counted(learned.steps, 'step')}"),
     ]
     if ended:
-        facts.append(("ended", f"the task, in {counted(ended, 'episode')}"))
+        facts.append(("task ended", f"in {counted(ended, 'episode')}"))
     facts.append(("rank", ", from ".join(filter(None, (str(found.rank), found.origin)))))
     if found.spectrum is not None:
         facts.append(("because", found.spectrum.reason))

@@ -1,4 +1,4 @@
-"""Learning from logs: estimators, how good their models are, and which policy to follow."""
+"""Learning from logs: estimators, diagnostics of their models, and the choice of a plan."""
 
 from rpsr.learning.base import Estimator
 from rpsr.learning.caution import Caution

@@ -1,8 +1,8 @@
-"""What estimators share: parameters by keyword, `fit`, and fitted attributes ending in `_`.
+"""The base class of estimators: keyword parameters, `fit`, and fitted attributes ending in `_`.
 
-The conventions are scikit-learn's, which is not needed: `__init__` only stores, `fit` returns the
-estimator, `get_params` and `set_params` do what its `clone` expects, and `score` is what its model
-selection maximises. X is a log, y is ignored.
+It follows scikit-learn's conventions without depending on it: `__init__` only stores, `fit` returns
+the estimator, `get_params` and `set_params` work with `clone`, and `score` with model selection. X
+is a log, y is ignored.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from rpsr.models import LinearModel
 
 
 class NotFitted(DataError, AttributeError):
-    """A fitted attribute was asked for before `fit`.
+    """A fitted attribute was read before `fit`.
 
-    A `ValueError` and an `AttributeError`, as scikit-learn's `NotFittedError` is: to `hasattr`, the
-    attribute is not there.
+    It is a `ValueError` and an `AttributeError`, like scikit-learn's `NotFittedError`, so that
+    `hasattr` is False.
     """
 
 
 class Estimator(ABC):
     """A dataclass of keyword parameters; attributes that end in `_` are set by `fit`.
 
-    Implement `learn`, which sets `model_`, `fitted_` and `caution_`, and `findings`. `fit` begins
-    with `check`, which looks up in `_ranges` what each parameter may be.
+    Implement `learn`, which sets `model_`, `fitted_` and `caution_`, and `findings`. `fit` first
+    calls `check`, which compares the parameters with `_ranges`.
 
-    fitted_: the model as estimated, which `judge` and `score` look at. model_: the model to plan
-    on, with low rewards for what the log hardly shows (`caution_`); `fitted_` itself where nothing
-    is. rank_: the dimension of `model_`.
+    fitted_: the model as estimated, used by `judge` and `score`. model_: the model to plan on, with
+    penalties for rarely tried actions (`caution_`); `fitted_` itself if there are none. rank_: the
+    dimension of `model_`.
 
-    rank_parameter: which parameter is the size of the model. streams: whether `fit` passes through
-    a log in chunks, without holding it in memory.
+    rank_parameter: the name of the parameter for the size of the model. streams: whether `fit`
+    reads a log in chunks, not into memory.
     """
 
     rank_parameter: ClassVar[str] = "rank"
@@ -51,7 +51,7 @@ class Estimator(ABC):
     caution_: Caution
 
     def fit(self, X: Logs, y: object = None) -> Self:
-        """Learn from a log: in memory, as a stream, as names of files, or prepared."""
+        """Learn from a log: in memory, a stream, names of files, or a prepared log."""
         self.check()
         self.learn(PreparedLog.of(X, held=not self.streams))
         return self
@@ -62,14 +62,14 @@ class Estimator(ABC):
 
     @abstractmethod
     def findings(self) -> Findings:
-        """What was found in the log, as the terminal, JSON and the page show it."""
+        """The results of the fit that the terminal, JSON and the page show."""
 
-    if not TYPE_CHECKING:  # to a type checker, fitted attributes are always there
+    if not TYPE_CHECKING:  # for a type checker, fitted attributes always exist
 
         def __getattr__(self, name: str) -> Any:
             common = ("model_", "fitted_", "caution_", "rank_")
             if name in (*common, *(field.name for field in fields(self))):
-                raise NotFitted(f"{type(self).__name__} is not fitted: {name} is there after fit")
+                raise NotFitted(f"{type(self).__name__} is not fitted: call fit before {name}")
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
@@ -78,18 +78,18 @@ class Estimator(ABC):
         return self.model_.dimension
 
     def check(self) -> None:
-        """Refuse a parameter that is out of range, by its name."""
+        """Raise a `DataError` for a parameter out of range."""
         for name, allowed in self._ranges.items():  # a group comes before its fields
             group, _, field = name.partition("__")
             value = getattr(self, group)
             allowed.check(name, getattr(value, field) if field else value)
 
     def judge(self, logs: Logs) -> Diagnosis:
-        """How well the fitted model predicts a log that it has not seen."""
+        """The accuracy of the fitted model's predictions on a held-out log."""
         return diagnose(self.fitted_, logs)
 
     def score(self, X: Logs, y: object = None) -> float:
-        """`Diagnosis.score` of a log: the higher, the better its predictions."""
+        """`Diagnosis.score` on a log; higher is better."""
         return self.judge(X).score
 
     def models(self) -> list[LinearModel]:
@@ -98,14 +98,14 @@ class Estimator(ABC):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name. deep: also the fields of grouped ones, as `group__field`."""
-        own = {each.name: getattr(self, each.name) for each in fields(self) if each.init}  # pyright: ignore
+        own = {item.name: getattr(self, item.name) for item in fields(self) if item.init}  # pyright: ignore
         groups = {name: value for name, value in own.items() if _is_group(value)}
         if not deep:
             return own
         return own | {
-            f"{name}__{each.name}": getattr(group, each.name)
+            f"{name}__{item.name}": getattr(group, item.name)
             for name, group in groups.items()
-            for each in fields(group)
+            for item in fields(group)
         }
 
     def set_params(self, **params: Any) -> Self:
@@ -115,12 +115,12 @@ class Estimator(ABC):
             if name not in known:
                 expected = ", ".join(known)
                 raise DataError(f"no parameter is called {name!r}; expected {expected}")
-            group, _, each = name.partition("__")
-            setattr(self, group, replace(getattr(self, group), **{each: value}) if each else value)
+            group, _, part = name.partition("__")
+            setattr(self, group, replace(getattr(self, group), **{part: value}) if part else value)
         return self
 
     def __sklearn_tags__(self) -> Any:
-        """What scikit-learn, which alone asks, wants to know: X is a log, and there is no y."""
+        """Tags for scikit-learn, its only caller: X is a log, and there is no y."""
         from sklearn.utils import InputTags, Tags, TargetTags
 
         return Tags(

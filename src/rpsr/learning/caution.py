@@ -1,10 +1,13 @@
-"""What a log hardly shows, a planner must not hope for.
+"""Caution: in a model to plan on, rarely tried actions have a penalty in place of their rewards.
 
-An action that was tried by chance among others that are known well would be chosen for its luck. So
-in a model to plan on it earns, in proportion to what is missing, the worst: the lowest reward now
-and then, instead of the highest for ever, again the lowest, which is below what any policy can lose
-by doing something else. Of a fitted POMDP that is asked in each of its states (`em.models`), of a
-model without states over the whole log (`Caution`).
+Without it, a planner would choose actions for a lucky sample. An action taken n_a times is known to
+the share k_a = min(1, n_a / min(m, max(n_max / 4, 5))), where n_max is the count of the most
+frequent action and m = `enough` (20). Its reward becomes
+
+    k_a r_a + (1 - k_a) w,      w = r_min - discount / (1 - discount) (r_max - r_min).
+
+So w followed by r_max at every step is worth no more than r_min at every step. `EMRPSR` counts per
+state (`em.models`), spectral estimators over the whole log (`Caution`).
 """
 
 from __future__ import annotations
@@ -18,16 +21,15 @@ from rpsr.learning.moments.plan import Survey
 from rpsr.learning.propensities import some_of
 from rpsr.models import LinearModel
 
-SELDOM = 0.25  # an action taken so much less often than another must be known by itself
-FEWEST = 5.0  # times without which nothing is known
-ENOUGH = 20.0  # times that are always enough
+SELDOM = 0.25  # of the largest count: actions taken this often are known
+FEWEST = 5.0  # the least count of a known action
+ENOUGH = 20.0  # a count that is always enough
 
 
 def known_share(taken: Floats | Ints, enough: float) -> Floats:
-    """How well each action is known, from 0 to 1, by how often it was taken, (A, ...).
+    """The share k_a from 0 to 1 to which each action is known, by counts taken (A, ...).
 
-    It is known if it was taken `enough` times, or `SELDOM` as often as the action taken most, but
-    at least `FEWEST` times: of actions that are all as rare, none is the one to avoid.
+    If all actions are about equally rare, all are known: there is no better-known alternative.
     """
     if enough == 0:
         return np.ones(taken.shape)
@@ -36,9 +38,10 @@ def known_share(taken: Floats | Ints, enough: float) -> Floats:
 
 
 def worst(low: float, high: float, discount: float | None, longest: int) -> float:
-    """What an unknown action earns where rewards are from low to high; see the module.
+    """The penalty w of an unknown action, for rewards from low to high.
 
-    longest: the steps of an episode at most, where there is no discount.
+    longest: the number of steps of the longest episode, in place of discount / (1 - discount) if
+    there is no discount.
     """
     beta = 1.0 if discount is None else discount
     later = beta / (1 - beta) if beta < 1 else float(longest)
@@ -47,11 +50,11 @@ def worst(low: float, high: float, discount: float | None, longest: int) -> floa
 
 @dataclass(frozen=True)
 class Caution:
-    """How well a log knows each action, or each action in each state of a fitted POMDP.
+    """How well each action, or each action in each state of a fitted POMDP, is known.
 
-    known: a share from 0 to 1 for every case, none where an estimator does not ask. worst: the
-    reward of an unknown case. unknown: names of the cases that are not known in full. by_state:
-    whether a case is an action in a state, rather than an action.
+    known: the shares k, one per case; empty if an estimator does not count. worst: the penalty w.
+    unknown: names of the cases with a share below 1. by_state: whether a case is an action in a
+    state, not an action.
     """
 
     known: tuple[float, ...] = ()
@@ -66,7 +69,7 @@ class Caution:
 
     @staticmethod
     def of(survey: Survey, discount: float | None, enough: float) -> Caution:
-        """What a survey of the log says; actions that were never taken count as well."""
+        """From the counts of a survey; actions that were never taken are included."""
         known = known_share(survey.tables[0].sum(axis=0), enough)
         unknown = tuple(
             name for name, share in zip(survey.action_names, known, strict=True) if share < 1
@@ -75,19 +78,19 @@ class Caution:
         return Caution(tuple(known.tolist()), least, unknown)
 
     def applied(self, model: LinearModel) -> LinearModel:
-        """The model to plan on: the same one where every action is known."""
+        """The model to plan on: the same one if every action is known."""
         if not self.unknown:
             return model
         known = np.array(self.known)
         penalty = np.outer(model.normalizer, (1 - known) * self.worst)  # in every state
         rewards = model.rewards * known + penalty
         if model.final:
-            rewards[-1] = 0.0  # but when all is over
+            rewards[-1] = 0.0  # except in the state of the end
         return replace(model, rewards=rewards)
 
     @property
     def warning(self) -> str:
-        """How the model to plan on differs from the one that was fitted, in a line; else empty."""
+        """How the model to plan on differs from the fitted one, in a line; empty if it does not."""
         if not self.unknown:
             return ""
         unknown, total = len(self.unknown), len(self.known)
@@ -95,12 +98,12 @@ class Caution:
         if self.by_state:
             what = f"{unknown} of {total} combinations of a state and an action"
         return (
-            f"{what} {'was' if unknown == 1 else 'were'} hardly tried: there the model to plan on "
-            "expects a penalty, which may lie far below all rewards of the log"
+            f"{what} {'was' if unknown == 1 else 'were'} rarely tried: the model to plan on has a "
+            "penalty there, which may be far below every reward of the log"
         )
 
     def document(self) -> dict[str, int] | None:
-        """The counts as plain JSON values; None where an estimator does not ask."""
+        """The counts as plain JSON values; None if an estimator does not count."""
         if not self.known:
             return None
         cases = "pairs" if self.by_state else "actions"

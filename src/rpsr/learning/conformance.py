@@ -1,4 +1,4 @@
-"""What every estimator owes its user, as a check (public in `rpsr.testing`)."""
+"""The conformance check of estimators (public in `rpsr.testing`)."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _FLIPS = 0.3  # with this probability, the second action changes the state
 
 
 def check_estimator(estimator: Estimator, *, seed: int = 0) -> None:
-    """Verify what every estimator owes its user, on a small log of a system with two states.
+    """Verify the contract of estimators, on a small log of a system with two states.
 
-    It is a dataclass of keyword parameters, which `fit` does not change; a fitted attribute that is
-    asked for before `fit` raises `NotFitted`; `fit` returns the estimator and sets `model_`, a
-    linear model over the log's names, `fitted_` and `caution_`; `rank_` is the model's dimension,
-    also in `findings`; fitting again gives the same model; `judge` and `score` value held-out
-    episodes; `models` begins with `model_`; a log without rewards is refused.
+    An estimator is a dataclass of keyword parameters, which `fit` does not change. A fitted
+    attribute raises `NotFitted` before `fit`. `fit` returns the estimator and sets `model_`, a
+    linear model over the log's names, `fitted_` and `caution_`. `rank_` is the model's dimension,
+    also in `findings`. Fitting again gives the same model. `judge` and `score` evaluate held-out
+    episodes. `models` begins with `model_`. A log without rewards is an error.
     """
-    _require(is_dataclass(estimator), "an estimator is a dataclass of parameters")
+    _require(is_dataclass(estimator), "the estimator is not a dataclass of parameters")
     parameters = estimator.get_params()
     fresh = type(estimator)(**parameters)
     try:
@@ -36,7 +36,7 @@ def check_estimator(estimator: Estimator, *, seed: int = 0) -> None:
     except NotFitted:
         pass
     else:
-        raise AssertionError("model_ is there before fit")
+        raise AssertionError("model_ exists before fit")
     log, unseen = _log(seed), _log(seed + 1)
     fitted: Any = fresh.fit(log)
     _require(fitted is fresh, "fit does not return the estimator")
@@ -46,10 +46,10 @@ def check_estimator(estimator: Estimator, *, seed: int = 0) -> None:
     again = type(estimator)(**parameters).fit(log)
     for part in ("start", "rewards", "normalizer"):
         same = np.array_equal(getattr(fresh.model_, part), getattr(again.model_, part))
-        _require(same, f"fitting again gave another model: {part}")
+        _require(same, f"a second fit gave another model: {part} differs")
     judged = fresh.judge(unseen)
     _require(bool(np.isfinite(judged.loglik)), f"held-out log-likelihood of {judged.loglik!r}")
-    _require(fresh.score(unseen) == judged.score, "score is not that of judge")
+    _require(fresh.score(unseen) == judged.score, "score differs from judge(...).score")
     try:
         type(estimator)(**parameters).fit(replace(log, rewards=None))
     except InputError:
@@ -64,7 +64,7 @@ def _check_model(fitted: Estimator, log: Trajectories) -> None:
     _require(model.actions == log.action_names, f"actions {model.actions}")
     seen = tuple(name for name in model.observations if name != END)
     _require(seen == log.observation_names, f"observations {model.observations}")
-    _require(model.estimated, "model_ does not say that it was learned")
+    _require(model.estimated, "model_.estimated is not set")
     _require(fitted.rank_ == model.dimension, f"rank_ {fitted.rank_} of {model.dimension}")
     found: Any = fitted.findings()
     _require(isinstance(found, Findings), f"findings() gave {type(found).__name__}")
@@ -77,7 +77,7 @@ def _check_model(fitted: Estimator, log: Trajectories) -> None:
 
 
 def _log(seed: int) -> Trajectories:
-    """Episodes of two states that a noisy observation shows, by actions chosen uniformly."""
+    """Episodes of a system with two states, noisy observations and uniform actions."""
     rng = np.random.default_rng(seed)
     shape = (_EPISODES, _STEPS)
     actions = rng.integers(2, size=shape)

@@ -1,8 +1,8 @@
-"""How good a model is: what it predicts along episodes that it has not seen.
+"""The accuracy of a model's predictions on held-out episodes.
 
-The run-time filter follows each episode on actions and observations alone (`learned.filtered`). At
-every step the model states a distribution of the next observation, whose log-likelihood is
-averaged, and an expected reward, whose error is squared. Everything is a sum over steps, so a log
+The robust filter follows each episode on actions and observations alone (`learned.filtered`). At
+every step the model predicts a distribution of the next observation, whose log-likelihood is
+averaged, and a reward, whose squared error is averaged. All results are sums over steps, so a log
 may come in chunks.
 """
 
@@ -22,18 +22,18 @@ from rpsr.logs.trajectories import Trajectories
 from rpsr.models.linear import LinearModel
 
 BINS = 10
-EXACT = 1e-3  # of the standard deviation of rewards: a smaller error is as good as none
+EXACT = 1e-3  # of the standard deviation of rewards: smaller errors count as this
 
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """What held-out episodes say of a model.
+    """The accuracy of a model on held-out episodes.
 
-    loglik: of an observation given the past and the action, per step. reward_rmse: of the expected
-    reward, and reward_std: of always expecting the mean reward; None without rewards.
-    negative_mass: the mean probability mass below zero, per step. resets: how often the filter lost
-    its way. steps: of the log. calibration (BINS, 3): for observations predicted with a
-    probability in a bin, the mean prediction, how often they came, and how many there were.
+    loglik: of an observation given the history and the action, per step. reward_rmse: the root mean
+    squared error of expected rewards, and reward_std: that of the mean reward as a prediction; None
+    without rewards. negative_mass: the mean negative probability mass per step. resets: how often
+    the filter restarted. steps: of the log. calibration (BINS, 3): for each bin of predicted
+    probabilities, the mean prediction, the observed frequency, and the number of predictions.
     """
 
     loglik: float
@@ -48,9 +48,9 @@ class Diagnosis:
     def score(self) -> float:
         """loglik - log(reward_rmse / reward_std): observations and rewards in one number.
 
-        Up to a constant of the log, that is the log-likelihood per step of observations and of
-        rewards with Gaussian errors. Errors below `EXACT` of the deviation count as that; rewards
-        that do not vary count nothing.
+        Up to a constant of the log, this is the log-likelihood per step of observations and of
+        rewards with Gaussian errors. reward_rmse is at least `EXACT` reward_std here; constant
+        rewards contribute 0.
         """
         if not self.reward_std or self.reward_rmse is None:
             return self.loglik
@@ -58,31 +58,31 @@ class Diagnosis:
 
 
 def diagnose(model: LinearModel, logs: Logs) -> Diagnosis:
-    """Follow episodes with a model and judge its predictions of every step."""
+    """Evaluate a model's predictions at every step of a log."""
     seen = (as_seen_by(log, model) for log in PreparedLog.of(logs).recorded)
     return judged((filtered(model, log), log) for log in seen)
 
 
-def judged(said: Iterable[tuple[Filtered, Trajectories]]) -> Diagnosis:
-    """The judgement of a log, in chunks, on what a model said of each of its steps."""
+def judged(predictions: Iterable[tuple[Filtered, Trajectories]]) -> Diagnosis:
+    """The diagnosis of a log, in chunks, from the predictions at every step."""
     chance = squares = negative = 0.0
     resets = steps = episodes = 0
     rewarded, spread = True, Spread()
     bins = np.zeros((BINS, 3))
-    for told, log in said:
-        chance += float(log_chances(told, log).sum())
-        negative += told.negative
-        resets += told.resets
+    for predicted, log in predictions:
+        chance += float(log_chances(predicted, log).sum())
+        negative += predicted.negative
+        resets += predicted.resets
         steps += log.steps
-        bins += _binned(told, log)
+        bins += _binned(predicted, log)
         if log.rewards is None:
             rewarded = False
         else:
-            squares += float(((log.rewards - told.rewards) ** 2).sum())
+            squares += float(((log.rewards - predicted.rewards) ** 2).sum())
             spread.add(log.rewards)
         episodes += log.episodes
     if steps == 0:
-        raise DataError("the log has no steps to judge a model by")
+        raise DataError("the log has no steps, expected some to evaluate a model on")
     some = bins[:, 2] > 0
     bins[some, :2] /= bins[some, 2:]
     return Diagnosis(
@@ -97,13 +97,13 @@ def judged(said: Iterable[tuple[Filtered, Trajectories]]) -> Diagnosis:
 
 
 class Spread:
-    """The standard deviation of numbers that come in parts."""
+    """The standard deviation of numbers that are added in chunks."""
 
     def __init__(self) -> None:
         self._count, self._mean, self._squares = 0, 0.0, 0.0
 
     def add(self, numbers: Floats) -> None:
-        """Take in more numbers."""
+        """Add numbers."""
         if not len(numbers):
             return
         count, mean = self._count + len(numbers), float(numbers.mean())
@@ -114,16 +114,16 @@ class Spread:
 
     @property
     def deviation(self) -> float:
-        """Of all numbers so far, zero if there are none."""
+        """The standard deviation of all numbers so far, 0 if there are none."""
         return float(np.sqrt(self._squares / max(self._count, 1)))
 
 
-def _binned(said: Filtered, log: Trajectories) -> Floats:
-    """Sums, over all predictions in a bin, of the prediction, of whether it came true, and of 1."""
-    came = np.zeros_like(said.predictions)
+def _binned(predicted: Filtered, log: Trajectories) -> Floats:
+    """Sums, over all predictions in a bin, of the prediction, the outcome (0 or 1), and 1."""
+    came = np.zeros_like(predicted.predictions)
     came[np.arange(log.steps), log.observations] = 1.0
-    which = np.minimum((said.predictions * BINS).astype(np.int64), BINS - 1).reshape(-1)
+    which = np.minimum((predicted.predictions * BINS).astype(np.int64), BINS - 1).reshape(-1)
     sums = np.zeros((BINS, 3))
-    for i, column in enumerate((said.predictions, came, np.ones_like(came))):
+    for i, column in enumerate((predicted.predictions, came, np.ones_like(came))):
         sums[:, i] = np.bincount(which, column.reshape(-1), minlength=BINS)
     return sums

@@ -23,20 +23,20 @@ from rpsr.models.renaming import END
 
 
 def final_sights(log: Trajectories) -> Bools:
-    """(O,): the observations at ends, where they are seen at no other time; else none."""
+    """(O,): the observations at ends of tasks, if none of them occurs elsewhere; else none."""
     at_ends, elsewhere = _sights(log)
     return at_ends & ~(at_ends & elsewhere).any()
 
 
 def final_names(log: Trajectories) -> tuple[str, ...]:
-    """The observations that say that a task is over, by name."""
+    """The names of the observations at ends of tasks, if none of them occurs elsewhere."""
     return tuple(log.observation_names[o] for o in np.flatnonzero(final_sights(log)).tolist())
 
 
 def hidden_ends(chunks: Chunks) -> bool:
-    """Whether a task ended at an observation that occurs at other times, too.
+    """Whether a task ended at an observation that occurs elsewhere, too.
 
-    A log that has `END` among its names, as logs of learned models do, counts as such a log.
+    True for a log with `END` among its names, such as a log of a learned model.
     """
     at_ends = elsewhere = np.zeros(1, dtype=np.bool_)
     for log in chunks:
@@ -48,14 +48,14 @@ def hidden_ends(chunks: Chunks) -> bool:
 
 
 def _sights(log: Trajectories) -> tuple[Bools, Bools]:
-    """Which observations were seen at ends, (O,), and elsewhere, (O,)."""
+    """Which observations occur at ends of tasks, (O,), and elsewhere, (O,)."""
     size = len(log.observation_names)
     last = np.bincount(log.observations[log.ends], minlength=size)
     return last > 0, np.bincount(log.observations, minlength=size) > last
 
 
 def with_end(log: Trajectories) -> Trajectories:
-    """The log with `END` among its observations, one more if need be, seen where a task ended."""
+    """The log with the observation `END` at ends of tasks, added to its names if necessary."""
     names = log.observation_names
     if END not in names:
         names = (*names, END)
@@ -65,8 +65,8 @@ def with_end(log: Trajectories) -> Trajectories:
     if len(wrong):
         episode, step = log.place(int(wrong[0]))
         raise DataError(
-            f"episode {episode}, step {step}: observations: read {END!r}, the name of the end of a "
-            "task, where none ended; expected another name, or the episode to have terminated there"
+            f"episode {episode}, step {step}: observations: read {END!r}, which marks the end of a "
+            "task; expected another name, or the episode to terminate at this step"
         )
     if names == log.observation_names and np.array_equal(seen, log.observations):
         return log
@@ -74,9 +74,9 @@ def with_end(log: Trajectories) -> Trajectories:
 
 
 def as_seen_by(log: Trajectories, model: LinearModel) -> Trajectories:
-    """The log as a model sees it: with `END`, if the model knows it, and in the model's order.
+    """The log with the model's observations in the model's order, including `END` if it has that.
 
-    A log with names that the model does not know is left as it is.
+    A log with names that the model does not have is returned unchanged.
     """
     if END in model.observations:
         log = with_end(log)

@@ -1,4 +1,4 @@
-"""What an estimator found in a log: one record that the terminal, JSON and the page show."""
+"""The results of an estimator: one record that the terminal, JSON and the page show."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from rpsr.learning.spectral.rank import Trial, rank_cut, rank_words
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """What decided the rank of a spectral model.
+    """The singular values and scores that decide the rank of a spectral model.
 
-    singular_values (K,): of the scaled moments. noise_level: the singular value that noise alone
-    would have. directions: how many were kept. asked: the rank asked for, or 'auto'. trials: what
-    each rank was worth on held-out episodes, where those decided.
+    singular_values (K,): of the scaled moments. noise_level: the largest singular value of noise
+    alone. directions: how many were kept. asked: the requested rank, or 'auto'. trials: the scores
+    of all ranks on held-out episodes, if these decided.
     """
 
     singular_values: Floats
@@ -27,23 +27,23 @@ class Spectrum:
 
     @property
     def reason(self) -> str:
-        """What decided the rank, in a sentence."""
+        """The reason for the rank, in a sentence."""
         standing = rank_cut(self.singular_values, self.noise_level)
         return rank_words(self.directions, standing, self.trials)
 
     @property
     def warning(self) -> str:
-        """Whether the log supports a lower rank than was asked for, in a line; else empty."""
+        """A line if the log supports only a lower rank than requested; else empty."""
         if self.asked == "auto" or self.directions >= self.asked:
             return ""
-        return f"rank {self.asked} was asked for; the log supports at most {self.directions}"
+        return f"rank {self.asked} was requested; the log supports at most {self.directions}"
 
 
 @dataclass(frozen=True)
 class CoreIntent:
     """An intent whose prediction is a coordinate of the state.
 
-    stability: the share of bootstrap samples that chose the same intent; None where none was drawn.
+    stability: the share of bootstrap samples that chose the same intent; None without samples.
     """
 
     intent: str
@@ -52,9 +52,9 @@ class CoreIntent:
 
 @dataclass(frozen=True)
 class FittedSize:
-    """A candidate: how many states it has, the end left out, and what held-out episodes say of it.
+    """A candidate: its number of states, without the end, and its held-out log-likelihood.
 
-    loglik: the mean log-likelihood of a held-out episode; behind: how far below the best that is.
+    loglik: the mean log-likelihood per held-out episode; behind: the best one minus this.
     """
 
     states: int
@@ -64,12 +64,12 @@ class FittedSize:
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """What an estimator found, as far as it has such things.
+    """The results of an estimator; None or empty where it has no such result.
 
-    rank: the dimension of the model. origin: what the rank comes from, in words; empty where it is
-    what was estimated. context: the longest context of a table, in (action, observation) pairs.
-    spectrum: of spectral estimators. core: the core intents, where the state is their predictions.
-    candidates: the fitted sizes, the chosen one first. caution: which actions were hardly tried.
+    rank: the dimension of the model. origin: where the rank comes from, in words; empty if it was
+    estimated itself. context: the longest context of a table, in (action, observation) pairs.
+    spectrum: of spectral estimators. core: the core intents whose predictions are the state.
+    candidates: the fitted sizes, the chosen one first. caution: which actions were rarely tried.
     """
 
     rank: int
@@ -81,7 +81,7 @@ class Findings:
     caution: Caution = field(default_factory=Caution)
 
     def document(self) -> dict[str, Any]:
-        """The record as plain JSON values; None where an estimator has no such thing."""
+        """The record as plain JSON values; None where an estimator has no such result."""
         spectrum, core = self.spectrum, self.core
         return {
             "rank": self.rank,

@@ -1,13 +1,16 @@
-"""The baseline that people try first: a table over the last k pairs of action and observation.
+"""The baseline: a table over the last k pairs of action and observation.
 
-A context is the tuple of the last k pairs, an episode's beginning standing for one. Contexts are
-states that a log shows, so the table is a linear model whose states are corners of a simplex:
-counts give P(o | c, a), mixed with those of the context without its oldest pair as if that had been
-seen `backoff` times; what follows (c, a, o) is the longest context that the log knows. `reachable`
-plans on it exactly, as on any finite problem. Held-out episodes choose k.
+A context c is the tuple of the last k pairs, or fewer after the start of an episode, which counts
+as a pair. The log determines the context of every step, so the table is a linear model whose states
+are the corners of a simplex. With counts n, and c' the context c without its oldest pair,
 
-Where tasks ended, one more context is their end, which earns nothing and is never left: what
-follows an observation that is seen at ends only (`prepared_log` sees to it that there is one).
+    P(o | c, a) = (n(c, a, o) + backoff P(o | c', a)) / (n(c, a) + backoff).
+
+The context after (c, a, o) is its longest suffix in the log. `reachable` plans on the table
+exactly, as on any finite problem. Held-out episodes choose k.
+
+If tasks ended, one more context is the end, which has reward 0 and is never left. It follows the
+observations that occur at ends only (`prepared_log` makes sure that there are such observations).
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ from rpsr.models.operators import Sparse, SparseOperators
 from rpsr.showing import counted
 
 Context = tuple[int, ...]  # pairs a * O + o, oldest first
-WORTH = 0.005  # nats a step that a longer context must bring
+WORTH = 0.005  # nats per step that a longer context must gain
 START = -1  # the beginning of an episode, as if it were a pair
 
 
@@ -47,8 +50,8 @@ class LastKTable(Estimator):
     """A model whose state is the last k pairs. `fit` gives `model_` and `k_`.
 
     k: how many pairs, or 'auto': the best by held-out episodes among 1, ..., longest.
-    backoff: how much a shorter context counts. holdout: the share of episodes kept for choosing,
-    drawn by seed.
+    backoff: the weight of a shorter context, in counts. holdout: the share of episodes held out to
+    choose k, drawn with the random seed.
     """
 
     rank_parameter = "k"
@@ -71,10 +74,10 @@ class LastKTable(Estimator):
     table_: Table = field(init=False, repr=False)
 
     def learn(self, log: PreparedLog) -> None:
-        """Count contexts; needs rewards. A stream is read into memory."""
+        """Count contexts in a log with rewards. A stream is read into memory."""
         episodes = log.episodes
         if episodes.rewards is None:
-            raise DataError("these episodes have no rewards, expected them for learning")
+            raise DataError("the log has no rewards, expected them for learning")
         if episodes.steps == 0:
             raise DataError("the log has no steps")
         self.k_ = self._best(episodes) if self.k == "auto" else self.k
@@ -83,14 +86,14 @@ class LastKTable(Estimator):
         self.caution_ = Caution()
 
     def findings(self) -> Findings:
-        """What was found: how long contexts are."""
+        """The results: the length of contexts."""
         origin = f"contexts of up to {counted(self.k_, 'pair')}"
         return Findings(self.rank_, origin, context=self.k_, caution=self.caution_)
 
     def judge(self, logs: Logs) -> Diagnosis:
-        """How well the table predicts a log."""
+        """The accuracy of the table's predictions on a log."""
         seen = (as_seen_by(log, self.model_) for log in PreparedLog.of(logs).recorded)
-        return judged((self.table_.said(log), log) for log in seen)
+        return judged((self.table_.predictions(log), log) for log in seen)
 
     def _best(self, log: Trajectories) -> int:
         order = np.random.default_rng(self.seed).permutation(log.episodes)
@@ -102,7 +105,7 @@ class LastKTable(Estimator):
             return 1
         scores: list[float] = []
         for k in range(1, self.longest + 1):
-            found = judged([(self._count(training, k).said(held_out), held_out)])
+            found = judged([(self._count(training, k).predictions(held_out), held_out)])
             scores.append(found.score)
         return 1 + int(np.argmax(np.array(scores) >= max(scores) - WORTH))
 
@@ -119,7 +122,7 @@ class LastKTable(Estimator):
                 sums[past[begin:]][action] += reward
             reached = (*past, action * shape[1] + observation)[-k:]
             if not final[observation]:
-                _ = counts[reached], sums[reached]  # an episode's last context is one as well
+                _ = counts[reached], sums[reached]  # an episode's last context gets a number, too
         contexts = sorted(counts, key=lambda context: (len(context), context))
         number = {context: i for i, context in enumerate(contexts)}
         chances = np.zeros((len(contexts), *shape))
@@ -137,7 +140,7 @@ class LastKTable(Estimator):
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """n contexts by number, with chances (n, A, O) of what follows and mean rewards (n, A).
+    """n numbered contexts, with probabilities (n, A, O) of observations, mean rewards (n, A).
 
     final (O,): the observations after which the task is over.
     """
@@ -148,8 +151,8 @@ class Table:
     rewards: Floats
     final: Bools
 
-    def said(self, log: Trajectories) -> Filtered:
-        """What the table says of every step of a log."""
+    def predictions(self, log: Trajectories) -> Filtered:
+        """The table's predictions at every step of a log."""
         contexts = [self.number[_known(past, self.number)] for past, *_ in _walk(log, self.k)]
         rows = np.array(contexts, dtype=np.int64)
         nothing = np.empty((0, len(self.number)))
@@ -158,7 +161,7 @@ class Table:
         )
 
     def model(self, log: Trajectories, discount: float | None) -> LinearModel:
-        """The table as a linear model over the names of a log; an end, if there is one, is last."""
+        """The table as a linear model over the names of a log; the end, if any, is last."""
         contexts, n_actions, n_observations = self.chances.shape
         n = contexts + int(self.final.any())
         process = tuple(
@@ -181,7 +184,7 @@ class Table:
         )
 
     def _moves(self, action: int, observation: int, n: int) -> Sparse:
-        """From each context to what one more pair makes of it, (n, n)."""
+        """The transitions of contexts by one more pair, (n, n)."""
         contexts, _, n_observations = self.chances.shape
         pair = action * n_observations + observation
         targets = np.full(n, n - 1)

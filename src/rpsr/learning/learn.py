@@ -1,4 +1,4 @@
-"""From a log to a model by an estimator's name, with all that can be said of the result."""
+"""Learn a model from a log by an estimator's name, with diagnostics and an optional plan."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ ESTIMATORS = Registry(
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """A model learned from a log, and what is known about it.
+    """A model learned from a log, with diagnostics.
 
-    name: of the estimator; estimator: itself, fitted. model: the model to plan on. findings: what
-    the estimator found. episodes, steps: of the log. census: its names and the range of rewards.
-    heldout: how well episodes were predicted that took no part in learning. psr_enough: whether a
-    PSR would have been enough, or None where the log is too short to tell. choice: the plan to
-    follow and its alternatives, where a plan was asked for.
+    name: of the estimator; estimator: the fitted estimator. model: the model to plan on. findings:
+    the estimator's own results. episodes, steps: of the log. census: its names and range of
+    rewards. heldout: the accuracy of predictions on held-out episodes. psr_enough: whether a PSR
+    would be enough, or None if the log is too short to test it. choice: the chosen plan and its
+    alternatives, or None without planning.
     """
 
     name: str
@@ -65,9 +65,9 @@ class Learned:
     seconds: float
 
     def policy(self) -> AlphaPolicy:
-        """The policy of the chosen plan; a `DataError` where no plan was asked for."""
+        """The policy of the chosen plan; a `DataError` if `learn` had no plan=True."""
         if self.choice is None:
-            raise DataError("no plan was made; ask for one with plan=True")
+            raise DataError("no plan was made; call learn with plan=True")
         return self.choice.policy
 
     def save(self, path: str | Path) -> None:
@@ -82,21 +82,24 @@ class Learned:
         write_page(learning_page(self, source), Path(path))
 
     def warnings(self) -> list[str]:
-        """What to be careful about, a line each."""
+        """Warnings about the log and the model, one per line."""
         lines = [*self.census.slips(), self.overlap.warning, self.findings.caution.warning]
         if self.choice is not None:
             lines.insert(0, self.choice.chosen.doubt)
         if self.psr_enough is None:
-            lines.insert(0, "the log is too short to ask whether a PSR is enough")
+            lines.insert(0, "the log is too short to test whether a PSR is enough")
         if self.findings.spectrum is not None:
             lines.append(self.findings.spectrum.warning)
         if self.heldout.resets:
             times, steps = counted(self.heldout.resets, "time"), counted(self.heldout.steps, "step")
-            lines.append(f"the filter lost its way {times} in {steps} of held-out episodes")
+            lines.append(
+                f"the filter restarted {times} in {steps} of held-out episodes, after observations "
+                "that the model holds impossible"
+            )
         return [line for line in lines if line]
 
     def document(self) -> dict[str, Any]:
-        """All of it, plain JSON values; None where an estimator has no such thing."""
+        """The results as plain JSON values; None where an estimator has no such result."""
         found, heldout, choice = self.findings.document(), self.heldout, self.choice
         return {
             "estimator": self.name,
@@ -121,7 +124,7 @@ class Learned:
 
 
 def streams(name: str) -> bool:
-    """Whether an estimator, by its name, passes through a log without holding it in memory."""
+    """Whether an estimator, by its name, reads a log as a stream, not into memory."""
     return ESTIMATORS.get(name).streams
 
 
@@ -131,7 +134,7 @@ def estimator_options(name: str) -> tuple[str, ...]:
 
 
 def estimator_by_name(name: str, **options: Any) -> Estimator:
-    """An estimator by its name, with parameters; those that are None are left at their default.
+    """An estimator by its name, with parameters; None leaves a parameter at its default.
 
     rank: the parameter of that name or, where an estimator has another for the size of its model
     (`em`: states, `last-k`: k), that one. A parameter that the estimator does not have is a
@@ -161,13 +164,13 @@ def learn(
     progress: Callable[[str], None] | None = None,
     **options: Any,
 ) -> Learned:
-    """Fit an estimator to a log, judge it, and plan with it if asked to.
+    """Fit an estimator to a log, evaluate it on held-out episodes, and optionally plan.
 
-    The judgement is of the same estimator fitted to four of five episodes, on the fifth: whatever
-    an estimator keeps out for its own choices is part of the four. plan: whether to plan, on the
-    models that explain the log about equally well and on those of `ensemble` resampled logs, and
-    choose one plan by its value in all of them. seed: the random seed of all that is drawn.
-    options: parameters of the estimator, as in `estimator_by_name`.
+    For the evaluation, the same estimator is fitted to four fifths of the episodes and predicts the
+    last fifth. Episodes that an estimator holds out for its own choices are among the four fifths.
+    plan: whether to plan on all models that explain the log about equally well, and on those of
+    `ensemble` resampled logs, and to choose one plan by its value in all of them. seed: random
+    seed. options: parameters of the estimator, as in `estimator_by_name`.
     """
     began = time.perf_counter()
     if plan and (discount is None or discount > 1 - NEAR_ONE):
@@ -215,7 +218,7 @@ def learn(
 def _surveyed(
     log: PreparedLog, behaviour: str | None, progress: Callable[[str], None] | None
 ) -> Survey:
-    """The survey of a log that can be learned from and judged by; others are refused."""
+    """The survey of a log; a log that is too small or incomplete to learn from is an error."""
     survey = log.survey(progress=progress)
     if survey.episodes == 0:
         raise DataError("the log has no episodes")

@@ -1,4 +1,4 @@
-"""Learned models: made from estimated parameters, and followed along a log."""
+"""Learned models: construction from estimated parameters, and filtering along a log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rpsr.models.filter import RobustRule
 DOUBT = 1e-3  # the share of a uniform prediction mixed in before taking a logarithm
 
 
-# The arguments are the parameters of a linear model and where they come from.
+# The arguments are the parameters of a linear model and their origin.
 def learned_model(
     parameters: Parameters,
     actions: tuple[str, ...],
@@ -31,12 +31,11 @@ def learned_model(
     final: tuple[str, ...] = (),
     provenance: dict[str, Any] | None = None,
 ) -> LinearModel:
-    """A linear model whose domain of states is unknown, with sum_o M[a, o] e = e for every action.
+    """A linear model with an unknown domain, and sum_o M[a, o] e = e for every action.
 
-    Each M[a, o] is multiplied from the left by the matrix closest to the identity that makes it so.
-    estimator: the name of what estimated the parameters.
-    final: observations that tasks end with, which all lead to one more state, the last, that shows
-    them for ever and earns nothing.
+    Each M[a, o] is multiplied from the left by the closest matrix to the identity for which this
+    holds. estimator: the name of the estimator. final: observations at ends of tasks. They lead to
+    one more state, the last one, which emits them at every step and has reward 0.
     """
     e = parameters.normalizer
     operators = np.array(parameters.operators)
@@ -76,10 +75,10 @@ def learned_model(
 
 @dataclass(frozen=True, eq=False)
 class Filtered:
-    """What a model says of every step of a log, told of actions and observations only.
+    """A model's predictions at every step of a log, from actions and observations only.
 
-    predictions (L, O): of the action taken; rewards (L,): expected; states (L, n): before the step.
-    negative: the probability below zero, summed; resets: how often the filter lost its way.
+    predictions (L, O): for the action taken; rewards (L,): expected; states (L, n): before the
+    step. negative: the total negative probability mass; resets: how often the filter restarted.
     """
 
     predictions: Floats
@@ -90,7 +89,7 @@ class Filtered:
 
 
 def filtered(model: LinearModel, log: Trajectories, states: bool = False) -> Filtered:
-    """A model's `RobustFilter` along every episode of a log over the same names."""
+    """Run a model's `RobustFilter` along every episode of a log with the same names."""
     names = (log.action_names, log.observation_names)
     if names != (model.actions, model.observations):
         raise DataError(f"read a log over {names[0]}, {names[1]}: the model has other names")
@@ -102,11 +101,11 @@ def filtered(model: LinearModel, log: Trajectories, states: bool = False) -> Fil
     parameters = (matrices, model.emissions, model.normalizer, model.start, model.rewards)
     kept = np.empty((log.steps if states else 0, n))
     limits = RobustRule(model).limits
-    said = filter_log(parameters, log.actions, log.observations, log.offsets, limits, kept)
-    return Filtered(said[0], said[1], kept, said[2], said[3])
+    result = filter_log(parameters, log.actions, log.observations, log.offsets, limits, kept)
+    return Filtered(result[0], result[1], kept, result[2], result[3])
 
 
-def log_chances(said: Filtered, log: Trajectories) -> Floats:
-    """The log-probability of each observation, (L,), none minus infinity: see `DOUBT`."""
-    seen = said.predictions[np.arange(log.steps), log.observations]
+def log_chances(predicted: Filtered, log: Trajectories) -> Floats:
+    """The log-probability of each observation, (L,), kept finite by `DOUBT`."""
+    seen = predicted.predictions[np.arange(log.steps), log.observations]
     return np.log((1 - DOUBT) * seen + DOUBT / len(log.observation_names))

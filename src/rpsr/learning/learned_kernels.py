@@ -1,4 +1,4 @@
-"""A compiled `RobustFilter` over a whole log: what a learned model says of every step."""
+"""A compiled `RobustFilter`: a learned model's predictions at every step of a log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What parameters and rewards may be, so that what is out of range is refused by its name."""
+"""The allowed values of parameters and rewards; others are errors that name the parameter."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Allowed:
         return Allowed(expected, lambda value: self.accepts(value) or other.accepts(value))
 
     def check(self, name: str, value: Any) -> None:
-        """Refuse a value that a parameter of this name may not have."""
+        """Raise a `DataError` for a value that is not allowed, with the parameter's name."""
         if not self.accepts(value):
             raise DataError(f"{name}: read {value!r}, expected {self.expected}")
 
@@ -40,7 +40,7 @@ def whole(least: int) -> Allowed:
 
 
 def number(words: str, inside: Callable[[float], bool]) -> Allowed:
-    """Finite numbers, of a range that is given in words and as a test."""
+    """Finite numbers in a range, which is given in words and as a test."""
 
     def accepts(value: Any) -> bool:
         real = not isinstance(value, bool) and isinstance(value, Real)
@@ -50,7 +50,7 @@ def number(words: str, inside: Callable[[float], bool]) -> Allowed:
 
 
 def one_of(*words: str | None) -> Allowed:
-    """Some words, or None."""
+    """One of these words, or None."""
     expected = " or ".join(map(repr, words))
     return Allowed(expected, lambda value: isinstance(value, str | None) and value in words)
 
@@ -61,7 +61,7 @@ def instance(kind: type) -> Allowed:
 
 
 def several(each: Allowed) -> Allowed:
-    """One or more of them."""
+    """A tuple of one or more allowed values."""
 
     def accepts(value: Any) -> bool:
         return isinstance(value, tuple | list) and len(value) > 0 and all(map(each.accepts, value))
@@ -80,5 +80,5 @@ _RANGE = number(f"from 1e-100, or 0 {_RESCALE}", lambda x: not 0 < x < TINY)
 
 
 def check_range(low: float, high: float) -> None:
-    """Refuse rewards of so small a range that squares of differences vanish."""
+    """Raise a `DataError` if the range of rewards is so small that its square underflows."""
     _RANGE.check("the range of rewards", high - low)

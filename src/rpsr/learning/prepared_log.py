@@ -1,9 +1,8 @@
-"""A log made ready for learning: read once, counted once, and cut in the same way by everyone.
+"""A log prepared for learning: read once, counted once, and split alike for all estimators.
 
-Ends of tasks become observations (`ends` says why), and the census, the survey, the held-out part
-and the estimated propensities are computed when they are first asked for and then kept. Parts of a
-prepared log are prepared logs themselves: they take over how ends are observed, so that a part
-without any end has the same observations as the whole.
+Ends of tasks become observations (see `ends`). The census, the survey, the held-out part and the
+estimated propensities are computed on first use and then cached. Parts of a prepared log are
+prepared logs, with the observations of the whole log, even if a part has no end.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from rpsr.logs.parts import LONG, Chunks, Part, Resampled, beginning, pieces, st
 from rpsr.logs.readers import open_logs
 from rpsr.logs.trajectories import Trajectories, join
 
-FEW = 20  # episodes that say enough about how they start
+FEW = 20  # episodes: enough to learn how episodes start
 LONGEST = 3  # (action, observation) pairs of the contexts that a survey counts, by default
 Progress = Callable[[str], None]
 
@@ -34,11 +33,11 @@ Progress = Callable[[str], None]
 class PreparedLog:
     """A log, in memory or as a stream of chunks, whose ends of tasks are observations.
 
-    Iterating gives the chunks, and can be repeated. recorded: the chunks as they were recorded.
+    Iteration gives the chunks, and can be repeated. recorded: the chunks before preparation.
     """
 
     def __init__(self, recorded: Chunks, whole: PreparedLog | None = None) -> None:
-        """recorded: chunks that can be gone through again; whole: the log they are a part of."""
+        """recorded: chunks, as a repeatable iterable; whole: the log that they are a part of."""
         self.recorded = recorded
         self._whole = whole
         self._surveys: dict[int, Survey] = {}
@@ -48,8 +47,8 @@ class PreparedLog:
     def of(logs: Logs, *, held: bool = False) -> PreparedLog:
         """Prepare a log: one in memory, several, a stream of chunks, or the names of files.
 
-        held: read a stream into memory; an iterator, which can be gone through once, needs that.
-        A prepared log is returned as it is.
+        held: read a stream into memory; necessary for an iterator, which can be read only once.
+        A prepared log is returned unchanged.
         """
         if isinstance(logs, PreparedLog):
             return logs
@@ -60,21 +59,21 @@ class PreparedLog:
             return PreparedLog((given,))
         chunked = isinstance(given, Iterable) and not isinstance(given, str | bytes | np.ndarray)
         parts: Iterable[Any] = given if isinstance(given, list | tuple) else ()
-        for each in parts if chunked else [given]:
-            if not isinstance(each, Trajectories):
+        for part in parts if chunked else [given]:
+            if not isinstance(part, Trajectories):
                 expected = "expected Trajectories, a stream of them, or names of files"
-                raise DataError(f"read a {type(each).__name__}, {expected}")
+                raise DataError(f"read a {type(part).__name__}, {expected}")
         if held:
             return PreparedLog((join(given),))
         if isinstance(given, Iterator):
             raise DataError(
-                f"logs: read a {type(given).__name__}, which can be gone through once; expected a "
+                f"logs: read a {type(given).__name__}, which can be read only once; expected a "
                 "log, a list of logs or a stream"
             )
         return PreparedLog(tuple(given) if isinstance(given, list) else given)
 
     def __iter__(self) -> Iterator[Trajectories]:
-        """The chunks, with an observation at ends of tasks that occurs at no other time."""
+        """The chunks, with observations at ends of tasks that do not occur elsewhere."""
         if isinstance(self.recorded, tuple):
             return iter(self._kept)
         return map(self._prepared, self.recorded)
@@ -94,20 +93,20 @@ class PreparedLog:
 
     @property
     def census(self) -> Census:
-        """How often names occur in the log as it was recorded, and the range of its rewards."""
+        """The counts of names in the recorded log, and the range of its rewards."""
         if self._census is None:
             self.survey()
         assert self._census is not None, "a survey counts names"
         return self._census
 
     def survey(self, longest: int = LONGEST, progress: Progress | None = None) -> Survey:
-        """Counts of actions after contexts of up to `longest` pairs, from one pass.
+        """Counts of actions after contexts of up to `longest` pairs, in one pass.
 
-        The first survey takes the census in the same pass.
+        The first survey also makes the census.
         """
         if longest not in self._surveys:
             census = Census()
-            chunks = told(census.watch(self.recorded), progress, "surveying")
+            chunks = reported(census.watch(self.recorded), progress, "surveying")
             self._surveys[longest] = Survey.of(map(self._prepared, chunks), longest)
             self._census = self._census or census
         return self._surveys[longest]
@@ -122,8 +121,8 @@ class PreparedLog:
     def episodes(self) -> Trajectories:
         """The log for methods that need episodes: a few long recordings are cut into stretches.
 
-        A stretch begins anywhere, so what is learned about the start is what holds in general.
-        Rewards that cannot be learned are refused.
+        A stretch begins anywhere, so its start state is that of an average step. A range of rewards
+        that is too small to learn is an error.
         """
         log = self.in_memory
         if log.rewards is not None and log.steps:
@@ -138,7 +137,7 @@ class PreparedLog:
 
     @cached_property
     def held_out(self) -> PreparedLog:
-        """What `training` leaves out."""
+        """The part that `training` leaves out."""
         return PreparedLog(Part(self.recorded, held_out=True), self)
 
     def resampled(self, seed: int) -> PreparedLog:
@@ -146,11 +145,11 @@ class PreparedLog:
         return PreparedLog(Resampled(self.recorded, seed), self)
 
     def pieces(self, groups: int) -> Iterator[tuple[int, Trajectories]]:
-        """Episodes, or stretches of long ones, dealt out to groups."""
+        """Episodes, or stretches of long ones, distributed to groups."""
         return pieces(self, groups)
 
     def beginning(self, steps: int) -> PreparedLog:
-        """The first episodes, in memory: as few as have that many steps; all if there are fewer."""
+        """The fewest first episodes with this many steps, in memory; all if there are fewer."""
         if isinstance(self.recorded, tuple) and sum(log.steps for log in self.recorded) < steps:
             return self
         return PreparedLog((beginning(self.recorded, steps),), self)
@@ -167,8 +166,8 @@ class PreparedLog:
 Logs = PreparedLog | Trajectories | Iterable[Trajectories] | str | Path | Sequence[str | Path]
 
 
-def told(chunks: Chunks, progress: Progress | None, what: str) -> Iterator[Trajectories]:
-    """The chunks of a log; as each begins, `progress` is called with what is being done."""
+def reported(chunks: Chunks, progress: Progress | None, what: str) -> Iterator[Trajectories]:
+    """The chunks of a log; `progress` is called before each, with the activity and the step."""
     steps = 0
     for chunk in chunks:
         if progress is not None:

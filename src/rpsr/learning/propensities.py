@@ -1,13 +1,13 @@
-"""How likely each logged action was: as logged, as counted, or declared not to matter.
+"""Propensities pi of logged actions: as logged, estimated by counts, or taken as uniform.
 
-Only actions that were taken show what they lead to, so futures are weighted by 1 / pi. Where
-propensities were not logged, or even where they were, they are estimated by counts after the last
-few pairs, each context shrunk towards the one that is a pair shorter:
+Futures are weighted by 1 / pi, because only the consequences of taken actions are observed.
+Propensities may be estimated by counts even if they were logged. A context is the last few pairs;
+each estimate is shrunk towards that of the context one pair shorter:
 
     pi(a | c) = (n(c, a) + s pi(a | shorter c)) / (n(c) + s).
 
-`blind` takes every action as equally likely whatever came before: right for a uniform policy, and
-an error that more data does not cure for one that looks at the history.
+`blind` assumes that all actions are equally likely after every history. This is right for a uniform
+policy, and a bias that more data does not remove for a policy that depends on the history.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from rpsr.logs import Trajectories
 
 Behaviour = Literal["logged", "estimated", "blind"]  # where propensities come from
 BEHAVIOURS: tuple[str, ...] = get_args(Behaviour)
-SHRINKAGE = 8.0  # how many counts the shorter context is worth
+SHRINKAGE = 8.0  # s, the weight of the shorter context, in counts
 NO_PROPENSITIES = "the log has no propensities: behaviour logged needs them, estimated does not"
-MISSING = 0.05  # the share of contexts with an action never taken from which on to warn
+MISSING = 0.05  # warn from this share of contexts with an action that was never taken
 SOME = 4  # names in a sentence
-COMMON = 10  # a context is common if it came so many times for every action
+COMMON = 10  # a common context occurs at least this many times per action
 
 
 @dataclass(frozen=True)
 class Overlap:
-    """How well the logged actions cover those one may want to know about.
+    """How well the logged actions cover all actions.
 
     smallest: the smallest propensity. effective: the effective number of actions over their number,
     1 where all weigh the same; a window of k actions has about the k-th power of it. unseen: the
@@ -47,17 +47,17 @@ class Overlap:
 
     @property
     def warning(self) -> str:
-        """What is missing in the log, in a line; empty where nothing much is."""
+        """Which actions the log does not cover, in a line; empty if it covers about all."""
         if self.never:
             return (
-                f"no episode ever takes {some_of(self.never)}: nothing is known of such an action, "
-                "and a plan that takes it is a guess"
+                f"no episode takes {some_of(self.never)}: the log has no data on this, and a plan "
+                "that takes such an action is a guess"
             )
         if self.unseen < MISSING:
             return ""
         return (
-            f"after {self.unseen:.0%} of the common contexts some action was never taken: nothing "
-            "is known of it there, and a plan that takes it is a guess"
+            f"after {self.unseen:.0%} of the common contexts some action was never taken: the log "
+            "has no data on it there, and a plan that takes it is a guess"
         )
 
 
@@ -82,7 +82,7 @@ class Weights:
         return self.total**2 / (self.squares * self.steps) if self.steps else 0.0
 
     def add(self, chances: Floats, n_actions: int, counts: Ints | None = None) -> None:
-        """Take in propensities, (n,), each as often as `counts` (n,) says, or once."""
+        """Add propensities, (n,), with multiplicities `counts` (n,), by default 1."""
         often = np.ones(len(chances), dtype=np.int64) if counts is None else counts
         weights = 1.0 / (n_actions * chances)
         self.smallest = min(self.smallest, float(chances.min(initial=1.0)))
@@ -106,7 +106,7 @@ class Weights:
 
 
 def unseen_share(follows: Ints) -> float:
-    """The share of common contexts, of counts (A * O, A), after which some action never came."""
+    """The share of common contexts, from counts (A * O, A), with an action that was never taken."""
     common = follows[follows.sum(axis=1) >= COMMON * follows.shape[1]]
     return float((common == 0).any(axis=1).mean()) if len(common) else 0.0
 

@@ -1,4 +1,4 @@
-"""Tables, figures and pages: what people look at."""
+"""Tables, figures and pages."""
 
 from rpsr.report.page import Figure, Page, Section, Text, write_page
 from rpsr.report.plots.corridor import plot_corridor

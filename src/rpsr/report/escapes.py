@@ -1,4 +1,4 @@
-"""Names and sentences made safe for LaTeX and for Markdown."""
+"""Escaping of names and sentences for LaTeX and for Markdown."""
 
 from __future__ import annotations
 
@@ -38,5 +38,5 @@ def escape_latex(text: str) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """A text for Markdown, as it stands; line breaks become spaces."""
+    """A text for Markdown, without markup; line breaks become spaces."""
     return _MARKDOWN.sub(r"\\\1", " ".join(text.split("\n")))

@@ -16,7 +16,7 @@ def first_wrong_history(
 ) -> Pairs | None:
     """The first history, breadth-first, after which two models of one POMDP expect other rewards.
 
-    None where the first `limit` histories show no difference. Names, as pairs.
+    None if the first `limit` histories show no difference. The history is pairs of names.
     """
     scale = max(1.0, float(np.abs(belief.rewards).max()))
     queue: list[tuple[Floats, Floats, Pairs]] = [(belief.start, psr.start, ())]

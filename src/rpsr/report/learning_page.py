@@ -1,4 +1,4 @@
-"""The page of `rpsr learn`: what held-out episodes say of a model, with plots."""
+"""The page of `rpsr learn`: diagnostics of a learned model, with plots."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ VISIBLE = 1e-4  # of the largest singular value: below, only rounding
 
 
 def learning_page(learned: Learned, source: str) -> Page:
-    """Everything that is known of a learned model, on one page."""
+    """All diagnostics of a learned model, on one page."""
     found = learned.findings
     sections = [
         Section("The model", (_model(learned),)),
@@ -44,12 +44,12 @@ def learning_page(learned: Learned, source: str) -> Page:
     if found.candidates:
         sections.append(Section("Candidates", _candidates(found)))
     if learned.choice is not None:
-        sections.append(Section("What to do", _choice(learned.choice, learned.census.digits)))
+        sections.append(Section("The chosen plan", _choice(learned.choice, learned.census.digits)))
     sections.append(Section("Is a PSR enough?", (_enough(learned.psr_enough),)))
     return Page(
         title=f"A model learned from {source}",
         sections=tuple(sections),
-        lead="What an estimator found in a log, and how far it can be trusted.",
+        lead="The results of an estimator on a log, and how far they can be trusted.",
     )
 
 
@@ -74,46 +74,46 @@ def _model(learned: Learned) -> Block:
 
 def _held_out(heldout: Diagnosis) -> tuple[Block, ...]:
     text = (
-        "The same method was applied to four of five episodes and judged on the fifth, filtered on "
-        "actions and observations alone."
+        "The same method was fitted to four fifths of the episodes, and its predictions compared "
+        "with the last fifth. The filter used actions and observations alone."
     )
     judged = [
-        ("log-likelihood of an observation", heldout.loglik),
+        ("log-likelihood per observation", heldout.loglik),
         ("error of expected rewards (root mean square)", heldout.reward_rmse),
         ("spread of rewards (standard deviation)", heldout.reward_std),
-        ("probability below zero, per step", heldout.negative_mass),
-        ("times the filter lost its way", heldout.resets),
+        ("negative probability mass per step", heldout.negative_mass),
+        ("restarts of the filter", heldout.resets),
         ("steps", heldout.steps),
     ]
     return Text(text), _facts(judged), _calibration(heldout.calibration)
 
 
 def _rank(spectrum: Spectrum) -> tuple[Block, ...]:
-    """The singular values and, where held-out episodes decided, what each rank was worth."""
+    """The singular values and, if held-out episodes decided, the scores of all ranks."""
     figure = Figure(
         plot_singular_values(spectrum.singular_values, spectrum.noise_level),
         alt="Singular values of the moments, with the level of noise",
-        caption="Values that stand out of the noise are directions that the data can tell apart.",
+        caption="Singular values above the noise are directions that the data can distinguish.",
     )
     blocks: tuple[Block, ...] = (Text(f"Rank {spectrum.directions}: {spectrum.reason}."), figure)
     if not spectrum.trials:
         return blocks
     words = (
-        "Of the ranks tried on held-out episodes the smallest is chosen that is not clearly behind "
-        "the best, by observations and rewards together."
+        "The smallest rank within one standard error of the best is chosen, by the predictions of "
+        "observations and rewards on held-out episodes."
     )
     columns = ("rank", "log-likelihood", "error of rewards", "behind the best by", "±")
     rows = tuple(
-        (each.rank, each.loglik, each.reward_rmse, each.behind, each.stderr)
-        for each in spectrum.trials
+        (trial.rank, trial.loglik, trial.reward_rmse, trial.behind, trial.stderr)
+        for trial in spectrum.trials
     )
     return *blocks, Text(words), Table("", columns, rows)
 
 
 def _core(core: tuple[CoreIntent, ...]) -> tuple[Block, ...]:
     text = Text(
-        "The state of the model is the predictions of these intents. Stability is the share of "
-        f"resampled logs that chose the same.\n\n{NOTATION}"
+        "The state of the model consists of the predictions of these intents. Stability is the "
+        f"share of resampled logs that chose the same intent.\n\n{NOTATION}"
     )
     rows = tuple((member.intent, member.stability) for member in core)
     return text, Table("", ("intent", "stability"), rows)
@@ -121,43 +121,43 @@ def _core(core: tuple[CoreIntent, ...]) -> tuple[Block, ...]:
 
 def _overlap(learned: Learned) -> tuple[Block, ...]:
     overlap, caution = learned.overlap, learned.findings.caution
-    words = "What a log can say of an action depends on how often it was taken."
+    words = "The data on an action depend on how often it was taken."
     if overlap.warning:
         words += f" But {plain(overlap.warning)}."
     if caution.warning and not caution.by_state:
         words += f" **{plain(caution.warning)}**."
     rows = (
         ("smallest propensity of a logged action", overlap.smallest),
-        ("effective share of the steps, after weighting", overlap.effective),
-        ("contexts after which some action was never taken", overlap.unseen),
+        ("effective sample size over the number of steps", overlap.effective),
+        ("share of contexts after which some action was never taken", overlap.unseen),
     )
     return Text(words), _facts(rows)
 
 
 def _candidates(found: Findings) -> tuple[Block, ...]:
     words = (
-        "Of the models not clearly worse than the best on held-out episodes, the smallest is "
+        "Of the models within one standard error of the best on held-out episodes, the smallest is "
         "chosen."
     )
     if found.caution.warning:
         words += f" In it, **{found.caution.warning}**."
-    columns = ("states", "held-out log-likelihood of an episode", "behind the best by")
-    rows = tuple((each.states, each.loglik, each.behind) for each in found.candidates)
+    columns = ("states", "held-out log-likelihood per episode", "behind the best by")
+    rows = tuple((size.states, size.loglik, size.behind) for size in found.candidates)
     return Text(words), Table("", columns, rows)
 
 
 def _choice(choice: Choice, digits: int) -> tuple[Block, ...]:
     text = Text(
-        "Each model that explains the log was planned on, and each plan tried in every model: a "
-        f"plan that owes its value to a whim of one loses it in the others. Chosen: {choice.rule}. "
-        "What the log itself says, from episodes that happened to do the same, stands beside and "
-        "decides nothing: it ends where nobody did the same any more."
+        "Each model that explains the log gives a plan, and each plan was simulated in every "
+        "model: a plan that exploits an error of one model has a low value in the others. Chosen: "
+        f"the plan with {choice.rule}. The off-policy value is the importance-sampled return, over "
+        "the steps where some logged episode still agrees with the plan. It is not used to choose."
     )
     figure = Figure(
         plot_choice(choice),
-        alt="Values of each plan in every model, and what the log says of it",
+        alt="Values of each plan in every model, and its off-policy value",
         caption="Circles: the value of a plan in each model; bar: the mean, by which the plan is "
-        "chosen; square: the estimate from the log, with its interval, of the steps it speaks of.",
+        "chosen; square: the off-policy value, with its interval.",
     )
     agreement = choice.agreement(digits)
     footnotes = (agreement,) if agreement else ()
@@ -167,20 +167,24 @@ def _choice(choice: Choice, digits: int) -> tuple[Block, ...]:
 
 
 def _shown(census: Census, observations: tuple[str, ...]) -> tuple[Block, ...]:
-    """What the log shows: its names, the first of many, and the range of its rewards."""
+    """The names in the log, at most `MOST_NAMES` of each kind, and the range of its rewards."""
     rows: list[tuple[str, int, str]] = []
     for kind, names in census.names.items():
         counts = census.counts[kind].tolist()
         named = [f"{name} ({times:,})" for name, times in zip(names, counts, strict=True)]
         more = [f"and {len(names) - MOST_NAMES} more"] if len(names) > MOST_NAMES else []
         rows.append((f"{kind}s", len(names), ", ".join(named[:MOST_NAMES] + more)))
-    text = "What the log shows, and how often: a name that was misspelt is a name of its own."
+    text = "The names in the log, with counts. A misspelt name appears as a separate name."
     low, high = (f"{reward:.{census.digits}g}" for reward in (census.low, census.high))
     earned = f"All rewards are {low}." if low == high else f"Rewards are from {low} to {high}."
     if census.ended:
         earned += f" The task ended in {counted(census.ended, 'episode')}"
         seen = END in observations and END not in census.names["observation"]
-        earned += f", at observations like others: the model sees {END} then." if seen else "."
+        earned += (
+            f", at observations that occur elsewhere, too: the model observes {END} there."
+            if seen
+            else "."
+        )
     slips = "".join(f"\n- {plain(slip)}" for slip in census.slips())
     return Text(f"{text} {earned}\n{slips}"), Table("", ("what", "how many", "names"), tuple(rows))
 
@@ -188,13 +192,13 @@ def _shown(census: Census, observations: tuple[str, ...]) -> tuple[Block, ...]:
 def _calibration(bins: np.ndarray) -> Block:
     if not (bins[:, 2] >= FEWEST).any():
         return Text(
-            "Whether predictions come true as often as they say is not drawn: held-out episodes "
-            f"are too few for {FEWEST} predictions of about the same probability."
+            "Calibration is not drawn: there are fewer than "
+            f"{FEWEST} held-out predictions of about the same probability."
         )
     return Figure(
         plot_calibration(bins),
         alt="Observed frequency of observations against predicted probability",
-        caption="On the diagonal, what is predicted with probability p happens with frequency p. "
+        caption="On the diagonal, predictions of probability p come true with frequency p. "
         "Bars are two standard errors.",
     )
 
@@ -202,12 +206,12 @@ def _calibration(bins: np.ndarray) -> Block:
 def _enough(found: Enough | None) -> Block:
     if found is None:
         return Text(
-            f"The log is too short to ask: that takes {GROUPS} episodes, or stretches of long "
-            "ones, of a few steps each."
+            f"The log is too short to test this: expected at least {GROUPS} episodes, or stretches "
+            "of long ones, of a few steps each."
         )
     return Text(
-        f"Verdict on a PSR's state: **{found.verdict}**, {found.words}. Its expected rewards "
-        f"would be off by {found.reward_error:.3g} (root mean square)."
+        f"Verdict on a PSR's state: **{found.verdict}**, {found.words}. The error of its expected "
+        f"rewards would be at most {found.reward_error:.3g} (root mean square)."
     )
 
 
@@ -244,11 +248,11 @@ def plot_choice(choice: Choice) -> Drawing:
         heights = np.full(len(option.values), row + 0.12)
         axes.plot(option.values, heights, "o", color=colour, markersize=3, alpha=0.6)
         axes.plot([option.mean], [row + 0.12], "|", color=colour, markersize=12, markeredgewidth=2)
-        told = option.off_policy
-        if told is not None:
-            spread = [[max(told.value - told.low, 0)], [max(told.high - told.value, 0)]]
+        logged = option.off_policy
+        if logged is not None:
+            spread = [[max(logged.value - logged.low, 0)], [max(logged.high - logged.value, 0)]]
             axes.errorbar(
-                [told.value], [row - 0.18], xerr=spread, fmt="s", color=COLOURS[6], markersize=3
+                [logged.value], [row - 0.18], xerr=spread, fmt="s", color=COLOURS[6], markersize=3
             )
     labels = [
         f"plan {number}{', chosen' if option is choice.chosen else ''}"

@@ -1,7 +1,7 @@
-"""The report on one POMDP: what it is, what a PSR keeps of it, what planning on each model gives.
+"""The report on one POMDP: its sizes, the accuracy of its PSR, and plans on each model.
 
-Everything is computed here and now, with certificates where there are any; what is too large for a
-page is left out, and the page says what and why.
+Everything is computed for the page, with certificates where there are any. The page names the parts
+that were too large, and why they are left out.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from rpsr.report.prose import plain
 from rpsr.report.stepper import Stepper, Steps
 from rpsr.report.tables import Table
 
-STAGES = ("ranks and rewards", "POMDP", "PSR", "R-PSR", "page")  # what `progress` is told of
+STAGES = ("ranks and rewards", "POMDP", "PSR", "R-PSR", "page")  # names for `progress`
 MOST_MEMBERS = 40
 MOST_OUTCOMES = 16  # states whose outcomes are listed beside a core member
 MOST_MERGES = 8
@@ -63,14 +63,14 @@ def model_page(
     sections = [
         Section("At a glance", (_facts(pomdp, found), *_warnings(pomdp))),
         Section(
-            "What the PSR makes of the rewards",
+            "Rewards of the PSR",
             (Text(verdict(found)), *_merges(found), *_rewards(pomdp, found)),
         ),
-        Section("What planning on each model gives", planning_blocks(pomdp, solutions, reason)),
+        Section("Plans on each model", planning_blocks(pomdp, solutions, reason)),
         Section("Step through a history", _stepping(pomdp, models)),
         Section("Core tests and core intents", (*_core(pomdp, tests), *_core(pomdp, intents))),
     ]
-    footer = f"Written by rpsr {__version__}. The page needs no network and keeps nothing."
+    footer = f"Written by rpsr {__version__}. The page needs no network and stores nothing."
     progress(STAGES[-1])
     return Page(
         f"Report on {pomdp.name}", tuple(sections), lead=plain(story), footer=footer
@@ -86,13 +86,13 @@ def verdict(found: Accuracy) -> str:
         )
     else:
         text = (
-            f"**A PSR is not enough.** Its state of {found.psr.rank} core tests cannot carry the "
-            f"rewards: the closest ones it can stand for are off by up to {found.d_inf:.4g} "
+            f"**A PSR is not enough.** Its state of {found.psr.rank} core tests does not determine "
+            f"the rewards: the closest rewards have an error of up to {found.d_inf:.4g} "
             f"({found.rel_d_inf:.3g} of the largest reward). The R-PSR, with {found.rpsr.rank} "
             "core intents, is exact."
         )
         if found.accurate_reachable:
-            text += " On every belief that can be reached, though, the PSR is right."
+            text += " On every reachable belief, though, the PSR is right."
     return f"{text} {_sureness(found)}"
 
 
@@ -111,13 +111,13 @@ def _facts(pomdp: POMDP, found: Accuracy) -> Table:
         ("rewards", f"{low:g} to {high:g}"),
         ("PSR rank (core tests)", found.psr.rank),
         ("R-PSR rank (core intents)", found.rpsr.rank),
-        ("the PSR carries the rewards", found.accurate),
-        ("… of reachable beliefs", found.accurate_reachable),
-        ("largest error of a reward", found.d_inf),
-        ("… over the largest reward", found.rel_d_inf),
+        ("the PSR is accurate", found.accurate),
+        ("… on reachable beliefs", found.accurate_reachable),
+        ("largest reward error of the PSR", found.d_inf),
+        ("… relative to the largest reward", found.rel_d_inf),
         ("error along random histories, mean", found.history_error[0]),
         ("error along random histories, largest", found.history_error[1]),
-        ("states that look like another to every test", found.merged_states),
+        ("states that look like another state to every test", found.merged_states),
     )
     return Table(f"The POMDP {pomdp.name}", ("property", "value"), rows, align="lr")
 
@@ -136,7 +136,7 @@ def _merges(found: Accuracy) -> list[Block]:
     more = len(found.merges) - MOST_MERGES
     if more > 0:
         lines.append(f"- and {more} more groups of states")
-    return [Text("What the PSR cannot tell apart:\n\n" + "\n".join(lines))]
+    return [Text("States that the PSR cannot distinguish:\n\n" + "\n".join(lines))]
 
 
 def _rewards(pomdp: POMDP, found: Accuracy) -> list[Block]:
@@ -150,14 +150,14 @@ def _rewards(pomdp: POMDP, found: Accuracy) -> list[Block]:
         plot_reconstruction(pomdp, found),
         alt=f"Heat maps of the rewards of {pomdp.name}: true, reconstructed by the PSR, and "
         f"their difference, which is at most {found.d_inf:.4g}.",
-        caption="Expected rewards R(s, a): the true ones, those the PSR stands for, and the "
-        f"difference, on one scale; white is zero.{left}",
+        caption="Expected rewards R(s, a): the true ones, the PSR's, and the difference, on one "
+        f"scale; white is zero.{left}",
     )
     return [drawing, _reward_table(pomdp, found)]
 
 
 def _reward_table(pomdp: POMDP, found: Accuracy) -> Table:
-    """Both rewards of the states and actions that the PSR is wrong about."""
+    """True rewards and the PSR's, of the states and actions where they differ."""
     scale = max(1.0, float(np.abs(pomdp.R).max()))
     wrong: Bools = np.abs(pomdp.R - found.reconstruction) > 1e-9 * scale
     states = np.flatnonzero(wrong.any(axis=1)).tolist()
@@ -172,7 +172,7 @@ def _reward_table(pomdp: POMDP, found: Accuracy) -> Table:
     bold = {
         (i, 2 + 2 * j) for i, s in enumerate(shown) for j, a in enumerate(actions) if wrong[s, a]
     }
-    notes = ["Bold: where the PSR is wrong. States and actions it is right about are not listed."]
+    notes = ["Bold: wrong rewards of the PSR. States and actions without an error are not listed."]
     if len(shown) < len(states):
         notes.append(f"The first {len(shown)} of {len(states)} states.")
     return Table(
@@ -195,7 +195,7 @@ def _stepping(pomdp: POMDP, models: dict[str, LinearModel]) -> tuple[Block, ...]
         note = f"The PSR is first wrong after: {text}." if wrong else ""
     return (
         Text(
-            "Choose an action, then click what is observed after it. The three models follow: the "
+            "Choose an action, then click the observation that follows it. The page shows the "
             "belief over states, the PSR's predictions of its core tests, the R-PSR's of its core "
             "intents, and the rewards that each of them expects."
         ),

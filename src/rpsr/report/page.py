@@ -47,7 +47,7 @@ Block = Text | Table | Figure | Stepper
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what is under it; headings are how readers find their way."""
+    """A heading and the blocks under it."""
 
     title: str
     blocks: tuple[Block, ...]
@@ -91,7 +91,7 @@ class Page:
             sections=sections,
             footer=prose(self.footer) if self.footer else "",
         )
-        return printable(page)  # in a script's JSON, too, that is how such characters are written
+        return printable(page)  # valid in a script's JSON, too
 
 
 def write_page(page: Page, path: str | Path) -> None:
@@ -100,7 +100,7 @@ def write_page(page: Page, path: str | Path) -> None:
 
 
 class _Places:
-    """Numbers figures and steppers, so that no two elements of a page share an id."""
+    """Numbers figures and steppers, so that ids on a page are unique."""
 
     def __init__(self) -> None:
         self.figures = 0

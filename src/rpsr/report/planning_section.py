@@ -1,4 +1,4 @@
-"""What planning on a POMDP, its PSR and its R-PSR gives: values with bounds, and what they earn."""
+"""Plans on a POMDP, its PSR and its R-PSR: values with bounds, and their values in the POMDP."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rpsr.report.prose import plain
 from rpsr.report.tables import Cell, Table
 
 MOST_STATES = 400
-MOST_NODES = 12  # of a policy graph that is still read at a glance
+MOST_NODES = 12  # of a policy graph that is easy to read
 MOST_EQUATIONS = 6_000  # nodes times states, for a controller's exact value
 
 
@@ -31,7 +31,7 @@ def solutions_of(
     time_limit: float,
     progress: Callable[[str], None],
 ) -> tuple[dict[str, Solution], str]:
-    """Exact value iteration on every model, or why there is none; Ctrl-C is passed on."""
+    """Exact value iteration on every model, or the reason why it is left out."""
     if len(pomdp.states) > MOST_STATES:
         return {}, (
             f"Planning is left out: the POMDP has {len(pomdp.states)} states, and a report plans "
@@ -55,7 +55,7 @@ def solutions_of(
 def planning_blocks(
     pomdp: POMDP, solutions: Mapping[str, Solution], reason: str
 ) -> tuple[Block, ...]:
-    """Text, table and figures on the solutions; `reason` says why there are none."""
+    """Text, table and figures on the solutions; reason: why there are none."""
     if reason:
         return (Text(reason),)
     belief = pomdp.belief_model()
@@ -66,9 +66,9 @@ def planning_blocks(
     }
     blocks: list[Block] = [
         Text(
-            "Exact value iteration on each model. *Value* is what the model promises at the start, "
-            "between *lower* and *upper*, which hold; *earns* is what the policy found on that "
-            "model is worth in the POMDP, exactly, as a finite-state controller."
+            "Exact value iteration on each model. *Value* is the value at the start by the model's "
+            "rewards; *lower* and *upper* are proven bounds. *earns* is the exact value, in the "
+            "POMDP, of the policy found on that model, as a finite-state controller."
         ),
         _table(solutions, earned),
         *_stopped(solutions),
@@ -78,14 +78,14 @@ def planning_blocks(
             Figure(
                 plot_convergence(solutions),
                 alt="The gap between upper and lower bound by iteration, for the three models.",
-                caption="How the bounds on the value at the start closed in, pass by pass.",
+                caption="The gap between the bounds on the value at the start, by iteration.",
             )
         )
     return (*blocks, *_value_function(pomdp, solutions), *_graph(belief, controllers, earned))
 
 
 def _controller(solution: Solution, belief: LinearModel) -> FiniteStateController | None:
-    """The policy as a controller of the nodes it can reach, if its exact value is within reach."""
+    """The policy as a controller of its reachable nodes, if small enough for its exact value."""
     whole = extract_controller(solution)
     edges = reachable_edges(whole, belief)
     nodes = list(dict.fromkeys([whole.first, *(target for _, target, _ in edges)]))
@@ -117,8 +117,8 @@ def _table(solutions: Mapping[str, Solution], earned: Mapping[str, float | None]
         for status in _statuses(solutions)
     ]
     notes.append(
-        "Where several policies are optimal for a model, what they earn in the POMDP may differ; "
-        "this is one of them."
+        "If several policies are optimal for a model, their values in the POMDP may differ; the "
+        "table shows one of them."
     )
     if None in earned.values():
         notes.append(
@@ -156,7 +156,7 @@ def _value_function(pomdp: POMDP, solutions: Mapping[str, Solution]) -> list[Blo
         Figure(
             plot_value_function(solutions["POMDP"], pomdp.states),
             alt="The optimal value of every belief, and the first action of the best policy there.",
-            caption="The optimal value over all beliefs; colours say which action comes first.",
+            caption="The optimal value over all beliefs; colours show the first action.",
         )
     ]
 
@@ -174,13 +174,13 @@ def _graph(
         try:
             drawing = plot_policy_graph(controller, belief, most=MOST_NODES)
         except ModelError:
-            continue  # more nodes than anyone would follow
+            continue  # too many nodes to read
         blocks.append(
             Figure(
                 drawing,
                 alt=f"The policy that planning on the {name} finds, as a graph.",
                 caption=f"The policy found on the {name}, worth {worth:.4g} in the POMDP: "
-                "nodes say what to do, arrows what is observed.",
+                "nodes are actions, arrows observations.",
             )
         )
     return blocks

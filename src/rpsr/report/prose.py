@@ -1,4 +1,4 @@
-"""A small Markdown: what sentences in a report need, and nothing that could break a page."""
+"""A small Markdown for the text of reports; it cannot break a page."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _block(block: str) -> str:
 
 
 def spans(text: str) -> str:
-    """HTML for one run of text; what is not marked up is escaped."""
+    """HTML for one run of text, escaped except for its markup."""
     pieces: list[str] = []
     at = 0
     for match in _SPANS.finditer(text):
@@ -53,6 +53,6 @@ def spans(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """A text in which nothing is taken for markup, whatever names are in it."""
+    """The text with all markup escaped, for names that may contain markup."""
     escaped = re.sub(r"([\\`*\[])", r"\\\1", " ".join(text.split()))
     return escaped.replace("- ", "\\- ", 1) if escaped.startswith("- ") else escaped

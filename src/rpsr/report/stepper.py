@@ -50,7 +50,7 @@ class Steps:
 
     @cached_property
     def size(self) -> int:
-        """How many numbers the page would hold."""
+        """The number of numbers in the page."""
         process = sum(int(block.nnz) for row in self.pomdp.D for block in row)
         arrays = [self.pomdp.R]
         for model in (self.psr, self.rpsr):
@@ -59,7 +59,7 @@ class Steps:
 
     @property
     def too_large(self) -> str:
-        """Why this cannot be in a page, or nothing."""
+        """The reason why this is too large for a page, or an empty text."""
         if self.size <= LARGEST:
             return ""
         return (
@@ -69,7 +69,7 @@ class Steps:
         )
 
     def document(self) -> dict[str, Any]:
-        """What the page's script reads."""
+        """The data for the page's script."""
         pomdp = self.pomdp
         values, process = _coded(pomdp)
         belief = pomdp.belief_model()
@@ -120,7 +120,7 @@ class Stepper:
         object.__setattr__(self, "domains", tuple(self.domains))
 
     def html(self, prefix: str) -> str:
-        """The block's markup and data; the page's script brings it to life."""
+        """The block's markup and data, for the page's script."""
         shown = [steps for steps in self.domains if not steps.too_large]
         left_out = "".join(
             f"<p>{html.escape(steps.too_large)}</p>" for steps in self.domains if steps.too_large
@@ -180,7 +180,7 @@ def _sparse(array: Floats) -> dict[str, Any]:
 
 
 def _coded(pomdp: POMDP) -> tuple[list[float], list[list[dict[str, Any]]]]:
-    """D[a][o] by rows, its few distinct probabilities once and numbered."""
+    """D[a][o] by rows, with numbers in place of its few distinct probabilities."""
     distinct = np.unique(np.concatenate([block.data for row in pomdp.D for block in row]))
     process = [
         [

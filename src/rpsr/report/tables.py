@@ -1,8 +1,8 @@
 """One table, written five ways: plain text, Markdown, LaTeX, CSV and HTML.
 
-A cell is a text, a number, nothing, or an estimate: anything with a `mean` and a `std`. Numbers are
-shown by their column's format and written to CSV with every digit; an estimate is shown as
-`mean ± std` and written to CSV as two columns. The same table always gives the same bytes.
+A cell is a text, a number, None, or an estimate: an object with a `mean` and a `std`. Numbers have
+their column's format, and all digits in CSV. An estimate is `mean ± std`, and two columns in CSV.
+Equal tables give equal bytes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MINUS = re.compile(r"(?<!\w)-(?=\d)")
 
 
 class EstimateLike(Protocol):
-    """A number that is only known from samples, such as `rpsr.evaluation.Estimate`."""
+    """An estimate from samples, such as `rpsr.evaluation.Estimate`."""
 
     @property
     def mean(self) -> float:
@@ -49,10 +49,10 @@ Cell = str | bool | int | float | EstimateLike | None
 class Table:
     """Rows of cells under column titles.
 
-    align: one letter a column, `l`, `c` or `r`; by default columns with text are on the left and
-    columns of numbers on the right. formats: how each column shows its numbers, as in `format()`;
-    an empty one is `.4g`. bold: places (row, column) that stand out. footnotes: one sentence each.
-    grouped: people are shown a first cell only where it differs from the one above; CSV has all.
+    align: one letter per column, `l`, `c` or `r`; by default columns with text are on the left and
+    columns of numbers on the right. formats: the number format of each column, as in `format()`; an
+    empty one is `.4g`. bold: places (row, column) in bold. footnotes: one sentence each. grouped: a
+    first cell is shown only if it differs from the one above; CSV has all.
     """
 
     caption: str
@@ -81,12 +81,12 @@ class Table:
             raise InputError(f"align: read {self.align!r}, expected {width} of the letters l, c, r")
         for place in self.bold:
             if not (0 <= place[0] < len(self.rows) and 0 <= place[1] < width):
-                raise InputError(f"bold: no cell is at {place}")
+                raise InputError(f"bold: read {place}, expected the row and column of a cell")
 
     # ---- renderers
 
     def text(self) -> str:
-        """Plain text for a terminal; an asterisk marks what stands out."""
+        """Plain text for a terminal; an asterisk marks bold cells."""
         lines = [self.caption] if self.caption else []
         rows = self._shown()
         for row, column in self.bold:
@@ -133,7 +133,7 @@ class Table:
         return "\n".join([*lines, "\\end{table}"]) + "\n"
 
     def csv(self) -> str:
-        """Titles and rows; numbers with every digit, estimates in two columns; no caption."""
+        """Titles and rows; numbers with all digits, estimates in two columns; no caption."""
         estimated = [any(_is_estimate(row[j]) for row in self.rows) for j in range(len(self.align))]
         titles: list[str] = []
         for title, pair in zip(self.columns, estimated, strict=True):
@@ -171,7 +171,7 @@ class Table:
     # ---- cells
 
     def _is_prose(self) -> bool:
-        """Whether cells are sentences, which a narrow screen shows below each other."""
+        """Whether cells are sentences, which a narrow screen shows one below the other."""
         columns = zip(*self._shown(), strict=True)
         return sum(any(len(cell) > _SENTENCE for cell in column) for column in columns) > 1
 
@@ -207,7 +207,7 @@ class Table:
 
 
 def show(cell: Cell, spec: str = FORMAT) -> str:
-    """A cell as people read it; a number that rounds to zero has no sign."""
+    """A cell as text; a number that rounds to zero has no sign."""
     if cell is None:
         return ""
     if isinstance(cell, str):
@@ -232,7 +232,7 @@ def _is_estimate(cell: Cell) -> bool:
 
 
 def _exact(cell: Cell) -> list[str]:
-    """A cell for CSV with every digit, and its standard deviation or nothing."""
+    """A cell for CSV with all digits, and its standard deviation or an empty text."""
     if cell is None or isinstance(cell, str | SupportsIndex):
         return [show(cell), ""]
     if isinstance(cell, SupportsFloat):

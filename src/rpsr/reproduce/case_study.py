@@ -1,8 +1,8 @@
-"""The paper's case study: what a PSR makes of load/unload, and how that changes what is best.
+"""The paper's case study: the PSR of load/unload, its rewards, and its optimal policy.
 
 Everything is computed from the domain: the outcomes of the paper's core tests, the PSR's rewards,
-their reconstruction over states, and the walks of the three models' optimal policies, found by
-following each policy from each state until it repeats itself.
+their reconstruction over states, and the walks of the three models' optimal policies. A walk
+follows a policy from a state until it repeats.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _EPSILON = 1e-9
 class Walk(TypedDict):
     """A policy followed from one state.
 
-    cells: where the cart is before each step; earned: true rewards; believed: what the PSR expects
-    at the same moments. cycle: the cells of the part that repeats for ever.
+    cells: the position of the cart before each step; earned: true rewards; believed: the PSR's
+    expected rewards at the same steps. cycle: the cells of the part that repeats.
     """
 
     start: str
@@ -43,10 +43,10 @@ class Walk(TypedDict):
 
 
 class CaseStudy(TypedDict):
-    """What the case study found, as plain JSON values.
+    """The results of the case study, as plain JSON values.
 
-    outcomes: of the paper's core tests, a row of states each. rewards, psr_rewards, reconstruction:
-    a row for each action. walks: by policy, one from each state.
+    outcomes: of the paper's core tests, one row of states per test. rewards, psr_rewards,
+    reconstruction: one row per action. walks: by policy, one from each state.
     """
 
     states: list[str]
@@ -88,7 +88,7 @@ def case_study() -> CaseStudy:
 
 
 def _rounded(array: np.ndarray) -> list[list[float]]:
-    """To 12 decimals, without the sign of a zero: rounding is not a finding."""
+    """Rounded to 12 decimals, with zeros unsigned."""
     return (np.round(array, 12) + 0.0).tolist()
 
 
@@ -106,7 +106,7 @@ def _walks(pomdp: POMDP, model: LinearModel, psr: LinearModel) -> list[Walk]:
 
 
 def walk_from(pomdp: POMDP, policy: Policy, state: int, psr: LinearModel) -> Walk:
-    """Follow a policy from a state of load/unload, in which every step is certain."""
+    """Follow a policy from a state of load/unload, whose steps are deterministic."""
     start = pomdp.states[state]
     policy.reset()
     belief = psr.filter()
@@ -117,7 +117,7 @@ def walk_from(pomdp: POMDP, policy: Policy, state: int, psr: LinearModel) -> Wal
     seen: dict[tuple[float, ...], int] = {}
     while (moment := (state, *np.round(policy.memory, 9).tolist())) not in seen:
         if len(cells) == _LONGEST:
-            raise ModelError(f"from {start}, the policy did not repeat itself in {_LONGEST} steps")
+            raise ModelError(f"from {start}, the policy did not repeat within {_LONGEST} steps")
         seen[moment] = len(cells)
         action = policy.act()
         cells.append(_cell(pomdp, state))
@@ -128,7 +128,7 @@ def walk_from(pomdp: POMDP, policy: Policy, state: int, psr: LinearModel) -> Wal
         policy.update(action, observation)
         belief.update(action, observation)
     cycle = cells[seen[moment] :]
-    while len(cells) < _SHOWN:  # the cycle goes on
+    while len(cells) < _SHOWN:  # repeat the cycle
         for column in (cells, actions, earned, believed):
             column.append(column[-len(cycle)])  # type: ignore[arg-type]
     return Walk(
@@ -143,7 +143,7 @@ def walk_from(pomdp: POMDP, policy: Policy, state: int, psr: LinearModel) -> Wal
 
 
 def behaviour(cycle: list[int], last: int) -> str:
-    """What a policy that repeats these cells for ever does, in words."""
+    """The behaviour of a policy that repeats these cells, in words."""
     places = set(cycle)
     if {0, last} <= places:
         return "moves back and forth between the ends"

@@ -11,16 +11,16 @@ from rpsr.reproduce import paper
 from rpsr.reproduce.returns import Returns
 from rpsr.reproduce.verdicts import Judgement, Verdict, judge, rounds_to
 
-SAME = 1e-6  # two exact values this close are one; policies were proven to 1e-8
+SAME = 1e-6  # exact values this close count as equal; policies were proven to 1e-8
 
 
 @dataclass(frozen=True)
 class JudgedCell:
     """A cell of the paper's table of returns.
 
-    low, high: what all optimal policies of the model earn, at least and at most; one number where
-    there is no choice. one_step_less: what is earned over the steps that the authors' program
-    takes, where that and not the full number explains what is printed; else None.
+    low, high: the least and greatest return of all optimal policies of the model; equal if all earn
+    the same. one_step_less: the return over the steps that the authors' program takes, if this
+    explains the printed number and the full return does not; else None.
     """
 
     domain: str
@@ -35,12 +35,12 @@ class JudgedCell:
 
     @property
     def several(self) -> bool:
-        """Whether optimal policies differ in what they earn here."""
+        """Whether the returns of optimal policies differ."""
         return self.high - self.low > SAME
 
 
 def judged_cells(results: dict[str, Returns]) -> Iterator[JudgedCell]:
-    """Every printed cell of the domains that there are results for, in the paper's order."""
+    """Every printed cell of the domains with results, in the paper's order."""
     for domain, rows in paper.RESULTS.items():
         if domain not in results:
             continue
@@ -50,10 +50,10 @@ def judged_cells(results: dict[str, Returns]) -> Iterator[JudgedCell]:
 
 
 def earned_by_all(found: Returns, policy: str, row: str) -> tuple[float, float]:
-    """What the optimal policies of a model earn at least and at most, by a row of rewards.
+    """The least and greatest return of the optimal policies of a model, by a row of rewards.
 
-    Over 100 steps where all earn the same; where PSR-optimal policies differ, over all steps, with
-    ours over 100 among them. Where no exact value is known, the mean.
+    Over 100 steps if all earn the same. If PSR-optimal policies differ: over an infinite horizon,
+    extended to include ours over 100 steps. The mean if no exact value is known.
     """
     estimate = found.experiment.estimate(policy, row)
     value = estimate.mean if estimate.exact is None else estimate.exact
@@ -85,30 +85,32 @@ def _to_the_digit(printed: paper.Cell, low: float, high: float) -> bool:
 
 
 def _reason(cell: JudgedCell) -> str:
-    """Why the printed digits are not those of the exact value, in one line."""
+    """Why the printed digits differ from the exact value, in one line."""
     judgement = cell.judgement
     if cell.printed.mean.startswith("-0.0") and max(abs(cell.low), abs(cell.high)) < SAME:
-        return "exactly 0: the sign is that of a rounding error"
+        return "exactly 0: the minus sign is a rounding error"
     if cell.one_step_less is not None:
         steps = paper.STEPS_OF_THE_PROGRAM
         return f"{cell.one_step_less:.4f} after the {steps} steps that the authors' program takes"
     if judgement.verdict is Verdict.AGREES:
-        return f"noise of {paper.EPISODES:,} episodes"
+        return f"sampling noise of {paper.EPISODES:,} episodes"
     if judgement.verdict is Verdict.CHANCE:
         often = 1 / math.erfc(judgement.distance / math.sqrt(2))
-        sure = "every PSR-optimal policy earns this" if cell.policy == "psr-vi" else "exactly known"
-        known = f"; {sure}" if cell.estimate.exact is not None and not cell.several else ""
-        return f"noise, if unlucky: one estimate in {often:.0f} is as far off{known}"
+        sure = "every PSR-optimal policy earns this" if cell.policy == "psr-vi" else "known exactly"
+        known = (
+            f"; our value: {sure}" if cell.estimate.exact is not None and not cell.several else ""
+        )
+        return f"possibly sampling noise: one estimate in {often:.0f} is this far off{known}"
     return judgement.reason
 
 
 def best_policies(found: Returns, row: str) -> tuple[str, ...]:
-    """The policies that earn most by a row of rewards: those to be printed in bold.
+    """The policies with the highest return by a row of rewards, to be printed in bold.
 
-    Where only estimates are known, those within a standard error of the best.
+    If only estimates are known: those within a standard error of the best.
     """
     estimates = [found.experiment.estimate(policy, row) for policy in paper.POLICIES]
-    values = [each.mean if each.exact is None else each.exact for each in estimates]
+    values = [e.mean if e.exact is None else e.exact for e in estimates]
     most = max(values)
     best = estimates[values.index(most)]
     noise = (best.stderr or 0.0) if best.exact is None else 0.0

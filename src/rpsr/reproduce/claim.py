@@ -1,4 +1,4 @@
-"""A sentence of the paper with a verdict on it, and the words such verdicts share."""
+"""A sentence of the paper with a verdict, and functions for such verdicts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rpsr.reproduce.verdicts import Verdict
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper, what we find, and the verdict."""
+    """A sentence of the paper, our finding, and the verdict."""
 
     where: str
     says: str
@@ -24,6 +24,6 @@ def holds(true: bool) -> Verdict:
 
 
 def listed(names: list[str]) -> str:
-    """Domains by the names that the paper prints, as a sentence lists them."""
+    """Domains by the names in the paper, as a list in a sentence."""
     shown = [paper.DOMAINS.get(name, name) for name in names]
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)

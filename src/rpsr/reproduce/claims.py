@@ -1,7 +1,7 @@
-"""The paper's sentences that hold a number or a comparison, each with what we find and a verdict.
+"""The paper's sentences with a number or a comparison, each with our finding and a verdict.
 
-Sentences are told in our words; `where` says where they stand in the paper. What is said of our
-results is computed from them.
+Sentences are in our words; `where` is the section of the paper. The text of our findings is
+computed from the results.
 """
 
 from __future__ import annotations

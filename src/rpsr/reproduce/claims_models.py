@@ -1,4 +1,4 @@
-"""What the paper says of models: its case study, and which domains have inaccurate PSRs."""
+"""The paper's claims about models: its case study, and which domains have inaccurate PSRs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def case_study_claims(all_: Reproduction) -> Iterator[Claim]:
     yield Claim(
         where,
         "only states 1 and 8 pay, 1 each; to the PSR, states 0, 1, 8 and 9 pay a half",
-        "both vectors come out" if rewarded and rebuilt else "another vector comes out",
+        "both vectors are right" if rewarded and rebuilt else "at least one vector differs",
         holds(rewarded and rebuilt),
     )
     yield _psr_rewards(case)
@@ -95,7 +95,7 @@ def domain_claims(all_: Reproduction) -> Iterator[Claim]:
     yield Claim(
         "5, Table 2",
         "reward errors of the eight domains, absolute and relative",
-        f"{right} of {2 * len(paper.ERRORS)} numbers come out to the last digit",
+        f"{right} of {2 * len(paper.ERRORS)} numbers are right to the last digit",
         holds(right == 2 * len(paper.ERRORS)),
     )
     rows = list(errors.values()) + [r for r in all_.corpus.values() if r["error"] is None]
@@ -103,7 +103,7 @@ def domain_claims(all_: Reproduction) -> Iterator[Claim]:
     yield Claim(
         "5, Table 2",
         "the reward errors of R-PSRs are all zero",
-        f"at most {lost:.0e} on {len(rows)} models, which is rounding",
+        f"at most {lost:.0e} on {len(rows)} models, by rounding",
         holds(lost < 1e-10),
     )
     least = min(row["rel_d_inf"] for row in rows if not row["accurate"])
@@ -137,11 +137,11 @@ def _counts(all_: Reproduction) -> Iterator[Claim]:
     yield Claim(
         "5",
         number,
-        f"{len(known)} of them in the folder, and {len(counts['beyond'])} files beyond{missing}",
+        f"{len(known)} of them in the folder, and {len(counts['beyond'])} other files{missing}",
         Verdict.OPEN if counts["missing"] else Verdict.AGREES,
     )
     beyond = counts["inaccurate_beyond"]
-    more = f"; beyond them {len(beyond)} of {len(counts['beyond'])} ({listed(beyond)})"
+    more = f"; of the other files {len(beyond)} of {len(counts['beyond'])} ({listed(beyond)})"
     same = len(wrong) == paper.INACCURATE_OF_63
     yield Claim(
         "5",
@@ -154,6 +154,6 @@ def _counts(all_: Reproduction) -> Iterator[Claim]:
     yield Claim(
         "3",
         "PSRs of low rank are the most likely to be inaccurate",
-        f"only they can be; but of the {len(low)} of low rank {right} are accurate",
+        f"only these can be inaccurate; but {right} of {len(low)} PSRs of low rank are accurate",
         Verdict.QUALIFIED if right else Verdict.AGREES,
     )

@@ -1,4 +1,4 @@
-"""What the paper says of returns: how policies compare, by true rewards and by the PSR's."""
+"""The paper's claims about returns: how policies compare by true rewards and by the PSR's."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ def return_claims(all_: Reproduction) -> Iterator[Claim]:
     yield Claim(
         "5",
         "POMDP and R-PSR give every trajectory the same return",
-        f"they differ by {apart:.0e} at most",
+        f"the returns differ by at most {apart:.0e}",
         holds(apart <= _AGREE),
     )
     equal = [name for name, found in six.items() if _psr_agrees(found)]
     yield Claim(
         "5",
         "the PSR gives every trajectory another return",
-        f"not on PSR-VI's own on {listed(equal)}, where both are the same"
+        f"except PSR-VI's trajectories on {listed(equal)}, whose returns are equal"
         if equal
-        else "on every policy of every domain",
+        else "for every policy on every domain",
         Verdict.QUALIFIED if equal else Verdict.AGREES,
     )
     same = all(found.experiment.same_episodes for found in all_.returns.values() if found.certified)
     yield Claim(
         "5",
         "POMDP-VI and R-PSR-VI are the same policy and earn the same",
-        "action by action in every episode; the 49.2 and 49.8 printed for stand-tiger are two "
-        "samples of one number"
+        "their actions are equal in every episode; the 49.2 and 49.8 printed for stand-tiger are "
+        "two samples of one number"
         if same
         else "they differ in some episode",
         holds(same),
@@ -62,7 +62,7 @@ def return_claims(all_: Reproduction) -> Iterator[Claim]:
 def _converged(all_: Reproduction) -> Claim:
     says = "value iteration converged on only 6 of the 8 domains"
     if all_.settings.quick:
-        found = "the two others were left out of this quick look"
+        found = "--quick leaves out the two others"
         return Claim("5", says, found, Verdict.OPEN)
     done = [name for name, found in all_.returns.items() if found.certified]
     rest = [name for name in paper.DOMAINS if name not in done]
@@ -78,7 +78,7 @@ def _converged(all_: Reproduction) -> Claim:
 
 
 def _psr_agrees(found: Returns) -> bool:
-    """Whether the PSR's own policy earns the same by both rewards in every episode."""
+    """Whether the PSR's own policy has equal returns by both rewards in every episode."""
     true, believed = (found.experiment.estimate("psr-vi", row) for row in ("pomdp", "psr"))
     still = max(true.std or 0.0, believed.std or 0.0) < _AGREE
     return still and abs(true.mean - believed.mean) < _AGREE
@@ -90,11 +90,11 @@ def _comparisons(six: dict[str, Returns]) -> Iterator[Claim]:
     worse = [name for name in six if ranges[name][1] < best[name] - SAME]
     lucky = [name for name in six if name not in worse]
     between = (f"{ranges[n][0]:.2f} to {ranges[n][1]:.2f} on {paper.DOMAINS[n]}" for n in lucky)
-    ties = f"; on {listed(lucky)} ties decide between PSR-optimal policies: {', '.join(between)}"
+    ties = f"; on {listed(lucky)} PSR-optimal policies differ: {', '.join(between)}"
     yield Claim(
         "5",
         "PSR-VI is sub-optimal everywhere but on line4-2goals",
-        f"on {listed(worse)} whichever PSR-optimal policy one takes{ties if lucky else ''}",
+        f"on {listed(worse)} for every PSR-optimal policy{ties if lucky else ''}",
         Verdict.QUALIFIED if "line4-2goals" in lucky else Verdict.DIFFERS,
     )
     short = [
@@ -103,10 +103,10 @@ def _comparisons(six: dict[str, Returns]) -> Iterator[Claim]:
         if _value(found, "pomdp-vi", "psr") < _value(found, "psr-vi", "psr") - SAME
     ]
     optimal = [name for name in six if name not in short]
-    also = f"; on {listed(optimal)} they are optimal to it as well" if optimal else ""
+    also = f"; on {listed(optimal)} they are optimal by its rewards, too" if optimal else ""
     yield Claim(
         "5",
-        "to the PSR, POMDP-VI and R-PSR-VI are sub-optimal",
+        "by the PSR's rewards, POMDP-VI and R-PSR-VI are sub-optimal",
         f"on {len(short)} of {len(six)}{also}",
         Verdict.DIFFERS if not short else Verdict.QUALIFIED if optimal else Verdict.AGREES,
     )
@@ -117,7 +117,7 @@ def _comparisons(six: dict[str, Returns]) -> Iterator[Claim]:
     ]
     yield Claim(
         "5",
-        "to the PSR, random beats POMDP-VI and R-PSR-VI in 3 of 6 cases",
+        "by the PSR's rewards, random beats POMDP-VI and R-PSR-VI in 3 of 6 cases",
         f"in {len(wins)}: {listed(wins)}",
         holds(len(wins) == paper.RANDOM_WINS_OF_6),
     )
@@ -133,11 +133,12 @@ def _worse_than_random(six: dict[str, Returns], beyond: dict[str, Returns]) -> I
         if found.certified
         and earned_by_all(found, "psr-vi", "pomdp")[1] < _value(found, "uniform", "pomdp")
     ]
-    also = f"; so it is on {listed(more)}, which the paper could not run" if more else ""
+    also = f"; the same holds on {listed(more)}, which the paper could not run" if more else ""
     yield Claim(
         "5",
         "on load/unload PSR-VI is worse than random",
-        f"{low:.2f} to {high:.2f}, by the PSR-optimal policy; random earns {random:.2f}{also}",
+        f"{low:.2f} to {high:.2f}, depending on the PSR-optimal policy; random earns "
+        f"{random:.2f}{also}",
         holds(high < random),
     )
 
@@ -153,8 +154,8 @@ def _bold(six: dict[str, Returns]) -> Claim:
                 value = _value(six[name], policy, row)
                 most = max(_value(six[name], other, row) for other in cells)
                 wrong.append(
-                    f"{paper.POLICIES[policy]} on {paper.DOMAINS[name]} earns {value:.3f} and the "
-                    f"best {most:.3f}"
+                    f"{paper.POLICIES[policy]} on {paper.DOMAINS[name]} earns {value:.3f}, the "
+                    f"best policy {most:.3f}"
                 )
     return Claim(
         "5, Table 3",

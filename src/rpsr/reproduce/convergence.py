@@ -2,9 +2,9 @@
 
 The paper's algorithm, for beliefs, PSRs and R-PSRs alike: V_0 = 0 and V_k = H V_(k-1), with exact
 pruning. The residual of iteration k is the largest |V_k - V_(k-1)| at the corners of the domain
-and at the first few hundred states that can be reached, fixed before the iteration begins. It
-bounds what is left to gain, residual * discount / (1 - discount), at those states, and falls at
-least by the discount from one iteration to the next once the policy no longer changes.
+and at the first few hundred reachable states, which are fixed before the iteration begins. The
+remaining gain at those states is at most residual * discount / (1 - discount). Once the policy no
+longer changes, every iteration multiplies the residual by at most the discount.
 """
 
 from __future__ import annotations

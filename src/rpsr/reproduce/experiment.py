@@ -1,9 +1,9 @@
-"""The paper's experiment: what optimal policies of three models are worth to each of the models.
+"""The paper's experiment: returns of the optimal policies of three models, by each model's rewards.
 
 Four policies act in the POMDP: uniform, and the optimal ones of the POMDP, of its PSR and of its
-R-PSR. Every action-observation sequence is valued, discounted, by the three models' own expected
-rewards R(h, a). All policies meet the same seeds, so equal policies give equal episodes and
-differences between others are less noisy than either estimate.
+R-PSR. The discounted return of every action-observation sequence is computed with the expected
+rewards R(h, a) of each of the three models. All policies have the same seeds, so equal policies
+give equal episodes, and differences between policies have less noise than either estimate.
 
 Reference: A. Baisero and C. Amato, "Reconciling Rewards with Predictive State Representations",
 IJCAI 2021, section 5, table 2.
@@ -42,18 +42,18 @@ PAPER_DOMAINS = ("heavenhell", "line4-2goals", "loadunload", "paint", "parr", "s
 PAPER_DISCOUNTS = {"heavenhell": "0.95", "line4-2goals": "0.95"}
 MODELS = ("pomdp", "psr", "rpsr")
 POLICIES = ("uniform", "pomdp-vi", "psr-vi", "rpsr-vi")
-EPSILON = 1e-8  # at which the policies of a POMDP and of its R-PSR come out the same
+EPSILON = 1e-8  # at which the policies of a POMDP and of its R-PSR are equal
 
 
 def paper_domain(name: str) -> POMDP:
-    """A built-in domain as the authors ran it, which for two means another discount."""
+    """A built-in domain as the authors ran it: two of them with another discount."""
     pomdp = build(name)
     return pomdp.with_discount(PAPER_DISCOUNTS[name]) if name in PAPER_DISCOUNTS else pomdp
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How well a model was planned on: the value at its start by its own rewards, with bounds."""
+    """A plan on a model: the value at its start by its own rewards, with bounds."""
 
     model: str
     dimension: int
@@ -67,7 +67,7 @@ class Plan:
 
     @staticmethod
     def of(model: str, solution: Solution) -> Plan:
-        """What is kept of a solution."""
+        """The summary of a solution."""
         return Plan(
             model=model,
             dimension=solution.model.dimension,
@@ -95,9 +95,9 @@ class Experiment(Shown):
     """The experiment's numbers for one domain; every field is plain JSON.
 
     estimates: one for each of `POLICIES` by each of `MODELS`. plans: one for each of `MODELS`.
-    psr_range: for ever, not for `steps`; None where the PSR's plan is not certified.
+    psr_range: infinite horizon, not `steps`; None if the PSR's plan is not certified.
     disagreement: the largest difference between the returns of the POMDP and of the R-PSR over all
-    episodes. same_episodes: whether POMDP-VI and R-PSR-VI did the same in every one.
+    episodes. same_episodes: whether POMDP-VI and R-PSR-VI took the same actions in all of them.
     """
 
     domain: str
@@ -112,7 +112,7 @@ class Experiment(Shown):
     same_episodes: bool
 
     def title(self) -> str:
-        """What it is, in one line."""
+        """A description, in one line."""
         effort = f"{counted(self.episodes, 'episode')} of {counted(self.steps, 'step')}"
         return f"experiment on {self.domain!r}: {effort}, discount {self.discount:g}"
 
@@ -121,7 +121,7 @@ class Experiment(Shown):
         return ("mean return", *dict.fromkeys(row.model for row in self.estimates))
 
     def facts(self) -> list[tuple[str, ...]]:
-        """What each policy earns, as each model has it."""
+        """The mean return of each policy, by each model's rewards."""
         policies, models = dict.fromkeys(row.policy for row in self.estimates), self.columns()[1:]
         means = {(row.policy, row.model): f"{row.mean:.5g}" for row in self.estimates}
         return [
@@ -136,12 +136,12 @@ class Experiment(Shown):
         raise InputError(f"no estimate of {policy!r} by {model!r}")
 
     def to_document(self) -> dict[str, Any]:
-        """All numbers as JSON has them."""
+        """All numbers as plain JSON values."""
         return asdict(self)
 
     @staticmethod
     def from_document(document: dict[str, Any]) -> Experiment:
-        """The experiment that `to_document` gave."""
+        """The experiment from its `to_document`."""
         try:
             found = document["psr_range"]
             psr_range = found and Range(
@@ -199,8 +199,8 @@ def experiment(
 ) -> Experiment:
     """Run the paper's experiment on a POMDP, at its own discount, which must be below 1.
 
-    given: the POMDP, or what `Planned.of` made of it. planner: exact value iteration to 1e-8 by
-    default. progress: called with the name of each stage as it begins.
+    given: the POMDP, or its `Planned`. planner: exact value iteration to 1e-8 by default. progress:
+    called with the name of each stage as it begins.
     """
     tell = progress or _silent
     planned = given if isinstance(given, Planned) else Planned.of(given, planner, progress)
@@ -239,7 +239,7 @@ def experiment(
 
 
 def _silent(stage: str) -> None:
-    """Progress that nobody watches."""
+    """Ignore progress."""
 
 
 def _same(first: Trajectories, second: Trajectories) -> bool:
@@ -256,8 +256,7 @@ def _psr_range(planned: Planned) -> Range | None:
     task = models["pomdp"]
     found = optimal_range(models["psr"], task, plans["psr"])
     if not found.exact:
-        # Where the states of all PSR-optimal policies do not close, what lies beyond is bounded by
-        # the best and the worst that any policy can do.
+        # Values of states beyond the limit are bounded by those of the best and the worst policy.
         best, worst = plans["pomdp"], solve(task.with_rewards(-task.rewards), planned.planner)
         if None not in (best.epsilon, best.upper, worst.epsilon, worst.upper):
             found = optimal_range(models["psr"], task, plans["psr"], extremes=(best, worst))

@@ -1,4 +1,4 @@
-"""A reproduction as one page: the tables, the figures and the verdicts in the order one reads."""
+"""A reproduction as one page: text, tables, figures and verdicts."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def _figures(all_: Reproduction) -> dict[str, Figure]:
         "corridor": Figure(
             plot_corridor(pomdp, answer.reconstruction),
             "Load/unload: two rows of five states, loaded and empty, with the moves between them.",
-            "Load/unload. On moves that pay, or that the PSR believes to pay: the true reward, and "
-            "in parentheses the PSR's.",
+            "Load/unload. Where a move has a reward, true or by the PSR: the true reward, and the "
+            "PSR's in parentheses.",
         ),
         "reconstruction": Figure(
             plot_reconstruction(pomdp, answer),
             "Three heat maps over the states of load/unload: true rewards, the PSR's, difference.",
-            "True rewards of load/unload, what the PSR takes them for, and the difference.",
+            "True rewards of load/unload, the PSR's rewards, and the difference.",
         ),
     }
     for name, found in all_.returns.items():
@@ -98,7 +98,7 @@ def _figures(all_: Reproduction) -> dict[str, Figure]:
 def _flat(curves: dict[str, Curve]) -> str:
     """A curve at zero cannot be drawn on a logarithmic scale."""
     flat = [title for model, title in _MODELS.items() if not any(curves[model]["residuals"])]
-    return f" That of the {' and '.join(flat)} is zero throughout." if flat else ""
+    return f" The curve of the {' and '.join(flat)} is zero throughout." if flat else ""
 
 
 def page(findings: Findings, found: Exhibits) -> Page:
@@ -132,11 +132,11 @@ def page(findings: Findings, found: Exhibits) -> Page:
         lead=story.lead(findings),
         sections=(
             Section("A cart that forgets its load", case),
-            Section("What PSRs lose", tuple(losses)),
-            Section("What that costs", costs),
-            Section("Optimal values, and how they are found", tuple(optima)),
-            Section("Verdicts on what the paper says", (shown["verdicts-statements"],)),
-            Section("Verdicts on what the paper prints", (shown["verdicts-returns"],)),
+            Section("Reward errors of PSRs", tuple(losses)),
+            Section("Returns", costs),
+            Section("Optimal values and convergence", tuple(optima)),
+            Section("Verdicts on the paper's statements", (shown["verdicts-statements"],)),
+            Section("Verdicts on the paper's returns", (shown["verdicts-returns"],)),
             Section("Step through a history", (Text(story.STEPPER), _stepper())),
         ),
         footer=f"The paper: {paper.REFERENCE}. Made by `rpsr reproduce`, version {__version__}, "
@@ -145,15 +145,15 @@ def page(findings: Findings, found: Exhibits) -> Page:
 
 
 def corpus_paragraph(all_: Reproduction) -> str:
-    """What the files of the folder say, in a sentence or two."""
+    """The results on the files of the folder, in a sentence or two."""
     counts = corpus_counts(all_.corpus)
     sentences = [
         f"Of the paper's {len(paper.DOMAINS_63)} domains the folder holds {len(counts['known'])}; "
         f"**{len(counts['inaccurate'])}** of these are not accurate. Of {len(counts['beyond'])} "
-        f"files beyond, {len(counts['inaccurate_beyond'])} are not."
+        f"other files, {len(counts['inaccurate_beyond'])} are not."
     ]
     if counts["unread"]:
-        sentences.append(f"Not read: {', '.join(counts['unread'])}; the table says why.")
+        sentences.append(f"Not read: {', '.join(counts['unread'])}; the table gives the reasons.")
     return " ".join(sentences)
 
 

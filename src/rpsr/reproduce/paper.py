@@ -1,8 +1,8 @@
-"""What the paper prints: its tables as data, nothing computed.
+"""The paper's tables as data, nothing computed.
 
 A. Baisero and C. Amato, "Reconciling Rewards with Predictive State Representations", IJCAI 2021.
-Numbers are kept as the texts that are printed, since how many decimals there are says how far a
-number may be from what was rounded. Comments name lines of the paper's LaTeX source.
+Numbers are the printed texts, because the number of decimals gives the rounding error. Comments
+name lines of the paper's LaTeX source.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ EPISODES, STEPS = 1000, 100  # lines 816-817
 # The published program (rl-rpsr, scripts/rl-rrpsr-eval.py) loops over range(num_steps - 1).
 STEPS_OF_THE_PROGRAM = 99
 
-# Names that `rpsr.reproduce.experiment` gives, and those the paper prints.
+# Names in `rpsr.reproduce.experiment`, and in the paper.
 POLICIES = {
     "uniform": "Random",
     "pomdp-vi": "POMDP-VI",
@@ -67,7 +67,7 @@ class Cell:
 
 
 def _row(text: str) -> dict[str, Cell]:
-    """A row as printed: cells of mean and deviation, an asterisk before what is bold."""
+    """A row as printed: cells of mean and deviation, with an asterisk before bold ones."""
     cells: list[Cell] = []
     for part in text.split("|"):
         mean, std = part.replace("*", "").split()

@@ -1,9 +1,9 @@
-"""The work of a reproduction in pieces, each kept on disk as it is done.
+"""The pieces of a reproduction: units of work, each stored on disk when it is finished.
 
 A piece is a question with a plain JSON answer that does not depend on a clock. Its file holds the
-answer beside a key, a hash of everything the answer rests on: the code, the question with its seed
-and planner, and the content of a file where it concerns one. A file that is damaged, or whose key
-is another, is not used, and the reader is told.
+answer and a key, which is a hash of everything that the answer depends on: the code, the question
+with its seed and planner, and the content of the model file, if any. A damaged file, or one with
+another key, is not used, and a note says so.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _PACKAGE = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class Piece:
-    """A question: its kind, what it is about (a built-in domain or a file), and its options.
+    """A question: its kind, its subject (a built-in domain or a file), and its options.
 
-    cost: how long it takes compared with others, so that long ones begin first.
+    cost: its relative duration; long pieces begin first.
     """
 
     kind: str
@@ -46,14 +46,14 @@ class Piece:
 
     @cached_property
     def key(self) -> str:
-        """A hash of what the answer rests on."""
+        """A hash of everything that the answer depends on."""
         content = _content(Path(self.about)) if self.kind == "corpus" else self.about
         asked = [_SCHEMA, __version__, code(), self.kind, content, self.options]
         return sha256(json.dumps(asked).encode()).hexdigest()
 
 
 def _content(path: Path) -> str:
-    """A hash of a file; of one that cannot be read, which its answer will say, nothing."""
+    """A hash of a file; empty if it cannot be read, which its answer will report."""
     try:
         return sha256(path.read_bytes()).hexdigest()
     except OSError:
@@ -62,7 +62,7 @@ def _content(path: Path) -> str:
 
 @cache
 def code() -> str:
-    """A hash of the modules that answers may rest on: all but those that only show them."""
+    """A hash of the modules that answers may depend on: all but those that only show results."""
     found = sha256()
     for path in sorted(_PACKAGE.rglob("*.py")):
         part = path.relative_to(_PACKAGE).as_posix()
@@ -134,7 +134,7 @@ class Store:
         return self.folder / f"{piece.name}.json"
 
     def find(self, piece: Piece) -> tuple[Document | None, str]:
-        """An answer from an earlier run, or None; and why a file that is there was not used."""
+        """An answer from an earlier run, or None; and why an existing file was not used."""
         path = self.path(piece)
         try:
             kept: Any = json.loads(path.read_bytes())
@@ -142,11 +142,11 @@ class Store:
         except FileNotFoundError:
             return None, ""
         except (OSError, ValueError, KeyError, TypeError):
-            return None, f"{path}: damaged, or not ours; done again"
+            return None, f"{path}: damaged, or not a stored result; recomputed"
         if schema != _SCHEMA or not isinstance(found, dict):
-            return None, f"{path}: damaged, or not ours; done again"
+            return None, f"{path}: damaged, or not a stored result; recomputed"
         if key != piece.key:
-            return None, f"{path}: from another version, seed or question; done again"
+            return None, f"{path}: from another version, seed or setting; recomputed"
         return found, ""  # pyright: ignore[reportReturnType]
 
     def keep(self, piece: Piece, document: Document) -> None:
@@ -156,7 +156,7 @@ class Store:
 
 
 def dumped(document: Any) -> bytes:
-    """JSON that is the same for the same numbers."""
+    """JSON text; equal numbers give equal bytes."""
     try:
         text = json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False)
     except ValueError as error:

@@ -1,8 +1,8 @@
-"""The paper's experiment on one domain, and two things beside it.
+"""The paper's experiment on one domain, with two additions.
 
-`program`: exact returns over 99 steps, which is what the authors' published program simulates when
-asked for 100. `reward_aware`: the optimal policy of an agent that is shown its rewards, which is
-another problem, beside the POMDP's own optimum.
+`program`: exact returns over 99 steps, which the authors' published program simulates in place of
+100. `reward_aware`: the optimal policy of an agent that observes its rewards, which is another
+problem.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Returns:
     """One domain's results.
 
     program: expected returns over 99 steps by planned policy and by row of rewards.
-    reward_aware: estimate and plan of the reward-aware PSR's policy; None where it was not run.
+    reward_aware: estimate and plan of the reward-aware PSR's policy; None if it was not run.
     """
 
     experiment: Experiment
@@ -34,11 +34,11 @@ class Returns:
 
     @property
     def certified(self) -> bool:
-        """Whether all three optima were proven; elsewhere policies are the best that were found."""
+        """Whether all three optima were proven; if not, policies are the best that were found."""
         return all(plan.epsilon is not None for plan in self.experiment.plans)
 
     def to_document(self) -> dict[str, Any]:
-        """All numbers as JSON has them."""
+        """All numbers as plain JSON values."""
         aware = self.reward_aware
         return {
             "experiment": self.experiment.to_document(),
@@ -48,7 +48,7 @@ class Returns:
 
     @staticmethod
     def from_document(document: dict[str, Any]) -> Returns:
-        """What `to_document` gave."""
+        """The results from their `to_document`."""
         aware = document["reward_aware"]
         return Returns(
             experiment=Experiment.from_document(document["experiment"]),
@@ -60,7 +60,7 @@ class Returns:
 def returns_on(
     name: str, *, planner: str, options: dict[str, Any], aware: bool, episodes: int, seed: int
 ) -> Returns:
-    """Run the experiment on a built-in domain as the authors had it.
+    """Run the experiment on a built-in domain as the authors did.
 
     planner and options: see `rpsr.planning.planner_by_name`. aware: whether to run the reward-aware
     PSR too.

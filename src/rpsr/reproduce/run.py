@@ -1,4 +1,4 @@
-"""A reproduction: which pieces there are, doing those that are not yet done, and their answers."""
+"""A reproduction: the list of its pieces, the computation of missing ones, and their answers."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ EPSILON = 1e-8
 _COSTS = {"4x3": 40.0, "iff": 30.0, "heavenhell": 15.0, "stand-tiger": 5.0}
 
 
-# How policies are found on the two domains beyond the paper's six: planner, its options, and
-# whether the reward-aware PSR is run too. No clock is involved, so that every run finds the same.
-# `iff` is out of reach of exact value iteration: what comes back are bounds.
+# The planners for the two domains beyond the paper's six: planner, its options, and whether the
+# reward-aware PSR is run too. None depends on a clock, so that all runs are equal.
+# `iff` is too large for exact value iteration: its results are bounds.
 BEYOND: dict[str, tuple[str, dict[str, Any], bool]] = {
     "4x3": ("vi", {"epsilon": 1e-6}, True),
     "iff": ("sarsop", {"epsilon": 1e-3, "max_iterations": 1000}, False),
@@ -40,7 +40,7 @@ BEYOND: dict[str, tuple[str, dict[str, Any], bool]] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """What to reproduce. quick: a first look, which leaves out what `left_out` says."""
+    """What to reproduce. quick: faster, without the parts in `left_out`."""
 
     seed: int = 0
     quick: bool = False
@@ -48,12 +48,12 @@ class Settings:
 
     @property
     def episodes(self) -> int:
-        """How many episodes each policy is simulated for."""
+        """The number of simulated episodes per policy."""
         return QUICK_EPISODES if self.quick else paper.EPISODES
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """What is missing, a phrase each."""
+        """The missing parts, as phrases."""
         if not self.quick:
             return ()
         fewer = f"all but {QUICK_EPISODES} of the {paper.EPISODES:,} episodes of each policy"
@@ -61,7 +61,7 @@ class Settings:
 
 
 def pieces(settings: Settings) -> list[Piece]:
-    """The work, the longest first."""
+    """All pieces, the longest first."""
     common = {"episodes": settings.episodes, "seed": settings.seed}
     work = [Piece("case-study")]
     work += [Piece("errors", name) for name in paper.DOMAINS]
@@ -76,7 +76,9 @@ def pieces(settings: Settings) -> list[Piece]:
             work.append(_piece("convergence", name, discount=discount, iterations=iterations))
     if settings.corpus is not None:
         if not settings.corpus.is_dir():
-            raise InputError("no such folder of model files", place=str(settings.corpus))
+            raise InputError(
+                "no such folder, expected one with model files", place=str(settings.corpus)
+            )
         work += [
             Piece("corpus", path, (("normalize", True),), cost=_size(Path(path)) / 2**18)
             for path in expand_sources([str(settings.corpus)])
@@ -87,7 +89,7 @@ def pieces(settings: Settings) -> list[Piece]:
 def _size(path: Path) -> int:
     try:
         return path.stat().st_size
-    except OSError:  # its row will say what is wrong with it
+    except OSError:  # its row will show the error
         return 0
 
 
@@ -97,7 +99,7 @@ def _piece(kind: str, about: str, **options: Any) -> Piece:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """The answers to all pieces, by name; seconds: how long each took, now or when it was done."""
+    """The answers to all pieces, by name; seconds: how long each took when it was computed."""
 
     settings: Settings
     answers: dict[str, Document]
@@ -141,7 +143,7 @@ class Reproduction:
 
     @property
     def corpus(self) -> dict[str, Document]:
-        """Rows of the files that were given, by domain; a second file of one, by its own name."""
+        """Rows of the folder's files, by domain; a second file of a domain by its file name."""
         rows: dict[str, Document] = {}
         for name, row in self.answers.items():
             kind, _, file = name.partition("-")
@@ -158,16 +160,16 @@ def reproduce(
     progress: Callable[[str], None] = lambda name: None,
     note: Callable[[str], None] = lambda text: None,
 ) -> Reproduction:
-    """Do what is not yet done, keeping each piece in `out` as it comes.
+    """Compute all missing pieces, and store each in `out` when it is finished.
 
-    progress: told the name of each piece once its answer is there. note: told which files of an
-    earlier run were not used, and why. Answers do not depend on the number of jobs.
+    progress: called with the name of each finished piece. note: called with a sentence for each
+    file of an earlier run that was not used. Answers do not depend on the number of jobs.
     """
     folder = out / "pieces"
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"cannot be made: {error.strerror or error}", place=str(folder)) from None
+        raise InputError(f"cannot create: {error.strerror or error}", place=str(folder)) from None
     store, work = Store(folder), pieces(settings)
     answers: dict[str, Document] = {}
     waiting: list[Piece] = []
@@ -188,11 +190,11 @@ def reproduce(
         for piece, done in spread(answer, waiting, jobs):
             if done is None:
                 raise RpsrError(
-                    f"the process at work on {piece.name} was killed; what is done is kept: run "
-                    "the same again, with fewer jobs"
+                    f"the process for {piece.name} was killed; finished pieces are stored: run the "
+                    "command again, with fewer jobs"
                 )
             answers[piece.name], seconds[piece.name] = done
-            if not done[0].get("error"):  # what went wrong may be mended, or not go wrong again
+            if not done[0].get("error"):  # errors are not stored: the next run tries again
                 store.keep(piece, done[0])
             progress(piece.name)
     finally:
@@ -211,7 +213,7 @@ def _earlier(timings: Path) -> dict[str, float]:
 
 
 def corpus_counts(rows: dict[str, Document]) -> dict[str, list[str]]:
-    """Names of files by what became of them.
+    """Names of files by result.
 
     Keys: `known` (among the paper's 63), `inaccurate` (of those), `missing` (of the 63),
     `beyond` (not among the 63), `inaccurate_beyond`, `unread`.

@@ -30,30 +30,30 @@ def core_tests(case: CaseStudy) -> Table:
 
 
 def rewards(case: CaseStudy) -> Table:
-    """True rewards of load/unload's states beside those that the PSR stands for."""
+    """True rewards of load/unload's states, and the PSR's."""
     states = [str(number) for number in range(len(case["states"]))]
     return Table(
-        caption="Rewards in states 0 to 9 of load/unload, whatever the action",
+        caption="Rewards in states 0 to 9 of load/unload, equal for both actions",
         columns=("", *states),
         rows=(
             ("true rewards R", *case["rewards"][0]),
-            ("what the PSR takes them for", *case["reconstruction"][0]),
+            ("the PSR's rewards", *case["reconstruction"][0]),
         ),
         footnotes=(
-            f"In the order of the core tests, the PSR's own rewards are "
+            f"As coefficients of the core tests, in their order, the PSR's rewards are "
             f"({', '.join(f'{value:g}' for value in case['psr_rewards'][0])}).",
         ),
     )
 
 
 def walks(case: CaseStudy) -> Table:
-    """Where each policy takes the cart from one state."""
+    """The cells of the cart under each policy, from one state."""
     names = {"pomdp": "POMDP-VI", "rpsr": "R-PSR-VI", "psr": "PSR-VI"}
     rows = [(title, *_walk(case["walks"][name][WALK_FROM])) for name, title in names.items()]
     start = case["states"][WALK_FROM]
     return Table(
         caption=f"The cart's cells, step by step, from {start}; it loads at 0 and unloads at 4",
-        columns=("policy", "cells of the first 20 steps", "earned", "the PSR believes"),
+        columns=("policy", "cells of the first 20 steps", "earned", "by the PSR's rewards"),
         rows=tuple(rows),
         formats=("", "", ".1f", ".1f"),
         footnotes=("Rewards of 20 steps, not discounted.",),
@@ -83,8 +83,8 @@ def errors(all_: Reproduction) -> Table:
         rows=tuple(rows),
         align="llrrrrrrrr",
         footnotes=(
-            "d_inf: the largest difference between a reward and what the PSR takes it for; "
-            "relative: over the largest reward; last column: the same difference for the R-PSR.",
+            "d_inf: the largest difference between a true reward and the PSR's; relative: divided "
+            "by the largest reward; last column: the same difference for the R-PSR.",
             "A PSR is accurate if both ranks are equal.",
         ),
     )
@@ -117,20 +117,20 @@ def returns(all_: Reproduction) -> Table:
             f"steps, discounted, seed {settings.seed}. Bold, or an asterisk: the best of its row.",
             "Discount .95 on heaven/hell and line4-2goals, as in the paper.",
             *_beyond(all_),
-            f"{_RA} is shown its rewards while it acts, which is another problem.",
+            f"{_RA} observes its rewards while it acts, which is another problem.",
         ),
     )
 
 
 def _beyond(all_: Reproduction) -> list[str]:
-    """What to know of domains that are not in the paper's table."""
+    """The footnote on domains that are not in the paper's table."""
     more = [name for name in all_.returns if name not in paper.RESULTS]
     if not more:
         return []
     note = f"{' and '.join(paper.DOMAINS[name] for name in more)}: not in the paper's table."
     bounded = [paper.DOMAINS[name] for name in more if not all_.returns[name].certified]
     if bounded:
-        note += f" On {' and '.join(bounded)}, VI stands for the best policy found (see optima)."
+        note += f" On {' and '.join(bounded)}, VI is the best policy found (see optima)."
     return [note]
 
 
@@ -160,8 +160,8 @@ def exact_returns(all_: Reproduction) -> Table:
         align="llrrrrlr",
         formats=("", "", *[".4f"] * 4, "", ".3f"),
         footnotes=(
-            "All PSR-optimal: what such policies earn, over all steps, from the least to the "
-            "most; empty where they all earn the same.",
+            "All PSR-optimal: the least and greatest return of PSR-optimal policies, infinite "
+            "horizon; empty if all earn the same.",
             "Empty: the policy reaches too many states for a closed form; see the estimate. "
             "Largest s.e.: the largest standard error of the row's four estimates.",
         ),
@@ -173,7 +173,7 @@ def _known(exact: float | None) -> float | None:
 
 
 def plans(all_: Reproduction) -> Table:
-    """What was proven about each model's optimum."""
+    """The proven bounds on each model's optimum."""
     rows: list[tuple[Cell, ...]] = []
     titles = {"pomdp": "POMDP", "psr": "PSR", "rpsr": "R-PSR", "ra-psr": "RA-PSR"}
     for name, found in all_.returns.items():
@@ -183,16 +183,16 @@ def plans(all_: Reproduction) -> Table:
                 (paper.DOMAINS[name], titles[plan.model], *_bounds(plan), plan.vectors, plan.status)
             )
     return Table(
-        caption="Optimal values at the start, for ever, by each model's own rewards",
+        caption="Optimal values at the start, infinite horizon, by each model's own rewards",
         columns=("domain", "model", "lower", "upper", "gap", "vectors", "status"),
         rows=tuple(rows),
         grouped=True,
         align="llrrrrl",
         formats=("", "", ".6f", ".6f", ".1g", "", ""),
         footnotes=(
-            "The optimum lies between lower and upper. Solved: proven to the precision asked for; "
-            "iterations: stopped after so many, so that every run finds the same.",
-            "RA-PSR: of the agent that is shown its rewards, beside the POMDP's, which is not.",
+            "The optimum lies between lower and upper. Solved: proven to the requested precision; "
+            "iterations: stopped after a fixed number of iterations, so that all runs are equal.",
+            "RA-PSR: for an agent that observes its rewards; the POMDP's agent does not.",
             f"Discount .95 on {' and '.join(paper.DOMAINS[name] for name in PAPER_DISCOUNTS)}.",
         ),
     )
@@ -224,8 +224,9 @@ def cells(all_: Reproduction) -> Table:
         formats=("", "", "", "", ".1f", "", ".1f", ""),
         footnotes=(
             "Distance: from the exact value to the nearest number that rounds to the printed one, "
-            "in standard errors of the paper's mean (its deviation over the root of 1,000). Up to "
-            "2 agrees, up to 3 is as far as chance goes in a table of 48, more differs.",
+            "in standard errors of the paper's mean (its standard deviation over the root of "
+            "1,000). Up to 2: agrees. Up to 3: agrees, barely; chance explains one or two of 48 "
+            "numbers. Above: differs.",
             *(f"({number}) {reason}." for reason, number in reasons.items()),
         ),
     )
@@ -241,7 +242,7 @@ def sentences(found: list[Claim]) -> Table:
 
 
 def corpus(all_: Reproduction) -> Table:
-    """Every file that was given."""
+    """Every file of the folder."""
     rows: list[tuple[Cell, ...]] = []
     for name, row in all_.corpus.items():
         among = "yes" if name in paper.DOMAINS_63 else "no"

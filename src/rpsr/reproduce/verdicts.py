@@ -1,15 +1,15 @@
 """Does a computed number agree with a printed one? The rule, in one place.
 
-A number printed with d decimals stands for anything within h = 0.5 * 10^-d of it. The paper's mean
+A number printed with d decimals means any number within h = 0.5 * 10^-d of it. The paper's mean
 over N = 1,000 episodes has the standard error (s + h) / sqrt(N), at most, if its standard deviation
-is printed as s. With the exact expectation v of what it estimates, the distance is
+is printed as s. If the exact expectation is v, the distance is
 
     z = max(0, |printed - v| - h) / standard error
 
-in standard errors; where all optimal policies of a model together earn a range [v, w], v is the
-nearest number of that range. Where only our own estimate is known, the two standard errors add in
-squares. Up to 2 is agreement; up to 3 is as far as chance may go once or twice in a table of 48
-cells, and the reader is told; more is a difference, and needs a reason.
+in standard errors. If the returns of a model's optimal policies fill a range, v is the nearest
+number of that range. If only our own estimate is known, the squares of the two standard errors add.
+The verdict is *agrees* up to z = 2; *agrees, barely* up to 3, which chance explains for one or two
+of 48 cells; and *differs* above, with a reason.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NEAR, FAR = 2.0, 3.0
 
 
 class Verdict(Enum):
-    """What became of a printed number or sentence; the text is what the reader sees."""
+    """The verdict on a printed number or sentence; the value is the text that is shown."""
 
     AGREES = "agrees"
     CHANCE = "agrees, barely"
@@ -63,7 +63,7 @@ def judge(
 ) -> Judgement:
     """A printed cell against a number in [low, high], itself known to within a standard error.
 
-    reason: what explains a difference, if there is one; it is only told where it is needed.
+    reason: the explanation of a difference; used only if there is one.
     """
     printed = float(cell.mean)
     nearest = min(max(printed, low), high)

@@ -1,6 +1,6 @@
-"""Everything a reproduction writes: text, Markdown, LaTeX, CSV, figures, the page, and JSON.
+"""All files of a reproduction: text, Markdown, LaTeX, CSV, figures, the page, and JSON.
 
-Files are written whole or not at all. The same results always give the same bytes; durations are in
+Files are written whole or not at all. Equal results give equal bytes; durations are in
 `timings.json` only.
 """
 
@@ -54,13 +54,13 @@ def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"cannot be made: {error.strerror or error}", place=str(folder)) from None
+        raise InputError(f"cannot create: {error.strerror or error}", place=str(folder)) from None
 
 
 def _remove_earlier(out: Path, names: set[str]) -> None:
-    """What an earlier run with other options wrote would be taken for this one's.
+    """Remove files of an earlier run with other options, which could be mistaken for this run's.
 
-    Only what this program may have written is removed: the folder may hold other things.
+    Only files that this program may have written are removed.
     """
     figures = [f"{kind}-{name}" for kind in ("returns", "convergence") for name in paper.DOMAINS]
     ours = [f"tables/corpus.{suffix}" for suffix in ("md", "tex", "csv")]
@@ -74,7 +74,7 @@ def _remove_earlier(out: Path, names: set[str]) -> None:
 
 
 def summary(findings: Findings, found: Exhibits) -> str:
-    """What a terminal shows: the opening, the main tables, and the verdicts."""
+    """The text for the terminal: the opening, the main tables, and the verdicts."""
     parts = [TITLE.upper(), paragraphs(lead(findings))]
     parts += [table_text(found.tables[name]) for name in ("walks", "errors")]
     if findings.all_.corpus:
@@ -100,7 +100,7 @@ def table_text(table: Table) -> str:
 
 
 def _statements(findings: Findings) -> str:
-    lines = ["What the paper says, and what we find"]
+    lines = ["The paper's statements, and what we find"]
     for claim in findings.claims:
         says = f"{claim.verdict.value.upper()}: {claim.says} (section {claim.where})."
         lines.append(textwrap.fill(says, WIDTH))
@@ -109,7 +109,7 @@ def _statements(findings: Findings) -> str:
 
 
 def _differences(findings: Findings) -> str:
-    lines = ["What the paper prints, and what comes out otherwise"]
+    lines = ["Printed returns that do not clearly agree"]
     for cell in findings.all_.cells:
         if cell.judgement.verdict is Verdict.AGREES:
             continue

@@ -58,10 +58,10 @@ def test_plans_that_look_the_same_are_said_to(tiger):
         return choose(models, episodes=10, steps=3).agreement()
 
     assert said(model) == said(model, other) == ""
-    assert said(model, model) == "All 2 plans agree in what is shown."
-    assert said(model, other, model, model) == "Plans 1, 3 and 4 agree in what is shown."
+    assert said(model, model) == "All 2 plans have equal rows."
+    assert said(model, other, model, model) == "Plans 1, 3 and 4 have equal rows."
     nearly = replace(model, rewards=model.rewards + 1e-9)
-    assert said(model, nearly) == "All 2 plans agree in what is shown."
+    assert said(model, nearly) == "All 2 plans have equal rows."
     assert choose([model, nearly], episodes=10, steps=3).agreement(17) == ""
 
 

@@ -36,7 +36,7 @@ PLAIN = Prior(0.02)
 def by_enumeration(parameters, log):
     """Likelihoods of episodes and expected counts, summed over every path of states."""
     p = parameters
-    counts = [np.zeros_like(array) for array in (p.start, p.moves, p.sights, p.payoffs)]
+    counts = [np.zeros_like(array) for array in (p.start, p.moves, p.emissions, p.payoffs)]
     chances = []
     for i, (first, last) in enumerate(zip(log.offsets[:-1], log.offsets[1:], strict=True)):
         steps = log.steps[first:last]
@@ -45,7 +45,7 @@ def by_enumeration(parameters, log):
             chance = p.start[path[0]]
             for t, (a, o, j) in enumerate(steps):
                 s, s2 = path[t], path[t + 1]
-                chance *= p.payoffs[j, s] * p.moves[a, s, s2] * p.sights[a, o, s2]
+                chance *= p.payoffs[j, s] * p.moves[a, s, s2] * p.emissions[a, o, s2]
                 ends = log.terminated[i] and t == len(steps) - 1
                 if p.end >= 0 and (s2 == p.end) != ends:
                     chance = 0.0
@@ -81,7 +81,7 @@ def test_kernels_do_uncompiled_what_they_do_compiled():
     log = Encoded.of(small_log(5))
     p = random_start(log, 3, np.random.default_rng(1))
     data = (log.steps, log.offsets, log.terminated, p.end)
-    model = (p.start, p.moves, p.sights, p.payoffs)
+    model = (p.start, p.moves, p.emissions, p.payoffs)
     compiled = [np.zeros_like(array) for array in model]
     plain = [np.zeros_like(array) for array in model]
     first = em_kernels.expect(*model, *data, *compiled)
@@ -101,7 +101,7 @@ def penalised(parameters, log, likelihood, prior):
     if p.end >= 0:
         free[p.end] = False
     total += prior * np.log(p.start[free]).sum()
-    total += prior * np.log(p.moves[:, free]).sum() + prior * np.log(p.sights).sum()
+    total += prior * np.log(p.moves[:, free]).sum() + prior * np.log(p.emissions).sum()
     return total + (prior * np.log(p.payoffs).sum() if log.family == "categorical" else 0.0)
 
 
@@ -157,7 +157,7 @@ def test_parameters_are_probabilities(seed, sparsity):
     log = Encoded.of(small_log(seed))
     start = random_start(log, 3, np.random.default_rng(seed))
     p = iterate(start, log, Prior(0.02, sparsity), 3)
-    for array, axis in ((p.start, 0), (p.moves, 2), (p.sights, 1)):
+    for array, axis in ((p.start, 0), (p.moves, 2), (p.emissions, 1)):
         assert array.min() >= 0
         np.testing.assert_allclose(array.sum(axis=axis), 1.0, rtol=1e-12)
     for action in range(2):
@@ -173,7 +173,11 @@ def twin(parameters, log):
     share = np.ones(p.states + 1)
     share[[0, -1]] = 0.5
     payoffs = p.payoffs[:, again]
-    counts = [p.start[again] * share, p.moves[:, again][:, :, again] * share, p.sights[..., again]]
+    counts = [
+        p.start[again] * share,
+        p.moves[:, again][:, :, again] * share,
+        p.emissions[..., again],
+    ]
     return maximise(log, [*(1e9 * c for c in counts), 1e9 * payoffs], Prior(1e-6), -1)
 
 
@@ -216,7 +220,7 @@ def test_a_remembered_sight_is_found_and_remembered():
     pomdp, log = uniform_log("t-maze:length=2", 300, 20, 0)
     encoded = Encoded.of(log)
     memory = worth_remembering(encoded, 1)[0]
-    names = [pomdp.observations[sight] for sight in memory.alternatives]
+    names = [pomdp.observations[number] for number in memory.alternatives]
     assert any(name.startswith("sign") for name in names)
     blind = Encoded.of(log, "none")
     shuffled = replace(log, rewards=np.random.default_rng(0).permutation(log.rewards))
@@ -262,7 +266,7 @@ def test_the_pomdp_has_the_fitted_numbers_even_with_as_many_states_as_actions():
     pomdp = as_pomdp(fitted, log, 0.9)
     np.testing.assert_allclose(pomdp.R, fitted.means.T, atol=1e-12)
     for a, o in np.ndindex(2, 2):
-        expected = fitted.moves[a] * fitted.sights[a, o]
+        expected = fitted.moves[a] * fitted.emissions[a, o]
         np.testing.assert_allclose(pomdp.D[a][o].toarray(), expected, atol=1e-12)
 
 

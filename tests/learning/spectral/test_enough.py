@@ -40,7 +40,7 @@ def test_enough_says_what_the_paper_says():
     accurate = psr_enough(simulate("tiger", 4000, 20, seed=1), repeats=20)
     assert accurate.verdict == "yes"
     assert answer.reason == accurate.reason == ""
-    assert answer.words.endswith(f"; tests told apart to {answer.resolution:.1g})")
+    assert answer.words.endswith(f"; resolution {answer.resolution:.1g})")
     assert "apart" not in accurate.words
     with pytest.raises(InputError, match="too short"):
         psr_enough(LOG.select(np.arange(3)))
@@ -52,7 +52,7 @@ def test_enough_does_not_take_what_hardly_shows_for_what_is_not_there():
     assert answer.interval[0] > 0.05  # all that shows speaks against a PSR
     assert answer.verdict == "undecided"
     assert 0.1 < answer.resolution < 1
-    assert f"differ by less than {answer.resolution:.2g} of the most" in answer.words
+    assert f"the resolution of the log is only {answer.resolution:.2g}" in answer.words
 
 
 def coins(episodes, steps, seed):
@@ -148,9 +148,9 @@ def test_what_is_forgotten_at_least_and_at_most_by_how_far_tests_stand_out_of_no
     noise = difference / sigmas if lean else sigmas
     found = view.squares(data, data, noise / view.error(data, data))
     alike, unsure = (lean == 0 or sigmas < limit for limit in (0.5, 2))
-    assert found.told > 0.1
-    assert found.least == pytest.approx(found.told if alike else 0)
-    assert found.most == pytest.approx(found.told if unsure else 0)
+    assert found.predicted > 0.1
+    assert found.least == pytest.approx(found.predicted if alike else 0)
+    assert found.most == pytest.approx(found.predicted if unsure else 0)
     largest = view.possible() if unsure else difference
     assert found.noise == pytest.approx(min(2 * noise / largest, 1))
 
@@ -174,11 +174,11 @@ def test_rewards_that_no_past_foretells_do_not_speak_for_a_psr_or_against(seed):
     noise = np.random.default_rng(seed).normal(size=log.steps)
     answer = psr_enough(replace(log, rewards=noise), repeats=20)
     assert answer.verdict == "undecided"
-    assert answer.reason == "histories say next to nothing about rewards"
+    assert answer.reason == "histories predict almost none of the reward variance"
     assert psr_enough(replace(log, rewards=log.rewards + noise), repeats=20).verdict == "yes"
 
 
 def test_rewards_that_never_vary_are_called_that():
     found = psr_enough(replace(LOG, rewards=np.full(LOG.steps, 3.0)), repeats=5)
-    assert (found.verdict, found.words) == ("yes", "rewards never vary in this log")
-    assert "never vary" not in psr_enough(LOG, repeats=5).words
+    assert (found.verdict, found.words) == ("yes", "all rewards of the log are equal")
+    assert "are equal" not in psr_enough(LOG, repeats=5).words

@@ -78,7 +78,7 @@ def test_scores_weigh_errors_of_rewards_by_the_best_but_not_beyond_a_tenth_of_th
 
 
 def test_a_rank_beyond_the_noise_is_taken_where_held_out_episodes_ask_for_it():
-    """Of shuttle's seven directions, 200 episodes show fewer, and foretell better with all."""
+    """Of shuttle's seven directions, 200 episodes show fewer, and predict better with all."""
     log = simulate("shuttle", 200, 20, seed=2)
     found = SpectralRPSR().fit(log)
     standing = rank_cut(found.singular_values_, found.noise_level_)
@@ -87,7 +87,7 @@ def test_a_rank_beyond_the_noise_is_taken_where_held_out_episodes_ask_for_it():
     assert trials[-1].rank <= standing + 2
     assert all(trial.behind > trial.stderr for trial in trials[:standing])
     other = min(trials[:standing], key=lambda trial: trial.behind)
-    said = f" to {other.rank} by {other.behind:.2g} ± {other.stderr:.2g} a step"
+    said = f" than {other.rank} by {other.behind:.2g} ± {other.stderr:.2g} per step"
     assert said in rank_words(found.rank_, standing, trials)
 
 
@@ -99,7 +99,7 @@ def test_ranks_that_are_given_or_found_otherwise_have_no_trials():
         DiscoveredRPSR(algorithm="reset", rank=3).fit(log)
     pivoted = DiscoveredRPSR(repeats=0).fit(log)
     assert pivoted.trials_ == SpectralRPSR().fit(log).trials_ != ()
-    assert rank_words(2, 1, ()) == "it was given; 1 direction stands out of the noise"
+    assert rank_words(2, 1, ()) == "as requested; 1 singular value exceeds the noise"
 
 
 def trial(rank, behind, stderr=0.002):
@@ -109,17 +109,17 @@ def trial(rank, behind, stderr=0.002):
 @pytest.mark.parametrize(
     ("rank", "behind", "said"),
     [
-        (2, (0.5, 0, 0.1, 0.1), "2 foretells held-out episodes best"),
-        (2, (0.5, 0.001, 0.1, 0), "held-out episodes prefer 4, but not clearly, by 0.001 ± 0.002 "),
-        (3, (0.5, 0.003, 0, 0.1), "held-out episodes prefer 3 to 2 by 0.003 ± 0.002 a step"),
-        (3, (0.5, 0.3, 0.001, 0), "prefer 4 to 2 by 0.3 ± 0.002 a step, and 3 is not clearly wor"),
-        (3, (0.1, 0.3, 0.001, 0), "prefer 4 to 1 by 0.1 ± 0.002 a step, and 3 is not clearly wor"),
+        (2, (0.5, 0, 0.1, 0.1), "rank 2 predicts held-out episodes best"),
+        (2, (0.5, 0.001, 0.1, 0), "rank 4 predicts held-out episodes better, but only by 0.001 ± "),
+        (3, (0.5, 0.003, 0, 0.1), "held-out episodes better than 2 by 0.003 ± 0.002 per step"),
+        (3, (0.5, 0.3, 0.001, 0), "better than 2 by 0.3 ± 0.002 per step, and 3 within a standar"),
+        (3, (0.1, 0.3, 0.001, 0), "better than 1 by 0.1 ± 0.002 per step, and 3 within a standar"),
     ],
 )
 def test_what_decided_is_said(rank, behind, said):
     trials = tuple(trial(k, by) for k, by in enumerate(behind, 1))
     words = rank_words(rank, 2, trials)
-    assert words.startswith("2 directions stand out of the noise; ")
+    assert words.startswith("2 singular values exceed the noise; ")
     assert said in words
 
 

@@ -142,7 +142,7 @@ def test_the_corridor_has_the_papers_numbers_on_its_edges(loadunload, found):
     shown = texts(plot_corridor(loadunload, found.reconstruction).axes[0])
     assert shown.count("1 (1/2)") == 4
     assert shown.count("0 (1/2)") == 4
-    with pytest.raises(ModelError, match="not of it"):
+    with pytest.raises(ModelError, match="which has no state"):
         plot_corridor(rpsr.load_pomdp("tiger"), np.zeros((2, 3)))
 
 

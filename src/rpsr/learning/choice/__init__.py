@@ -1,1 +1,1 @@
-"""Which plan to follow, what a log says of it, and whether it can be believed."""
+"""Choosing a plan: its value in all models, its off-policy value, its plausibility."""

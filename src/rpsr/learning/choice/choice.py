@@ -1,9 +1,9 @@
-"""Which policy to follow, when several models explain a log about equally well.
+"""Choose a plan, when several models explain a log about equally well.
 
-Each model is planned on, and each plan is tried in every model: a row of values, whose mean is the
-rule. A plan that owes its value to a whim of one model loses it in the others. What the log itself
-says of each plan (`off_policy`) is reported beside, with an interval, and decides nothing: on short
-logs it is too noisy for that.
+One plan is made per model, and every plan is simulated in every model. The plan with the highest
+mean value over all models is chosen: a plan that exploits an error of one model has a low value in
+the others. The off-policy value of each plan (`off_policy`) is reported, with an interval, but not
+used: it is too noisy on short logs.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from rpsr.planning.solution import Planner, Solution
 from rpsr.planning.value.policies import AlphaPolicy
 
 RULE = "the highest mean value over all models"
-EPSILON = 1e-3  # of plans, for rewards that differ by 1
-SPEAKING_STEPS = 200_000  # steps of a log that are enough for an estimate off policy
+EPSILON = 1e-3  # of plans, per unit of the range of rewards
+SPEAKING_STEPS = 200_000  # steps of a log that are enough for an off-policy estimate
 
 
 @dataclass(frozen=True, eq=False)
 class Option:
-    """One plan: as its planner values it, by trials in all models (M,), and by the log."""
+    """One plan: its solution, its simulated values in all models (M,), its off-policy value."""
 
     solution: Solution
     values: Floats
     off_policy: OffPolicyEstimate | None
-    doubt: str = ""  # why its own model is not to be believed, or nothing
+    doubt: str = ""  # the reason not to believe its own model, or empty
 
     @property
     def mean(self) -> float:
-        """The mean value over all models: what the rule looks at."""
+        """The mean value over all models, by which the plan is chosen."""
         return float(self.values.mean())
 
 
@@ -55,10 +55,10 @@ class Choice:
     COLUMNS: ClassVar = (
         "plan",
         "rank",
-        "by its planner",
-        "mean in all",
-        "least",
-        "by the log",
+        "planner's value",
+        "mean value",
+        "lowest value",
+        "off-policy value",
         "chosen",
     )
 
@@ -82,7 +82,7 @@ class Choice:
         return AlphaPolicy.of(self.solution)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row an option, plain JSON: what was chosen and what else there was."""
+        """One row per option, as plain JSON values."""
         return [
             {
                 "chosen": number == self.index,
@@ -97,7 +97,7 @@ class Choice:
         ]
 
     def summary(self) -> list[tuple[Any, ...]]:
-        """One row an option, as people read it, under `COLUMNS`."""
+        """One row per option, under `COLUMNS`."""
         return [
             (
                 number,
@@ -112,7 +112,7 @@ class Choice:
         ]
 
     def agreement(self, digits: int = 4) -> str:
-        """Which plans agree in all that `summary` shows, in sentences; nothing if none do."""
+        """Which plans have equal rows in `summary`, in sentences; empty if none have."""
         alike: dict[tuple[str, ...], list[str]] = {}
         for number, *cells, _ in self.summary():
             shown = tuple(
@@ -120,9 +120,9 @@ class Choice:
             )
             alike.setdefault(shown, []).append(str(number))
         if len(alike) == 1 < len(self.options):
-            return f"All {len(self.options)} plans agree in what is shown."
+            return f"All {len(self.options)} plans have equal rows."
         return " ".join(
-            f"Plans {', '.join(first)} and {last} agree in what is shown."
+            f"Plans {', '.join(first)} and {last} have equal rows."
             for *first, last in alike.values()
             if first
         )
@@ -140,9 +140,9 @@ def choose(
 ) -> Choice:
     """Plan in every model and choose by the mean value over all of them.
 
-    planner: by default PBVI, as precise as the rewards of the log need. episodes, steps: of the
-    trials of plans in models, from which all values in models come, also where there is only one.
-    logs: for estimates off policy (the first `SPEAKING_STEPS` steps); None leaves them out.
+    planner: by default PBVI, to a precision relative to the range of the rewards. episodes, steps:
+    of the simulations, from which all values in models come, even of a single model. logs: for
+    off-policy estimates (the first `SPEAKING_STEPS` steps); None leaves them out.
     """
     if isinstance(models, LinearModel) or not models:
         read = type(models).__name__ if isinstance(models, LinearModel) else "none"
@@ -177,7 +177,7 @@ def choose(
 
 
 def _unit(log: PreparedLog | None) -> float:
-    """What counts as one reward: 1, or the range of a log's rewards where that is less."""
+    """The unit of rewards: 1, or the range of a log's rewards if that is less."""
     rewards = None if log is None else log.in_memory.rewards
     if rewards is None or not len(rewards):
         return 1.0
@@ -193,7 +193,7 @@ def bootstrap(
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
 ) -> list[LinearModel]:
-    """Models of resampled logs, episodes (or stretches of long ones) drawn with replacement."""
+    """Models of resampled logs: episodes, or stretches of long ones, drawn with replacement."""
     models: list[LinearModel] = []
     log = PreparedLog.of(logs)  # ends are observations in all samples or in none
     for repeat in range(repeats):

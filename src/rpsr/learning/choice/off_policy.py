@@ -1,14 +1,15 @@
-"""What a policy would have earned, told from a log that another policy wrote.
+"""The off-policy value of a policy, from a log of another policy.
 
-Per-decision weighted importance sampling. Up to step t an episode speaks for a deterministic policy
-if it took that policy's actions so far, with weight w_t = prod 1 / pi_k; else w_t = 0:
+Per-decision weighted importance sampling. While the actions of episode i agree with the policy,
+which is deterministic, its importance weight is w_it = prod_(k <= t) 1 / pi_ik; from the first
+other action on, w_it = 0:
 
     V = sum_t discount^t (sum_i w_it r_it) / (sum_i w_it).
 
-An episode whose task ended goes on speaking, of rewards of zero; one that was cut off does not.
-Weighted sums are a little biased and much less noisy than plain ones. Where nobody speaks any more
-the sum ends, and `steps` says where: what lies beyond is not in the estimate. The interval is that
-of a bootstrap over episodes.
+After the end of its task an episode agrees with every policy, with rewards of 0; after a cut-off
+recording its weight is 0. Weighted sums have a small bias and much less variance than plain ones.
+The sum over t ends after `steps` steps, where no episode agrees any more: later rewards are not in
+the estimate. The interval is from a bootstrap over episodes.
 
 Reference: D. Precup, R. Sutton, S. Singh, "Eligibility traces for off-policy policy evaluation",
 ICML 2000.
@@ -35,8 +36,8 @@ from rpsr.showing import counted
 class OffPolicyEstimate:
     """A discounted return: its estimate and a bootstrap interval of the given level.
 
-    steps: as far as the log speaks for the policy; speakers: how many episodes still do at the
-    first step, and at the last of those; episodes: in the log.
+    steps: over how many steps some episode agrees with the policy; speakers: how many episodes
+    agree at the first and at the last of these steps; episodes: in the log.
     """
 
     value: float
@@ -48,12 +49,12 @@ class OffPolicyEstimate:
     episodes: int
 
     def __str__(self) -> str:
-        """As people read it, with how far the log speaks for the policy."""
+        """The estimate, its interval, its steps, and the episodes that agree at the last step."""
         if self.steps == 0:
-            return "nothing: no episode did the same"
-        said = f"{self.value:.3g} ({self.low:.3g} to {self.high:.3g})"
-        speaking = counted(self.speakers[1], "episode")
-        return f"{said} in {counted(self.steps, 'step')}, by {speaking} at the last"
+            return "none: no episode agrees with the plan"
+        value = f"{self.value:.3g} ({self.low:.3g} to {self.high:.3g})"
+        agreeing = counted(self.speakers[1], "episode")
+        return f"{value} over {counted(self.steps, 'step')}, {agreeing} at the last"
 
 
 def off_policy_value(
@@ -67,26 +68,28 @@ def off_policy_value(
 ) -> OffPolicyEstimate:
     """The return of the policy that is greedy for vectors (K, n) on a model's filtered state.
 
-    A policy planned on a model of the same log looks a little better than it is.
+    The estimate is slightly optimistic for a policy planned on a model of the same log.
     """
     prepared = PreparedLog.of(logs, held=True)
     log = as_seen_by(join(prepared.recorded), model)
     if log.rewards is None:
-        raise DataError("these episodes have no rewards, expected them for an estimate")
+        raise DataError("the log has no rewards, expected them for an off-policy estimate")
     rewarded = log.rewards
-    said = filtered(model, log, states=True)
-    agrees = action_values(model, said.states, vectors).argmax(axis=1) == log.actions
+    followed = filtered(model, log, states=True)
+    agrees = action_values(model, followed.states, vectors).argmax(axis=1) == log.actions
     episode = np.repeat(np.arange(log.episodes), log.lengths)
     step = np.arange(log.steps) - log.offsets[episode]
-    spoken = log.lengths.copy()  # how far each episode does what the policy would, (N,)
-    np.minimum.at(spoken, episode[~agrees], step[~agrees])
-    # Beyond the farthest nothing is earned: one long recording does not make a table of all large.
-    ratios, rewards = np.zeros((2, log.episodes, int(spoken.max(initial=0))))  # (N, T) each
+    agreed = log.lengths.copy()  # for how many steps each episode agrees with the policy, (N,)
+    np.minimum.at(agreed, episode[~agrees], step[~agrees])
+    # T is the longest agreement: one long recording does not make the table of all large.
+    ratios, rewards = np.zeros((2, log.episodes, int(agreed.max(initial=0))))  # (N, T) each
     near = step < ratios.shape[1]
     ratios[episode[near], step[near]] = (agrees / prepared.propensities)[near]
     rewards[episode[near], step[near]] = rewarded[near]
     over = np.arange(ratios.shape[1]) >= log.lengths[:, None]
-    ratios[over & log.terminated[:, None]] = 1.0  # whatever is done then, nothing is earned
+    ratios[over & log.terminated[:, None]] = (
+        1.0  # after the end of a task every action has reward 0
+    )
     weights: Floats = np.multiply.accumulate(ratios, axis=1)
     episodes, longest = weights.shape
     discount = 1.0 if model.discount is None else model.discount
@@ -104,6 +107,6 @@ def off_policy_value(
 
 
 def _weighted(draws: Floats, weights: Floats, rewards: Floats) -> Floats:
-    """The weighted mean reward of every step, (K, N) -> (K, T); 0 where nobody speaks."""
+    """The weighted mean reward of every step, (K, N) -> (K, T); 0 where all weights are 0."""
     totals = draws @ weights
     return draws @ (weights * rewards) / np.where(totals > 0, totals, 1.0)

@@ -2,7 +2,7 @@
 
 A learned model may be inconsistent: its predictions may contradict each other, and a planner may
 exploit that. Two checks catch it. The policy is simulated in the model it was planned on, and
-should earn what the planner says. And no plan earns more than the best reward of the log at every
+should earn the planner's value. And no plan earns more than the best reward of the log at every
 step.
 """
 

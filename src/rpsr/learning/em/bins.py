@@ -1,12 +1,15 @@
-"""Continuous rewards in few bins: a log on which to look for states before rewards have densities.
+"""Continuous rewards in few bins, for the search for states; Gaussian densities are fitted later.
 
-There are then as many likelihoods of rewards as bins, and not as rewards, so the search is faster,
-and a few rewards far out decide less. Densities are fitted to the states that were found.
+With bins the search is faster, because there is one likelihood per bin, and outliers matter less.
 
-Each action's rewards are parted where squares around the parts' means are least, but for a grid of
-some 256 points. Into how many parts, the likelihood says of Gaussians of one width, each reward
-belonging to one of them, less what their parameters cost (BIC). Where that is a single one, rewards
-of different states overlap or are the same, and quarters tell them apart if anything does.
+The n rewards of an action are split into k = 1, ..., `MOST` intervals with the least sum Q_k of
+squares around the means of the intervals, up to a grid of about 256 points. With n_j rewards in
+interval j, k maximises the BIC of Gaussians with one common variance, each reward being assigned to
+one of them:
+
+    sum_j n_j log(n_j / n) - (n / 2) log(Q_k / n) - k log n.
+
+If k = 1, the rewards of states overlap or are equal, and the bins are the quartiles.
 """
 
 from __future__ import annotations
@@ -19,53 +22,53 @@ from rpsr.io.records import Floats, Ints
 from rpsr.learning.em.steps import Encoded, FittedPOMDP
 
 MOST = 8  # bins of an action
-EXACT = 1e-12  # of the variance: rewards that are closer are the same
-POINTS = 129  # rewards are first put on a grid: so many of equal width, so many of equal count
+EXACT = 1e-12  # of the variance: the least Q_k / n
+POINTS = 129  # of the grid, which has this many points of equal width and as many of equal count
 QUARTERS = slice(POINTS // 4 - 1, -1, POINTS // 4)  # of the quantiles of the grid
 
 
 def binned(log: Encoded) -> tuple[Encoded, Ints]:
-    """The log with continuous rewards in bins, and to which new payoff each payoff went, (J,)."""
+    """The log with continuous rewards in bins, and the new number of each payoff, (J,)."""
     if log.family != "gaussian":
         return log, np.arange(len(log.payoff_actions))
     times = np.bincount(log.steps[:, 2], minlength=len(log.payoff_actions)).astype(np.float64)
-    went = np.empty(len(log.payoff_actions), dtype=np.int64)
+    payoff_of = np.empty(len(log.payoff_actions), dtype=np.int64)
     number = 0
     for action in range(log.sizes[0]):
         mine = log.payoff_actions == action  # in the order of rewards
         if mine.any():
-            went[mine] = number + parts(log.payoff_rewards[mine], times[mine])
-            number = int(went[mine].max()) + 1
-    means = np.bincount(went, times * log.payoff_rewards) / np.bincount(went, times)
+            payoff_of[mine] = number + parts(log.payoff_rewards[mine], times[mine])
+            number = int(payoff_of[mine].max()) + 1
+    means = np.bincount(payoff_of, times * log.payoff_rewards) / np.bincount(payoff_of, times)
     centres = _centres(log.payoff_rewards, times)
     steps = log.steps.copy()
-    steps[:, 2] = went[steps[:, 2]]
+    steps[:, 2] = payoff_of[steps[:, 2]]
     new = replace(
         log,
         steps=steps,
-        payoff_actions=log.payoff_actions[np.unique(went, return_index=True)[1]],
+        payoff_actions=log.payoff_actions[np.unique(payoff_of, return_index=True)[1]],
         payoff_rewards=centres[abs(means[:, None] - centres).argmin(axis=1)],
         family="categorical",
     )
-    return new, went
+    return new, payoff_of
 
 
 def _centres(rewards: Floats, times: Floats) -> Floats:
-    """The means of bins of all rewards (J,), whatever the action: what actions earn alike."""
+    """The means of bins of the rewards (J,) of all actions together."""
     order = np.argsort(rewards, kind="stable")
     rewards, times = rewards[order], times[order]
     label = parts(rewards, times)
     return np.bincount(label, times * rewards) / np.bincount(label, times)
 
 
-def unbinned(parameters: FittedPOMDP, went: Ints) -> FittedPOMDP:
-    """What was fitted to bins, with the likelihood of each reward that of its bin."""
-    payoffs = np.ascontiguousarray(parameters.payoffs[went])
-    return replace(parameters, payoffs=payoffs, log_scale=np.zeros(len(went)))
+def unbinned(parameters: FittedPOMDP, payoff_of: Ints) -> FittedPOMDP:
+    """A POMDP fitted to bins, with the likelihood of each reward equal to that of its bin."""
+    payoffs = np.ascontiguousarray(parameters.payoffs[payoff_of])
+    return replace(parameters, payoffs=payoffs, log_scale=np.zeros(len(payoff_of)))
 
 
 def parts(values: Floats, weights: Floats) -> Ints:
-    """The bin, from 0, of each of the ascending values (m,), seen `weights` (m,) times each."""
+    """The bin, from 0, of each of the ascending values (m,) with counts `weights` (m,)."""
     n = float(weights.sum())
     values = values - np.average(values, weights=weights)
     spread = float(np.sqrt(np.average(values**2, weights=weights)))
@@ -96,13 +99,13 @@ def _numbered(labels: Ints) -> Ints:
 
 
 def least_squares_cuts(weight: Floats, first: Floats, second: Floats) -> list[tuple[float, Ints]]:
-    """The best parting of points on a line into 1, 2, ... parts: its squares, where parts begin.
+    """The best splits of points on a line into 1, 2, ... intervals: Q_k, and where intervals begin.
 
-    weight, first, second (m,): sums of 1, x and x^2 at every point, which parts do not divide.
+    weight, first, second (m,): sums of 1, x and x^2 at every point.
     """
     sums = np.concatenate([np.zeros((3, 1)), np.cumsum([weight, first, second], axis=1)], axis=1)
     within = sums[:, None, :] - sums[:, :, None]  # (3, m + 1, m + 1): from one point up to another
-    some = np.triu(np.ones(within.shape[1:], dtype=bool), 1)  # a part has a point or more
+    some = np.triu(np.ones(within.shape[1:], dtype=bool), 1)  # an interval has at least one point
     squares = np.full(some.shape, np.inf)
     squares[some] = within[2][some] - within[1][some] ** 2 / within[0][some]
     best, begins = squares[0], [np.zeros(len(weight) + 1, dtype=np.int64)]

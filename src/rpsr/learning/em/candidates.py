@@ -1,4 +1,4 @@
-"""Which of many fitted POMDPs to keep: held-out episodes say, by the rule of one standard error."""
+"""The choice among fitted POMDPs, on held-out episodes, by the rule of one standard error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rpsr.learning.em.steps import FittedPOMDP
 from rpsr.learning.findings import FittedSize
 from rpsr.models.pomdp import POMDP
 
-SAME = 1e-3  # scores of one size that differ by less, in their deviations, are of one POMDP
+SAME = 1e-3  # in standard deviations: POMDPs of one size with closer mean scores count as equal
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,19 +28,19 @@ class Found:
         return float(self.scores.mean())
 
     def same_as(self, other: Found) -> bool:
-        """Whether both are one POMDP, as far as its size and its scores tell."""
+        """Whether both count as the same POMDP, by their sizes and scores."""
         apart = abs(self.mean - other.mean)
         return self.fitted.size == other.fitted.size and apart <= SAME * float(self.scores.std())
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """One fitted POMDP and what held-out episodes said of it before it saw them.
+    """One POMDP fitted to all episodes, and its log-likelihood on episodes held out before.
 
-    cautious: the POMDP to plan on, with low rewards for what the log hardly shows; caution: which
-    actions in which states that is. states: how many there are, the end left out. loglik: held-out
-    log-likelihood of observations and rewards, per episode, continuous rewards in bins; behind: by
-    how much that is below the best, and stderr: the standard error of this difference.
+    cautious: the POMDP to plan on, with penalties for rarely tried actions; caution: which actions
+    in which states these are. states: their number, without the end. loglik: held-out
+    log-likelihood of observations and rewards, per episode, continuous rewards in bins; behind: the
+    best one minus this, and stderr: the standard error of this difference.
     """
 
     fitted: FittedPOMDP
@@ -58,29 +58,29 @@ class Candidate:
 
 
 def difference(best: Floats, scores: Floats) -> tuple[float, float]:
-    """By how much scores (N,) are behind on average, and its standard error.
+    """The mean of best - scores, (N,) each, and its standard error.
 
-    That is at least a nat in all: where nothing is left to chance, rounding would else decide.
+    The standard error is at least 1 / N nats: in a deterministic system rounding would decide.
     """
     behind = best - scores
     return float(behind.mean()), max(float(behind.std() / np.sqrt(len(behind))), 1 / len(behind))
 
 
 def chosen(found: list[Found], keep: int) -> list[Found]:
-    """Those within one standard error of the best, at most so many, the fewest states first.
+    """Those within one standard error of the best, at most `keep`, the fewest states first.
 
-    Different ways often end in the same POMDP; it is chosen once.
+    Several starts often end in the same POMDP; it is chosen once.
     """
-    best = max(found, key=lambda each: each.mean)
-    behind = [difference(best.scores, each.scores) for each in found]
-    near = [each for each, (by, stderr) in zip(found, behind, strict=True) if by <= stderr]
-    return distinct(sorted(near, key=lambda each: (each.fitted.size, -each.mean)))[:keep]
+    best = max(found, key=lambda one: one.mean)
+    behind = [difference(best.scores, one.scores) for one in found]
+    near = [one for one, (by, stderr) in zip(found, behind, strict=True) if by <= stderr]
+    return distinct(sorted(near, key=lambda one: (one.fitted.size, -one.mean)))[:keep]
 
 
 def distinct(found: list[Found]) -> list[Found]:
-    """The same without those that are one with an earlier."""
+    """The list without repetitions of the same POMDP."""
     kept: list[Found] = []
-    for each in found:
-        if not any(each.same_as(other) for other in kept):
-            kept.append(each)
+    for one in found:
+        if not any(one.same_as(other) for other in kept):
+            kept.append(one)
     return kept

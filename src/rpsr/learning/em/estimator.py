@@ -1,21 +1,22 @@
-"""A POMDP fitted to logs by expectation and maximisation, then read as an R-PSR.
+"""A POMDP fitted to a log by expectation maximisation (EM), converted to an R-PSR.
 
-The recipe. Episodes are split into training and held-out ones. Over-complete POMDPs are started at
-random, with a state's sight decided, and with a sight remembered (`starts`); the best of each
-size are fitted and then made smaller state by state (`merge`), each step of the way down being a
-candidate. Held-out likelihood of observations and rewards chooses, by the rule of one standard
-error: of those that are not clearly worse than the best, the smallest. A state of the one chosen is
-split (`split`) and the way down begins again, as long as that leads to another choice. The
-chosen are then fitted to all episodes, in the end by likelihood alone: priors find the way and
-would bias what is found. Continuous rewards are in bins while states are looked for (`bins`) and
-Gaussian in these last fits.
+1. Episodes are split into training and held-out ones.
+2. POMDPs with more states than necessary are started at random, with one main observation per
+   state, and with a memory of an observation (`starts`). The best of each size are fitted.
+3. Their states are merged one by one (`merge`). Each size on the way down is a candidate.
+4. The held-out likelihood of observations and rewards chooses: the smallest candidate within one
+   standard error of the best.
+5. A state of the chosen one is split (`split`), and steps 3 and 4 are repeated, while the choice
+   changes.
+6. The chosen candidates are fitted to all episodes, at the end without priors, which help the
+   search but bias its result.
 
-Rewards are emissions while learning, and only then: the model that results filters on actions and
-observations. Actions need no propensities as long as they were chosen by what the log shows.
+Continuous rewards are in bins during the search (`bins`), and Gaussian in step 6.
 
-What the log does not show, a planner must not hope for: an action that was hardly ever taken in a
-state, and much less than another, earns so little that nothing can make up for it, in proportion to
-what is missing (`models.cautious`).
+Rewards are emissions during learning only: the resulting model filters on actions and observations.
+Propensities are not needed if the behaviour policy depends on the logged history only.
+
+In the model to plan on, actions that were rarely taken in a state have a penalty there (`caution`).
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ from rpsr.learning.em.models import as_pomdp, as_rpsr, caution_of
 from rpsr.learning.em.settings import RANGES, Choosing, Fitting, Search
 from rpsr.learning.em.split import best_split
 from rpsr.learning.em.starts import (
+    observation_start,
     random_start,
     remembering_start,
-    sighted_start,
     worth_remembering,
 )
 from rpsr.learning.em.steps import (
@@ -59,23 +60,23 @@ from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.showing import counted
 
-LOST = 3.0  # a way down ends where it is this many standard errors below its best,
-FEWEST_MERGES = 5  # but not before so many merges
-NO_PRIOR = 1e-6  # a count so small that it only decides what is never seen
+LOST = 3.0  # merging stops this many standard errors below the best size so far,
+FEWEST_MERGES = 5  # but not before this many merges
+NO_PRIOR = 1e-6  # a count so small that it matters only for events that never occur
 
 
 @dataclass(kw_only=True, eq=False)
 class EMRPSR(Estimator):
     """An R-PSR learned by EM.
 
-    `fit` gives `pomdp_`, the POMDP as fitted, whose belief model is `fitted_`; `model_`, the R-PSR
-    to plan on; and `candidates_`, of which these are the first.
+    `fit` sets `pomdp_`, the fitted POMDP, whose belief model is `fitted_`; `model_`, the R-PSR to
+    plan on; and `candidates_`, of which these are the first.
 
-    discount: of the model that results. states: how many states, or 'auto', by held-out episodes.
-    rewards: their family, 'auto' meaning categorical where there are few values; 'none' learns from
-    observations alone. search, fitting, choosing: how to do these, see `settings`. enough: how
-    many visits at most make an action in a state known. seed: the random seed. progress: called
-    with words that say what is being done.
+    discount: of the model. states: the number of states, or 'auto', by held-out episodes. rewards:
+    their family; 'auto' is categorical if there are few values, else Gaussian; 'none' learns states
+    from observations alone. search, fitting, choosing: see `settings`. enough: a number of visits
+    that is always enough for an action in a state to be known. seed: the random seed. progress:
+    called with the name of each stage.
     """
 
     rank_parameter = "states"
@@ -102,7 +103,7 @@ class EMRPSR(Estimator):
     _models: list[LinearModel] = field(init=False, repr=False)
 
     def learn(self, log: PreparedLog) -> None:
-        """Learn from episodes with rewards; a stream is read into memory, a long recording cut."""
+        """Learn from episodes with rewards; a stream is read into memory, long ones are cut."""
         trajectories = log.episodes
         episodes = trajectories.episodes
         if episodes < 2 or trajectories.steps == 0:
@@ -111,7 +112,7 @@ class EMRPSR(Estimator):
         rng = np.random.default_rng(self.seed)
         order = rng.permutation(episodes)
         kept_out = min(episodes - 1, max(2, round(self.choosing.holdout * episodes)))
-        coarse, went = binned(encoded)
+        coarse, payoff_of = binned(encoded)
         held_out = coarse.select(np.sort(order[:kept_out]))
         training = coarse.select(np.sort(order[kept_out:]))
         probe = coarse.select(np.sort(order[kept_out : kept_out + self.search.probe]))
@@ -119,16 +120,16 @@ class EMRPSR(Estimator):
         for start in self._starts(probe, training, rng):
             found += self._way_down(start, training, held_out)
         found = self._way_up(found, probe, training, held_out, rng)
-        best = max(found, key=lambda each: each.mean)
+        best = max(found, key=lambda one: one.mean)
         refitted: dict[Found, Found] = {}
-        for each in chosen(found, self.choosing.keep):
-            fitted = self._refitted(unbinned(each.fitted, went), encoded)
-            refitted[Found(likelihoods(fitted, encoded), fitted)] = each
+        for one in chosen(found, self.choosing.keep):
+            fitted = self._refitted(unbinned(one.fitted, payoff_of), encoded)
+            refitted[Found(likelihoods(fitted, encoded), fitted)] = one
         self.candidates_ = tuple(
-            self._candidate(each.fitted, refitted[each], best, trajectories)
-            for each in distinct(list(refitted))
+            self._candidate(one.fitted, refitted[one], best, trajectories)
+            for one in distinct(list(refitted))
         )
-        self._models = [self._model(each, trajectories) for each in self.candidates_]
+        self._models = [self._model(one, trajectories) for one in self.candidates_]
         first = self.candidates_[0]
         self.pomdp_ = as_pomdp(first.fitted, trajectories, self.discount)
         self.fitted_ = self.pomdp_.belief_model()
@@ -136,13 +137,13 @@ class EMRPSR(Estimator):
         self.model_ = self._models[0]
 
     def findings(self) -> Findings:
-        """What was found: the candidates, the chosen one first, and what was hardly tried."""
+        """The results: the candidates, the chosen one first, and rarely tried actions."""
         first = self.candidates_[0]
         end = " and the end" if first.fitted.end >= 0 else ""
         return Findings(
             rank=self.rank_,
             origin=counted(first.states, "state") + end,
-            candidates=tuple(each.summary for each in self.candidates_),
+            candidates=tuple(one.summary for one in self.candidates_),
             caution=self.caution_,
         )
 
@@ -178,12 +179,12 @@ class EMRPSR(Estimator):
     def _starts(
         self, probe: Encoded, training: Encoded, rng: np.random.Generator
     ) -> Iterable[FittedPOMDP]:
-        """The starts worth following down, after a trial on some episodes."""
+        """The best starts of each kind, after a trial on some episodes."""
         plain = Prior(self.fitting.prior)
         for states in self.search.sizes:
             tried: list[tuple[float, int, FittedPOMDP]] = []
             for number in range(self.search.starts):
-                kind = sighted_start if number % 2 == 0 else random_start
+                kind = observation_start if number % 2 == 0 else random_start
                 fitted = iterate(kind(probe, states, rng), probe, plain, self.search.probing)
                 fitted, likelihood = improve(fitted, probe, plain)
                 tried.append((-likelihood, number, fitted))
@@ -196,7 +197,7 @@ class EMRPSR(Estimator):
                 yield start
 
     def _way_down(self, start: FittedPOMDP, training: Encoded, held_out: Encoded) -> list[Found]:
-        """The fit from one start, then smaller ones until they are clearly worse."""
+        """The fit from one start, then smaller ones until they are much worse (`LOST`)."""
         sparse = Prior(self.fitting.prior, self.fitting.sparsity)
         fitted = iterate(start, training, Prior(self.fitting.prior), self.fitting.iterations)
         found = [Found(likelihoods(fitted, held_out), fitted)]
@@ -205,7 +206,7 @@ class EMRPSR(Estimator):
             scores = likelihoods(smaller, held_out)
             found.append(Found(scores, smaller))
             self._tell(f"{smaller.size} states")
-            best = max(best, scores, key=lambda each: float(each.mean()))
+            best = max(best, scores, key=lambda array: float(array.mean()))
             behind, stderr = difference(best, scores)
             lost = behind > LOST * stderr and len(found) > FEWEST_MERGES
             if lost if self.states == "auto" else smaller.size <= self.states:
@@ -220,10 +221,10 @@ class EMRPSR(Estimator):
         held_out: Encoded,
         rng: np.random.Generator,
     ) -> list[Found]:
-        """What was found, and what splits of the chosen one add, as long as one is then chosen."""
+        """All candidates, with those from splits of the chosen one, while the choice changes."""
         found = self._allowed(found)
         if not found:
-            raise DataError(f"states: read {self.states}, expected as many as starts have, or less")
+            raise DataError(f"states: read {self.states}, expected no more than the starts have")
         best = chosen(found, 1)[0]
         for _ in range(self.search.largest):  # few rounds in practice; this bounds them
             if best.fitted.size >= self.search.largest:
@@ -237,8 +238,8 @@ class EMRPSR(Estimator):
         return found
 
     def _allowed(self, found: list[Found]) -> list[Found]:
-        """All that was found, or what has as many states as were asked for."""
-        return [each for each in found if self.states in ("auto", each.fitted.size)]
+        """All candidates, or those with the requested number of states."""
+        return [one for one in found if self.states in ("auto", one.fitted.size)]
 
     def models(self) -> list[LinearModel]:
         """The R-PSRs of all candidates, the chosen one first."""

@@ -4,15 +4,15 @@ With states s, actions a, observations o and rewards r, a fitted POMDP says
 
     P(r, s', o | s, a) = W[a, r, s] T[a, s, s'] O[a, o, s'].
 
-`forward` filters one episode with scaled probabilities, `expect` adds what a backward pass says
-about it to expected counts, `score` only sums logarithms. A payoff (a, r) that occurs in the log
-is numbered j, so that W is a table (J, S) of likelihoods, whatever family rewards come from.
+`forward` filters one episode with scaled probabilities, `expect` adds the expected counts of a
+backward pass, `score` sums logarithms only. A payoff (a, r) that occurs in the log has a number j,
+so W is a table (J, S) of likelihoods for every family of rewards.
 
 The expected number of moves from s to s' is T[a, s, s'] times a sum over time of products w_t(s)
-u_t(s'), so T is left out of the loop and multiplied in at the end: one multiplication an entry.
+u_t(s'). So the factor T is left out of the loop and multiplied in at the end, once per entry.
 
-An episode that terminated went to the state `end` at its last step, and at no other; `end` is -1
-where no episode of the log did.
+An episode that terminated is in the state `end` after its last step, and at no other time; `end` is
+-1 if no episode of the log terminated.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def forward(
 ) -> None:
     """Filter one episode, steps (L, 3) of (a, o, j): filtered (L + 1, S) and scales (L,).
 
-    filtered[t] is the state before step t given all that came earlier, rewards included; scales[t]
-    is the probability of what step t brought.
+    filtered[t] is the belief before step t given all earlier steps, rewards included; scales[t] is
+    the probability of the observation and reward of step t.
     """
     n = len(start)
     length = len(steps)
@@ -83,7 +83,7 @@ def expect(
     sight_counts: Floats,
     reward_counts: Floats,
 ) -> float:
-    """Add the expected counts of N episodes to those given; the log-likelihood of all of them.
+    """Add the expected counts of N episodes to the given arrays; returns their log-likelihood.
 
     start (S,), T (A, S, S), O (A, O, S), W (J, S), each with counts of its own shape; steps
     (L, 3) of (a, o, j); offsets (N + 1,). The counts of moves still lack their factor T.

@@ -1,19 +1,20 @@
-"""From an over-complete POMDP down to small ones, by merging two states at a time.
+"""Make a POMDP with too many states smaller, by merging two states at a time.
 
-EM started at the right size mostly ends in a local optimum; started with states to spare it ends
-near a good one, in which several states do the work of one. Merging those keeps the optimum and
-loses the spare parameters, on which held-out data then has its say.
+EM started at the right size mostly ends in a bad local optimum. Started with more states, it ends
+near a good one, in which several states represent one. Merging these keeps the optimum with fewer
+parameters. Held-out data then choose the size.
 
-A merger costs what the expected log-likelihood of the completed data loses when both states share
-their rows of moves, sights and rewards: with counts c_i and c_j over the same categories,
+The cost of a merger is the loss of expected log-likelihood of the completed data if both states
+share their distributions of moves, observations and rewards: with counts c_i and c_j over the same
+categories,
 
     sum c_i log(c_i / |c_i|) + sum c_j log(c_j / |c_j|) - sum (c_i + c_j) log((c_i + c_j) / |...|).
 
-Rewards of the family 'none' are no part of the likelihood and cost nothing; continuous ones come in
+Rewards of the family 'none' are not part of the likelihood and cost nothing; continuous ones are in
 bins (`bins`).
 
-That bounds nothing but orders mergers well. The few cheapest are tried with some iterations of EM,
-and the one of highest likelihood is kept.
+The cost is not a bound, but a good ranking. The cheapest few mergers are tried with some iterations
+of EM, and the one of highest likelihood is kept.
 
 The idea of merging to choose a hidden Markov model's size: Stolcke and Omohundro, "Hidden Markov
 model induction by Bayesian model merging", NIPS 1992.
@@ -44,7 +45,7 @@ TRIED, QUICK, POLISH = (
 
 
 def descend(parameters: FittedPOMDP, log: Encoded, prior: Prior) -> Iterator[FittedPOMDP]:
-    """Ever smaller POMDPs fitted to the same log, by one state at a time, until one is left."""
+    """POMDPs fitted to the same log, each with one state less, until one is left."""
     while parameters.size > 1:
         parameters = _merge_best(parameters, log, prior)
         yield parameters
@@ -68,9 +69,9 @@ def _merge_best(parameters: FittedPOMDP, log: Encoded, prior: Prior) -> FittedPO
 
 
 def merge_costs(counts: list[Floats], log: Encoded, end: int) -> Floats:
-    """What merging states i < j would cost, (S, S); infinite elsewhere, and for the end."""
-    _, moves, sights, payoffs = counts
-    costs = _row_costs(np.swapaxes(moves, 1, 2)) + _row_costs(sights)
+    """The cost of merging states i < j, (S, S); infinite elsewhere, and for the end."""
+    _, moves, emissions, payoffs = counts
+    costs = _row_costs(np.swapaxes(moves, 1, 2)) + _row_costs(emissions)
     if log.family == "categorical":
         for action in range(log.sizes[0]):
             costs += _row_costs(payoffs[None, log.payoff_actions == action])
@@ -81,7 +82,7 @@ def merge_costs(counts: list[Floats], log: Encoded, end: int) -> Floats:
 
 
 def _row_costs(counts: Floats) -> Floats:
-    """The cost of sharing one distribution, from counts (D, C, S): D of them over C categories."""
+    """The cost of sharing D distributions over C categories, from counts (D, C, S)."""
     own = _entropies(counts)
     return np.stack(
         [own[i] + own - _entropies(counts[:, :, [i]] + counts) for i in range(counts.shape[2])]
@@ -95,17 +96,17 @@ def _entropies(counts: Floats) -> Floats:
 
 
 def merged(counts: list[Floats], i: int, j: int) -> list[Floats]:
-    """The counts with state j put into state i."""
-    start, moves, sights, payoffs = (array.copy() for array in counts)
+    """The counts with state j added to state i."""
+    start, moves, emissions, payoffs = (array.copy() for array in counts)
     start[i] += start[j]
     moves[:, :, i] += moves[:, :, j]
     moves[:, i] += moves[:, j]
-    sights[:, :, i] += sights[:, :, j]
+    emissions[:, :, i] += emissions[:, :, j]
     payoffs[:, i] += payoffs[:, j]
     kept = np.delete(np.arange(len(start)), j)
     return [
         start[kept],
         np.ascontiguousarray(moves[:, kept][:, :, kept]),
-        np.ascontiguousarray(sights[:, :, kept]),
+        np.ascontiguousarray(emissions[:, :, kept]),
         np.ascontiguousarray(payoffs[:, kept]),
     ]

@@ -1,4 +1,4 @@
-"""From a fitted POMDP to models: cautious where the log says little, and without its states."""
+"""Models from a fitted POMDP: the POMDP to plan on, with caution, and its R-PSR."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def as_pomdp(
     discount: float | None,
     enough: float = 0.0,
 ) -> POMDP:
-    """The fitted POMDP, with the names of the log; what was not visited enough earns the worst."""
+    """The fitted POMDP, with the names of the log, and penalties for rarely tried actions."""
     states = [f"state-{s}" for s in range(parameters.states)]
     if parameters.end >= 0:
         states[parameters.end] = "end"
     return POMDP.from_arrays(
         parameters.moves,
-        np.swapaxes(parameters.sights, 1, 2),
+        np.swapaxes(parameters.emissions, 1, 2),
         cautious(parameters, trajectories, discount, enough).T,
         parameters.start,
         discount,
@@ -44,7 +44,7 @@ def as_pomdp(
 
 
 def known(parameters: FittedPOMDP, enough: float) -> Floats:
-    """How well each action is known in each state, by its visits there, from 0 to 1, (A, S)."""
+    """The share from 0 to 1 to which each action is known in each state, by visits, (A, S)."""
     found = known_share(parameters.visits, enough)
     if parameters.end >= 0:
         found[:, parameters.end] = 1.0
@@ -54,7 +54,7 @@ def known(parameters: FittedPOMDP, enough: float) -> Floats:
 def caution_of(
     parameters: FittedPOMDP, trajectories: Trajectories, discount: float | None, enough: float
 ) -> Caution:
-    """How well each action is known in each state, the end left out, and what it earns if not."""
+    """How well each action is known in each state, without the end, and the penalty."""
     share = known(parameters, enough)
     names = [
         (share[a, s], f"{action} in state-{s}")
@@ -63,9 +63,9 @@ def caution_of(
         if s != parameters.end
     ]
     return Caution(
-        known=tuple(float(each) for each, _ in names),
+        known=tuple(float(share) for share, _ in names),
         worst=_worst(parameters, trajectories, discount),
-        unknown=tuple(name for each, name in names if each < 1),
+        unknown=tuple(name for share, name in names if share < 1),
         by_state=True,
     )
 
@@ -74,23 +74,23 @@ def _worst(parameters: FittedPOMDP, log: Trajectories, discount: float | None) -
     assert log.rewards is not None
     low, high = float(log.rewards.min()), float(log.rewards.max())
     if parameters.end >= 0:
-        low, high = min(low, 0.0), max(high, 0.0)  # what the end earns
+        low, high = min(low, 0.0), max(high, 0.0)  # the reward of the end
     return worst(low, high, discount, int(log.lengths.max()))
 
 
 def cautious(
     parameters: FittedPOMDP, trajectories: Trajectories, discount: float | None, enough: float
 ) -> Floats:
-    """Expected rewards (A, S), mixed with the worst where an action is not `known` in a state."""
+    """Expected rewards (A, S), mixed with the penalty where the share `known` is below 1."""
     share = known(parameters, enough)
     return share * parameters.means + (1 - share) * _worst(parameters, trajectories, discount)
 
 
 def as_rpsr(pomdp: POMDP) -> LinearModel:
-    """The R-PSR of a fitted POMDP, which forgets the states it invented.
+    """The R-PSR of a fitted POMDP.
 
-    Where the rank is that of all states, or too close to call in floats, nothing can be forgotten:
-    the identity is then the basis, beliefs are the R-PSR's states, and the simplex its domain.
+    If the rank is the number of states, or uncertain in floats, the basis is the identity: states
+    of the R-PSR are beliefs, and its domain is the simplex.
     """
     n = len(pomdp.states)
     try:

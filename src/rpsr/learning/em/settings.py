@@ -1,4 +1,4 @@
-"""The settings of `EMRPSR`, by what they are for: how to search, how to fit, how to choose."""
+"""The settings of `EMRPSR` in three groups: search, fitting and choosing."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Search:
 class Fitting:
     """How to fit a POMDP.
 
-    prior: the Dirichlet count. sparsity: what is taken away from every count while merging and
+    prior: the Dirichlet count. sparsity: subtracted from every count while merging and
     refitting, so that small probabilities become 0. iterations: of EM, from a start; refitting,
     polishing: of EM on all episodes, the latter by likelihood alone.
     """
@@ -55,7 +55,7 @@ class Fitting:
 class Choosing:
     """How to choose among fitted POMDPs.
 
-    holdout: the share of episodes kept for choosing. keep: how many candidates at most are fitted
+    holdout: the share of held-out episodes. keep: the largest number of candidates that are fitted
     to all episodes.
     """
 

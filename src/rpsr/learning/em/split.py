@@ -1,10 +1,10 @@
-"""From a fitted POMDP up to one with a state more: the way out of a local optimum.
+"""Split a state of a fitted POMDP, to leave a local optimum.
 
-EM may let one state do the work of two, say of both places where something is earned, in all of its
-starts, and merging only goes down. Here each state in turn is made two: all that was counted of it,
-coming, going, sights and rewards, is dealt out at random, so that the halves differ. A few
-iterations say which splits explain the log better; what a right one is worth shows later, so some
-of the best go on, and the best of those is the one to follow.
+From all of its starts, EM may fit one state in place of two, for example for both places with a
+reward, and merging only removes states. Here each state in turn is split: its expected counts of
+moves, observations and rewards are divided at random, so that the halves differ. `QUICK` iterations
+of EM rank the splits; the `KEPT` best are fitted further, because the gain of a right split shows
+late; the best of these is returned.
 
 Splits and merges against local optima of mixtures: Ueda, Nakano, Ghahramani and Hinton, "SMEM
 algorithm for mixture models", Neural Computation 12 (2000).
@@ -25,14 +25,14 @@ from rpsr.learning.em.steps import (
     maximise,
 )
 
-QUICK, LONGER = 15, 40  # iterations after which splits are judged, first and last
-KEPT = 4  # splits that go on
+QUICK, LONGER = 15, 40  # iterations before the first and the last comparison of splits
+KEPT = 4  # splits that are fitted further
 
 
 def best_split(
     parameters: FittedPOMDP, log: Encoded, prior: Prior, rng: np.random.Generator
 ) -> FittedPOMDP:
-    """The POMDP with one state made two, that state whose halves explain the log best."""
+    """The POMDP with one state split, the one whose split explains the log best."""
     counts, _ = counts_of(parameters, log)
     tried = [
         maximise(log, split(counts, state, rng), prior, parameters.end)
@@ -47,18 +47,18 @@ def best_split(
 
 
 def split(counts: list[Floats], state: int, rng: np.random.Generator) -> list[Floats]:
-    """The counts with one state's dealt out at random between it and a new, last state."""
-    start, moves, sights, payoffs = counts
+    """The counts with one state's divided at random between it and a new, last state."""
+    start, moves, emissions, payoffs = counts
     return [
         _dealt(start, 0, state, rng),
         _dealt(_dealt(moves, 2, state, rng), 1, state, rng),
-        _dealt(sights, 2, state, rng),
+        _dealt(emissions, 2, state, rng),
         _dealt(payoffs, 1, state, rng),
     ]
 
 
 def _dealt(counts: Floats, axis: int, state: int, rng: np.random.Generator) -> Floats:
-    """Counts (..., S, ...) along an axis, one state's dealt out between it and a new last one."""
+    """Counts (..., S, ...) along an axis, one state's divided between it and a new last one."""
     old = np.take(counts, state, axis=axis)
     new = old * rng.random(old.shape)
     grown = np.insert(counts, counts.shape[axis], new, axis=axis)

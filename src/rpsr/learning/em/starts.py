@@ -1,10 +1,10 @@
-"""Where EM starts: at random, with each state's sight decided, or with a sight remembered.
+"""Starts of EM: at random, with one main observation per state, or with a memory.
 
-Chance finds what shows within a step or two. A system that must be remembered for longer than that
-(a priest says left or right, and many steps later it matters) gives random starts nothing to climb,
-so some starts remember: a state is the last observation together with which of two given
-observations was seen more recently, since the episode began or since a reward other than the
-commonest. Which two, and whether such a reward makes forget, counts say.
+Random starts find dependencies over a step or two. They have no gradient towards a longer memory (a
+priest says left or right, and this matters many steps later). So some starts have one: a state is
+the last observation and which of two given observations occurred more recently, since the start of
+the episode or since a reward other than the most common one. Counts choose the two observations,
+and whether such a reward resets the memory.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ import numpy as np
 from rpsr.io.records import Floats, Ints
 from rpsr.learning.em.steps import TINY_SCALE, Encoded, FittedPOMDP, Prior, maximise
 
-VISITS = 20.0  # how many imagined visits a random start is made of, per state and action
-SIGHTS = 24  # the most frequent ones, of which any two are tried for remembering
-UNLIKELY = 0.05  # of a sighted state's other observations
-SMOOTHING = Prior(0.5)  # added to the counts of a start that remembers, so that EM can leave it
+VISITS = 20.0  # pseudo-counts of a random start, per state and action
+MOST_COMMON = 24  # observations, of which any two are tried for a memory
+UNLIKELY = 0.05  # the probability of all but the main observation of a state
+SMOOTHING = Prior(0.5)  # added to the counts of a start with a memory, so that EM can leave it
 
 
 def random_start(log: Encoded, states: int, rng: np.random.Generator) -> FittedPOMDP:
-    """Probabilities drawn at random: nothing is known of any state."""
+    """Random probabilities."""
     return _drawn(log, states, rng, np.ones((log.sizes[1], states)))
 
 
-def sighted_start(log: Encoded, states: int, rng: np.random.Generator) -> FittedPOMDP:
-    """Each state mostly shows one observation, those seen often having more states."""
+def observation_start(log: Encoded, states: int, rng: np.random.Generator) -> FittedPOMDP:
+    """Each state has one main observation; frequent observations have more states."""
     frequency = np.bincount(log.steps[:, 1], minlength=log.sizes[1]) + 1.0
-    frequency[log.final] = TINY_SCALE  # what the end shows, no other state does
+    frequency[log.final] = TINY_SCALE  # observations of the end occur in no other state
     first = np.argsort(-frequency, kind="stable")[:states]
     more = rng.choice(len(frequency), size=states, p=frequency / frequency.sum())
     shown = np.concatenate([first, more])[:states]
@@ -57,18 +57,18 @@ def _drawn(log: Encoded, states: int, rng: np.random.Generator, liking: Floats) 
 
 @dataclass(frozen=True, order=True)
 class Memory:
-    """Two observations, the later of which is remembered, until a rare reward or for ever."""
+    """Remembers the later of two observations; forgets: a rare reward resets the memory."""
 
     alternatives: tuple[int, int]
     forgets: bool
 
 
 def worth_remembering(log: Encoded, most: int) -> list[Memory]:
-    """The memories that predict the log best, at most so many, best first.
+    """The memories that predict the log best, at most `most`, best first.
 
-    A memory is a state that the log determines, so that counts say how well it predicts the next
-    observation and reward given the action: by likelihood, less one for every free probability
-    (Akaike). Rewards of the family 'none' do not count.
+    The log determines the state of a memory at every step. Its score is the log-likelihood of the
+    next observation and reward given the action, minus the number of free probabilities (Akaike).
+    Rewards of the family 'none' do not count.
     """
     rewards = log.payoff_rewards[log.steps[:, 2]]
     if log.family == "none":
@@ -76,8 +76,8 @@ def worth_remembering(log: Encoded, most: int) -> list[Memory]:
     values, kinds = np.unique(rewards, return_inverse=True)
     outcomes = log.steps[:, 1] * len(values) + kinds.reshape(-1)
     scored: list[tuple[float, Memory]] = []
-    sights, times = np.unique(log.steps[:, 1], return_counts=True)
-    common = np.sort(sights[np.argsort(-times, kind="stable")[:SIGHTS]])
+    seen, times = np.unique(log.steps[:, 1], return_counts=True)
+    common = np.sort(seen[np.argsort(-times, kind="stable")[:MOST_COMMON]])
     for alternatives in combinations(common.tolist(), 2):
         for forgets in (False,) if log.family == "none" else (False, True):
             memory = Memory(alternatives, forgets)
@@ -88,7 +88,7 @@ def worth_remembering(log: Encoded, most: int) -> list[Memory]:
 
 
 def _predicted(states: Ints, outcomes: Ints, size: int) -> float:
-    """How well states predict outcomes in [0, size): log-likelihood less free probabilities."""
+    """The log-likelihood of outcomes in [0, size) given states, minus the free probabilities."""
     cells = np.unique(states * size + outcomes, return_counts=True)[1].astype(np.float64)
     rows = np.unique(states, return_counts=True)[1].astype(np.float64)
     likelihood = (cells * np.log(cells)).sum() - (rows * np.log(rows)).sum()
@@ -96,10 +96,9 @@ def _predicted(states: Ints, outcomes: Ints, size: int) -> float:
 
 
 def remembering_start(log: Encoded, memory: Memory) -> FittedPOMDP:
-    """A state for every last observation and what is remembered: neither, the one, the other.
+    """A state for every last observation and memory: neither of the two, the first, the second.
 
-    Before its first step an episode is in a state of its own. States that the log never visits are
-    left out.
+    One more state is that before the first step. States that the log never visits are left out.
     """
     before, after, states = _labelled(log, memory)
     first, last = _ends_of(log)
@@ -137,11 +136,11 @@ def _labelled(log: Encoded, memory: Memory) -> tuple[Ints, Ints, int]:
         rewards = log.payoff_rewards[log.steps[:, 2]]
         values, counts = np.unique(rewards, return_counts=True)
         rare = rewards != values[counts.argmax()]
-        began[rare] = steps[rare]  # what a step shows comes after what it earns
+        began[rare] = steps[rare]  # the observation of a step comes after its reward
     began = np.maximum.accumulate(began)
     last = [
-        np.maximum.accumulate(np.where(observations == sight, steps, -1))
-        for sight in memory.alternatives
+        np.maximum.accumulate(np.where(observations == observation, steps, -1))
+        for observation in memory.alternatives
     ]
     remembered = 1 + (last[1] > last[0])
     remembered[np.maximum(last[0], last[1]) < began] = 0

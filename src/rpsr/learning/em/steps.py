@@ -1,14 +1,14 @@
 """One input-output POMDP with reward emission, and the two steps of EM on it.
 
-`Encoded` is a log as the kernels read it, `FittedPOMDP` what is fitted. `improve` is one iteration:
+`Encoded` is a log in the form of the kernels, `FittedPOMDP` the model. `improve` is one iteration:
 expected counts from `kernels.expect`, then the parameters that maximise
 
     log likelihood + prior * (sum of the logarithms of all probabilities),
 
-a Dirichlet prior whose mode is taken; each iteration raises that or leaves it (`penalised`).
-Rewards are categorical, over the values that an action was seen to earn, or Gaussian, with a mean
-for every (a, s) and one variance v for every action, kept above a floor. The prior of such a mean m
-is worth `prior` rewards at the action's mean, -prior (m - mean)^2 / 2v.
+the mode of the posterior under a Dirichlet prior; no iteration lowers it. Rewards are categorical,
+over the values observed for an action, or Gaussian, with a mean m for every (a, s) and one variance
+v for every action, above a floor. The log prior of a mean is -prior (m - mean of the action)^2 /
+2v, like `prior` rewards at the action's mean.
 
 Reference: Bengio and Frasconi, "An input output HMM architecture", NIPS 1995.
 """
@@ -37,11 +37,11 @@ class Encoded:
     """A log of N episodes and L steps as integers.
 
     steps (L, 3): action, observation and the number j of the payoff, which is an action with its
-    reward. payoff_actions (J,), payoff_rewards (J,): what payoffs are. terminated (N,), offsets
+    reward. payoff_actions (J,), payoff_rewards (J,): of each payoff. terminated (N,), offsets
     (N + 1,).
     family: how rewards are emitted; scale: the variance of all rewards. ends: whether any episode
-    terminated, of these or of those they were selected from, so that a state stands for the end.
-    final (O,): the observations that state shows, and no other, if all ends are seen; else none.
+    of the log, or of the log it was selected from, terminated, so that a state represents the end.
+    final (O,): the observations of that state alone, if all ends are observed; else none.
     """
 
     sizes: tuple[int, int]  # A, O
@@ -57,14 +57,14 @@ class Encoded:
 
     @staticmethod
     def of(log: Trajectories, family: RewardFamily | Literal["auto"] = "auto") -> Encoded:
-        """Encode a log. In the family 'none' rewards tell nothing about states: they are fitted to
-        states that observations alone have shaped.
+        """Encode a log. In the family 'none', observations alone determine the states, and rewards
+        are fitted to these states.
         """
         families = ("auto", *RewardFamily.__args__)
         if family not in families:
             raise DataError(f"rewards: read {family!r}, expected one of {', '.join(families)}")
         if log.rewards is None:
-            raise DataError("these episodes have no rewards, expected them for learning")
+            raise DataError("the log has no rewards, expected them for learning")
         rewards = log.rewards
         values = np.unique(rewards)
         if family == "auto":
@@ -92,7 +92,7 @@ class Encoded:
         return (np.arange(self.sizes[0])[:, None] == self.payoff_actions).astype(np.float64)
 
     def select(self, episodes: Ints) -> Encoded:
-        """Some of the episodes; the payoffs stay numbered as they are."""
+        """Some of the episodes; payoffs keep their numbers."""
         lengths = np.diff(self.offsets)[episodes]
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         index = np.arange(offsets[-1]) + np.repeat(self.offsets[episodes] - offsets[:-1], lengths)
@@ -115,19 +115,19 @@ TINY_SCALE = 1e-12
 
 @dataclass(frozen=True)
 class Prior:
-    """What is added to expected counts: `count` of a Dirichlet, after `sparsity` is taken away.
+    """The change of expected counts c by the prior: max(c - sparsity, 0) + count.
 
-    Taking k away from every count and cutting at 0 is a Dirichlet prior of exponent -k: a
-    probability whose estimate is less than about 2 sqrt(k) standard errors away from 0 goes to 0.
-    A fitted POMDP is full of such probabilities, and a planner believes in each. With sparsity an
-    iteration need not raise the likelihood.
+    Counts whose distribution would become 0 keep c + count. The sparsity k is a Dirichlet prior of
+    exponent -k: a probability whose estimate is less than about 2 sqrt(k) standard errors away from
+    0 becomes 0. Without it a fitted POMDP has many such small probabilities, and a plan may exploit
+    each. With sparsity an iteration may lower the likelihood.
     """
 
     count: float
     sparsity: float = 0.0
 
     def add(self, counts: Floats, axis: int, *, sparse: bool = True) -> Floats:
-        """Counts of distributions along an axis, as they are to be normalised."""
+        """The changed counts of distributions along an axis, before normalisation."""
         if self.sparsity == 0 or not sparse:
             return counts + self.count
         cut = np.maximum(counts - self.sparsity, 0.0)
@@ -137,16 +137,16 @@ class Prior:
 
 @dataclass(frozen=True, eq=False)
 class FittedPOMDP:
-    """A fitted POMDP of S states: start (S,), moves (A, S, S), sights (A, O, S).
+    """A fitted POMDP of S states: start (S,), moves (A, S, S), emissions (A, O, S).
 
-    payoffs (J, S): the likelihood of each reward in each state, and log_scale (J,) what was divided
-    out of it. means (A, S): expected rewards; visits (A, S): how often, in expectation, an
-    action was taken in a state. end: the state of the end, or -1.
+    payoffs (J, S): the likelihood of each reward in each state, divided by exp(log_scale) (J,).
+    means (A, S): expected rewards; visits (A, S): the expected number of times that an action was
+    taken in a state. end: the state of the end, or -1.
     """
 
     start: Floats
     moves: Floats
-    sights: Floats
+    emissions: Floats
     payoffs: Floats
     log_scale: Floats
     means: Floats
@@ -165,13 +165,13 @@ class FittedPOMDP:
 
 
 def counts_of(parameters: FittedPOMDP, log: Encoded) -> tuple[list[Floats], float]:
-    """Expected counts of starts (S,), moves (A, S, S), sights (A, O, S), payoffs (J, S).
+    """Expected counts of starts (S,), moves (A, S, S), emissions (A, O, S), payoffs (J, S).
 
-    Beside them, the log-likelihood.
+    Also returns the log-likelihood.
     """
     p = parameters
-    counts = [np.zeros_like(array) for array in (p.start, p.moves, p.sights, p.payoffs)]
-    model = (p.start, p.moves, p.sights, p.payoffs)
+    counts = [np.zeros_like(array) for array in (p.start, p.moves, p.emissions, p.payoffs)]
+    model = (p.start, p.moves, p.emissions, p.payoffs)
     likelihood = expect(*model, log.steps, log.offsets, log.terminated, p.end, *counts)
     counts[1] *= p.moves
     return counts, likelihood + float(p.log_scale[log.steps[:, 2]].sum())
@@ -191,22 +191,22 @@ def iterate(parameters: FittedPOMDP, log: Encoded, prior: Prior, iterations: int
 
 
 def maximise(log: Encoded, counts: list[Floats], prior: Prior, end: int) -> FittedPOMDP:
-    """The parameters at the mode of the posterior, by counts of starts, moves, sights, payoffs."""
-    start, moves, sights, payoffs = counts
-    start, moves, sights = prior.add(start, 0), prior.add(moves, 2), prior.add(sights, 1)
+    """The mode of the posterior, from counts of starts, moves, emissions and payoffs."""
+    start, moves, emissions, payoffs = counts
+    start, moves, emissions = prior.add(start, 0), prior.add(moves, 2), prior.add(emissions, 1)
     if end >= 0:
         start[end] = 0.0
         moves[:, end] = 0.0
         moves[:, end, end] = 1.0
         if log.final.any():
             alive = np.arange(len(start)) != end
-            sights[:, ~log.final, end] = 0.0
-            sights[:, log.final] *= ~alive | log.final.all()
+            emissions[:, ~log.final, end] = 0.0
+            emissions[:, log.final] *= ~alive | log.final.all()
     payoffs, log_scale, means = _rewards(log, payoffs, prior, end)
     return FittedPOMDP(
         start=start / start.sum(),
         moves=np.ascontiguousarray(moves / moves.sum(axis=2, keepdims=True)),
-        sights=np.ascontiguousarray(sights / sights.sum(axis=1, keepdims=True)),
+        emissions=np.ascontiguousarray(emissions / emissions.sum(axis=1, keepdims=True)),
         payoffs=np.ascontiguousarray(payoffs),
         log_scale=log_scale,
         means=means,
@@ -258,7 +258,7 @@ def likelihoods(parameters: FittedPOMDP, log: Encoded) -> Floats:
     """The log-likelihood of observations and rewards of each episode, (N,)."""
     p = parameters
     scores = score(
-        p.start, p.moves, p.sights, p.payoffs, log.steps, log.offsets, log.terminated, p.end
+        p.start, p.moves, p.emissions, p.payoffs, log.steps, log.offsets, log.terminated, p.end
     )
     shifts = np.concatenate([[0.0], np.cumsum(p.log_scale[log.steps[:, 2]])])
     return scores + np.diff(shifts[log.offsets])

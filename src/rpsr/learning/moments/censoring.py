@@ -1,12 +1,15 @@
-"""When recordings are cut off, so that ends of tasks are not counted more often than they come.
+"""Weights of windows that contain the end of a task, to correct for recordings that are cut off.
 
-A window of steps counts if it is complete. One that runs into the end of its task is, whatever
-would have come; had the task gone on, the recording might have been cut off first, and the window
-would be none. To count every end is to choose windows by their outcome, and more data does not cure
-it. So a window that runs into an end counts with the probability that a recording which lasted till
-then lasts for the whole window, by the product-limit estimate: all or nothing where all recordings
-are cut at one length, and all where none is. When recordings are cut must not go with what is done
-or seen in them.
+Only complete windows count. A window that contains the end of its task is always complete; without
+the end, the recording might have been cut off within the window. To count all of these selects
+windows by their outcome, a bias that more data does not remove. So a window that would last until
+step u, in an episode that ended after t steps, has the weight
+
+    S(u) / S(t),      S(t) = prod_(lengths l < t) (1 - cut at l / at risk at l),
+
+where S(t) is the product-limit estimate of the probability that a recording is not cut off before t
+steps. The weight is 1 if no recording is cut off, and 0 or 1 if all are cut off at one length. The
+time of the cut must be independent of the actions and observations.
 
 Reference: E. L. Kaplan, P. Meier. Nonparametric estimation from incomplete observations. JASA 1958.
 """
@@ -25,9 +28,9 @@ from rpsr.logs import Trajectories
 
 @dataclass(frozen=True)
 class Censoring:
-    """Lengths (K,), rising, at which recordings are cut off, and the shares (K,) that last longer.
+    """Ascending lengths (K,) at which recordings are cut off, and the shares (K,) that last longer.
 
-    Times at which tasks end say nothing of when recordings are cut, and the other way round.
+    Ends of tasks and cuts of recordings are assumed independent.
     """
 
     lengths: tuple[int, ...] = ()
@@ -35,12 +38,12 @@ class Censoring:
 
     @staticmethod
     def of(cut: Counter[int], ended: Counter[int]) -> Censoring:
-        """From how many recordings of each length were cut off, and how many came to an end."""
+        """From the numbers of recordings of each length that were cut off, and that ended."""
         if not ended or not cut:
             return Censoring()
         lengths = np.array(sorted(cut))
         counts = np.array([cut[length] for length in lengths.tolist()])
-        # Those that were cut at this length or later, and those that went on beyond it to an end.
+        # At risk: recordings that were cut at this length or later, or ended later.
         ends = np.array(sorted(ended))
         after = np.append(np.cumsum([ended[end] for end in ends[::-1].tolist()])[::-1], 0)
         at_risk = counts[::-1].cumsum()[::-1] + after[np.searchsorted(ends, lengths, "right")]
@@ -48,11 +51,11 @@ class Censoring:
         return Censoring(tuple(lengths.tolist()), tuple(lasting.tolist()))
 
     def _lasts(self, steps: Ints) -> Floats:
-        """The share of recordings that are not cut before so many steps."""
+        """S(steps): the share of recordings that are not cut before this many steps."""
         return np.array([1.0, *self.lasting])[np.searchsorted(self.lengths, steps)]
 
     def shares(self, log: Trajectories, depth: int) -> Floats:
-        """With what share the window counts that begins at each step and has depth more, (L,)."""
+        """The weight of the window of depth + 1 steps that begins at each step, (L,)."""
         shares = np.ones(log.steps)
         if not self.lengths:
             return shares
@@ -61,8 +64,8 @@ class Censoring:
         if not self._lasts(lengths).all():
             read = int(lengths.max())
             raise DataError(
-                f"read an episode of {read} steps; when the plan was made, all recordings were cut "
-                f"off at {self.lengths[-1]} or before"
+                f"read an episode of {read} steps; in the log of the plan, all recordings were cut "
+                f"off after at most {self.lengths[-1]} steps"
             )
         for back in range(depth):  # steps from the window's first to the end
             inside = back < lengths

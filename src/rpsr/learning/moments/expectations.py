@@ -1,6 +1,6 @@
-"""The expectations that moments of an endless log would have, from the model itself.
+"""The exact expectations of moments, computed from a model.
 
-What estimators are tested with: fed these, a consistent one returns the model.
+For tests of estimators: given these, a consistent estimator returns the model.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rpsr.models import LinearModel
 def exact_hankel(model: LinearModel, plan: WindowPlan, steps: int, samples: float = 1e6) -> Hankel:
     """Exact expectations for episodes of a uniform policy, over their first `steps` steps.
 
-    samples: the length of log whose variances to attach, those of counting probabilities.
+    samples: the number of windows for the variances, which are those of counted probabilities.
     """
     n_actions, n_observations, n = model.operators.shape
     matrices = np.array(

@@ -1,19 +1,18 @@
-"""From sums to expectations: the matrices of intents and histories, with a variance for each cell.
+"""Expectations from moments: the matrices of intents and histories, with a variance per cell.
 
-Probabilities are products of ratios of sums, each step given the one before,
+Probabilities are products of ratios of sums, step by step,
 
     p(u a o, h) = p(u, h) N[u a o, h] / W[u, a, h]        p(empty, h) = mean phi(h)
     r(u a, h)   = p(u, h) (sum of w r)[u, a, h] / W[u, a, h]
 
-which are the moments E[X phi] of the intents' importance-weighted samples X with the noise of how
-often each action happened to be taken divided out. Rewards are taken less the mean of their action
-while tasks go on, which keeps the span of all rows and leaves out what would only repeat those of
-tests, so that a constant added to all rewards changes nothing.
-Variances follow step by step from the effective number of samples W^2 / sum w^2, with two pseudo-
-counts so that no cell is thought to be known by luck.
+which are the moments E[X phi] of the intents' importance-weighted samples X, without the noise of
+the numbers of times that actions were taken. The mean reward of its action, before ends of tasks,
+is subtracted from each reward. This keeps the span of all rows, and a constant added to all rewards
+changes nothing. Variances follow step by step from the effective sample size W^2 / sum w^2, with
+two pseudo-counts, so that few samples do not look certain.
 
-A cell that came out small by chance has a small estimated variance, too, and would weigh too much.
-So once there is a model, `reweighted` gives the cells the variances they have by its probabilities.
+A cell that is small by chance also has a small estimated variance, and would weigh too much. So
+after a first fit, `reweighted` computes the variances from the probabilities of the fitted model.
 
 Reference: M. Thon, H. Jaeger. Links between multiplicity automata, observable operator models and
 predictive state representations. JMLR 2015.
@@ -49,11 +48,10 @@ class Hankel:
 
     values, variances (1 + A * O, I, H): slice 0 holds E[X(i) phi(h)], slice 1 + a O + o the same
     for the intent a o i. Intents: each of Q tests followed by zeta, then each reward test followed
-    by the first action, by the second, and so on. Rewards are less those in centres (A,), one for
-    each action, and in units of plan.scale. Features 0 and 1 are the constant and the start.
-    samples: how many windows the means are over. counts (Z, A, H): the effective number of those in
-    which a word, by `plan.rows`, was followed by an action; spreads (Z, A, H): the variance of the
-    reward that it then earned.
+    by the first action, by the second, and so on. centres (A,) are subtracted from the rewards of
+    each action, which are in units of plan.scale. Features 0 and 1 are the constant and the start.
+    samples: the number of windows. counts (Z, A, H): the effective number of windows in which a
+    word, by `plan.rows`, was followed by an action; spreads (Z, A, H): the variance of its reward.
     """
 
     plan: WindowPlan
@@ -89,7 +87,7 @@ class Hankel:
 def hankel(moments: Moments, centres: Floats | None = None) -> Hankel:
     """The expectations that moments estimate; where the plan has no operators, slice 0 alone.
 
-    centres (A,): what to take off the rewards of each action, rather than their mean.
+    centres (A,): subtracted from the rewards of each action, in place of their mean.
     """
     plan = moments.plan
     if moments.windows == 0:
@@ -109,10 +107,10 @@ def hankel(moments: Moments, centres: Floats | None = None) -> Hankel:
     for word in words[1:]:
         node, parent = plan.nodes[word], plan.nodes[word[:-1]]
         below = weight[plan.rows[parent], word[-1] // n_observations]
-        whatever = nodes[node, 0] / below[0] if below[0] > 0 else 1.0 / n_observations
-        p[node] = p[parent] * np.minimum(_ratio(nodes[node], below, whatever), 1.0)
+        overall = nodes[node, 0] / below[0] if below[0] > 0 else 1.0 / n_observations
+        p[node] = p[parent] * np.minimum(_ratio(nodes[node], below, overall), 1.0)
 
-    # Rewards: the mean after u a, and its variance, pulled towards the action's own variance.
+    # Rewards: the mean after u a, and its variance, shrunk towards the variance of the action.
     mean0 = _ratio(reward[0, :, 0], weight[0, :, 0], 0.0)  # (A,)
     off = mean0 if centres is None else plan.counted(centres)
     spread0 = np.maximum(_ratio(reward2[0, :, 0], weight[0, :, 0], 0.0) - mean0**2, 0)[:, None]
@@ -131,7 +129,7 @@ def hankel(moments: Moments, centres: Floats | None = None) -> Hankel:
 
 @dataclass(frozen=True, eq=False)
 class _Samples:
-    """What variances depend on besides the expectations: see `Hankel`."""
+    """The data of variances besides the expectations: see `Hankel`."""
 
     plan: WindowPlan
     total: float
@@ -165,7 +163,7 @@ class _Samples:
         floor = (float(n_actions) ** lengths / self.total) ** 2
         v += floor[:, None]
         at = np.flatnonzero(plan.rows >= 0)
-        typical = self.spreads[0, :, :1]  # of each action's reward, whatever came before, (A, 1)
+        typical = self.spreads[0, :, :1]  # of each action's reward, over all histories, (A, 1)
         vr = v[at, None] * (means**2 + typical) + square[at, None] * self.spreads / (
             self.counts + 1
         )
@@ -174,10 +172,10 @@ class _Samples:
 
 
 def reweighted(data: Hankel, fitted: Iterable[Floats], rows: Bools) -> Hankel:
-    """The same expectations with the variances they have if a model is right.
+    """The same expectations, with the variances under a fitted model.
 
-    fitted: what the model says of each slice of `values`, (rows, H) each; rows (I,): the intents
-    it speaks of. Others keep their variances.
+    fitted: the model's slices of `values`, (rows, H) each; rows (I,): their intents. Other intents
+    keep their variances.
     """
     plan = data.plan
     p = np.zeros((len(plan.nodes), plan.features))

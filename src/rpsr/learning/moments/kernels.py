@@ -1,8 +1,7 @@
 """Compiled passes over a log: counting contexts, and adding up the moments of windows.
 
-Both loop over steps and add integers, so that the sum over a log does not depend on how it was cut
-or in which order its parts were added. Each kernel has its plain Python version as `.py_func`, the
-oracle of its tests.
+Both add integers, so that the sum over a log does not depend on its division into parts or their
+order. Each kernel has its plain Python version as `.py_func`, the oracle of its tests.
 
 A pair is a * O + o, a word a sequence of pairs. Vocabularies are tries, children (nodes, A * O),
 with -1 where there is none and the empty word as node 0; histories grow backwards in time.
@@ -23,7 +22,7 @@ WEIGHT, REWARD, REWARD2, WEIGHT2 = range(4)  # the sums of an action: w, w r, w 
 
 @njit(cache=True)
 def count_contexts(actions: Ints, pairs: Ints, offsets: Ints, n_pairs: int, tables: Ints) -> None:
-    """Add 1 to each (context, action) that occurs, contexts being the last 0, 1, 2, ... pairs.
+    """Count each (context, action) that occurs, for contexts of the last 0, 1, 2, ... pairs.
 
     tables (lengths, rows, A): row `code` of table k counts the actions after the word of k pairs
     with that code, its first pair being the highest digit in base A * O.
@@ -71,10 +70,10 @@ def _add_end(
     nodes: Ints,
     stats: Ints,
 ) -> None:
-    """Add what comes after the end of a task, from a word on, for so many steps that are left.
+    """Add the steps after the end of a task, from a word on, for the `left` steps of the window.
 
-    The observation goes on and the reward is always the same, whatever is done: every action counts
-    as taken, with a share of 1 / A of the weight. part: the share with which the window counts.
+    The observation and the reward repeat for all actions: every action counts as taken, with 1 / A
+    of the weight. part: the weight of the window (`censoring`).
     """
     n_actions = stats.shape[1]
     n_observations = children.shape[1] // n_actions
@@ -116,10 +115,10 @@ def add_windows(
     """Add the windows of a log to `nodes` (U, H) and `stats` (Z, A, H, 4); how many there were.
 
     columns: actions (L,), pairs (L,), rewards (L,) within [-1, 1], weights (L,), and shares (L,),
-    with which the window that begins at a step counts. A window at t
-    needs steps t to t + depth, depth being the longest word of the trie `children` (U, A * O),
-    unless the episode terminated: then its last observation goes on, with the reward `nothing`.
-    History features: 0 is always there, 1 at the first step of an episode; others are the nodes of
+    the weights of windows by their first step (`censoring`). A window at t needs steps t to
+    t + depth, where depth is the longest word of the trie `children` (U, A * O), unless the episode
+    terminated: then its last observation repeats, with the reward `nothing`.
+    History features: 0 is always on, 1 at the first step of an episode; others are the nodes of
     the trie `past`, node k being feature k + 1, if the last pairs (anchored: all pairs since the
     start) are that word. rows (U,): the row of each word in `stats`, or -1.
     """

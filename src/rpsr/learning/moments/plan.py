@@ -1,9 +1,9 @@
-"""What is counted: a survey of the log decides, in integers, which words are worth a row or column.
+"""The plan of moments: a survey of the log determines which words are tests and histories.
 
-A survey counts how often each action follows each context of up to three pairs. Surveys add up.
-From one come the estimated policy, the histories (the most frequent words, and all their suffixes)
-and the tests (the most frequent words, and all their prefixes), within a bound on memory that does
-not depend on the log's length, and the centre and scale of the rewards.
+A survey counts how often each action follows each context of up to three pairs. It determines the
+estimated policy, the histories (the most frequent words, with all their suffixes), the tests (the
+most frequent words, with all their prefixes), and the centre and scale of the rewards. The bound on
+memory does not depend on the log's length.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from rpsr.logs import Trajectories
 
 Word = tuple[int, ...]  # pairs a * O + o
 LARGEST_TABLE = 2**22  # counts of contexts of one length
-CELLS = 2**24  # numbers in the moments, of 8 bytes, before those that tests need of their prefixes
-WITH_PREFIXES = 8  # times as many at most, with those
+CELLS = 2**24  # numbers of 8 bytes in the moments, without the sums for prefixes of tests
+WITH_PREFIXES = 8  # with these sums, at most this many times as many numbers
 
 
 class Survey:
-    """Counts of actions after contexts, and the range of rewards, over all that was taken in."""
+    """Counts of actions after contexts, and the range of rewards, over all added logs."""
 
     def __init__(
         self, action_names: tuple[str, ...], observation_names: tuple[str, ...], longest: int = 3
@@ -71,7 +71,7 @@ class Survey:
         return survey
 
     def add(self, log: Trajectories) -> None:
-        """Take in more of the log."""
+        """Add a chunk of the log."""
         n_actions, n_observations = len(self.action_names), len(self.observation_names)
         pairs = log.actions * n_observations + log.observations
         n_pairs = n_actions * n_observations
@@ -80,7 +80,7 @@ class Survey:
             self.has_rewards = False
         else:
             low, high = self.rewards
-            if len(log.ends):  # after the end of a task nothing is earned
+            if len(log.ends):  # the reward after the end of a task is 0
                 low, high = min(low, 0.0), max(high, 0.0)
             low, high = log.rewards.min(initial=low), log.rewards.max(initial=high)
             self.rewards = float(low), float(high)
@@ -106,7 +106,7 @@ class Survey:
 
     @property
     def final_names(self) -> tuple[str, ...]:
-        """The observations at ends of tasks, if nothing ever follows them."""
+        """The observations at ends of tasks, if none of them occurs elsewhere."""
         shape = (len(self.action_names), len(self.observation_names))
         last, followed = (
             counts.reshape(shape).sum(axis=0) > 0 for counts in (self.final, self.counts(1))
@@ -117,7 +117,7 @@ class Survey:
 
     @property
     def censoring(self) -> Censoring:
-        """When recordings are cut off, as far as tasks that end let it be seen."""
+        """The estimate of when recordings are cut off."""
         return Censoring.of(self._cut, self._ended)
 
     @property
@@ -127,9 +127,9 @@ class Survey:
 
     @property
     def overlap(self) -> Overlap:
-        """How well the actions cover those one may want to know about.
+        """How well the logged actions cover all actions.
 
-        By the propensities that were logged; where some were not, by those that were counted.
+        From logged propensities; if some are missing, from estimated ones.
         """
         weights = (
             self._logged if self.has_propensities else Weights.counted(self.tables, self.policy)
@@ -146,17 +146,17 @@ class Survey:
         return self.tables[1, : len(self.action_names) * len(self.observation_names)]
 
     def counts(self, length: int) -> Ints:
-        """How often each word of so many pairs was followed by an action, (contexts,)."""
+        """How often each word of `length` pairs was followed by an action, (contexts,)."""
         n_pairs = len(self.action_names) * len(self.observation_names)
         return self.tables[length, : n_pairs**length].sum(axis=1)
 
     def frequent(self, length: int, most: int, final: bool = False) -> list[Word]:
-        """The most frequent words of up to so many pairs, the empty one first.
+        """The most frequent words of up to `length` pairs, `most` per length, the empty one first.
 
-        final: pairs at which tasks ended are among them; no action follows those.
+        final: include pairs at which tasks ended, which no action follows.
 
-        A word never comes before its parts: those are at least as frequent, but for the ends of
-        episodes, so ties and ends are settled by adding parts first.
+        A word never comes before its parts: these are at least as frequent, except at ends of
+        episodes, so ties and ends are resolved by adding parts first.
         """
         n_pairs = len(self.action_names) * len(self.observation_names)
         ranked: list[tuple[int, int, Word]] = []
@@ -194,16 +194,16 @@ def _closed(words: list[Word], most: int, shorter: slice) -> tuple[Word, ...]:
 
 @dataclass(frozen=True, eq=False)
 class WindowPlan:
-    """What moments hold: words for tests and for histories, and how actions are weighted.
+    """The contents of moments: words for tests and for histories, and the weights of actions.
 
     tests: words, closed under prefixes; each followed by zeta is an intent.
     reward_tests: those of the tests that are intents with each action, too.
     histories: words, closed under suffixes; features are a constant, the start, and these.
-    centre, scale: of rewards; scale is a power of two no smaller than any is far from the centre.
+    centre, scale: of rewards; scale is a power of two, at least the largest |reward - centre|.
     behaviour: where propensities come from. policies: tables of `shrunk_policy`, for 'estimated'.
-    anchored: whether a history is all that happened since the start, rather than the last that
-    happened. operators: whether each test is counted after each pair, too. censoring: when
-    recordings are cut off. final: the observations that occur at ends of tasks only.
+    anchored: whether a history is all pairs since the start, not the last pairs. operators: whether
+    each test is also counted after each pair. censoring: when recordings are cut off. final: the
+    observations that occur at ends of tasks only.
     """
 
     action_names: tuple[str, ...]
@@ -232,16 +232,16 @@ class WindowPlan:
         anchored: bool = False,
         operators: bool = True,
     ) -> WindowPlan:
-        """The plan for a surveyed log: tests and histories of up to so many pairs.
+        """The plan for a surveyed log.
 
-        max_histories: a bound on the number of histories. cells: on the memory of the moments,
-        which hold `WITH_PREFIXES` times as many numbers at most.
+        tests, histories: the longest, in pairs. max_histories: the largest number of histories.
+        cells: a bound on memory: moments have at most `WITH_PREFIXES` times this many numbers.
         """
         one_of(*BEHAVIOURS).check("behaviour", behaviour)
         if behaviour == "logged" and not survey.has_propensities:
             raise DataError(NO_PROPENSITIES)
         if not survey.has_rewards:
-            raise DataError("the log has no rewards: there is nothing to predict them from")
+            raise DataError("the log has no rewards, expected them for learning")
         n_actions = len(survey.action_names)
         n_pairs = n_actions * len(survey.observation_names)
         # Half of the memory is for tests, of which each is counted after every pair, half for the
@@ -299,13 +299,13 @@ class WindowPlan:
 
     @property
     def numbers(self) -> int:
-        """How many numbers moments hold."""
+        """The number of numbers in the moments."""
         sums = 4 * len(self.action_names) * (int(self.rows.max()) + 1)
         return (len(self.nodes) + sums) * self.features
 
     @cached_property
     def heads(self) -> tuple[Word, ...]:
-        """Nothing, then, for operators, each pair: what may come before a test."""
+        """The words that may come before a test: the empty one and, for operators, each pair."""
         return ((), *((pair,) for pair in range(self.n_pairs if self.operators else 0)))
 
     @cached_property
@@ -349,9 +349,9 @@ class WindowPlan:
         return table
 
     def counted(self, rewards: Floats) -> Floats:
-        """Rewards as they are added up, within [-1, 1]."""
+        """Centred and scaled rewards, within [-1, 1]."""
         return (rewards - self.centre) / self.scale
 
     def weights(self, log: Trajectories) -> Floats:
-        """1 / (A pi) of each logged action, (L,): 1 where the policy was uniform."""
+        """1 / (A pi) of each logged action, (L,): 1 if the policy is uniform."""
         return 1.0 / (len(self.action_names) * propensities(log, self.behaviour, self.policies))

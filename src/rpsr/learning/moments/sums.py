@@ -1,4 +1,4 @@
-"""Moments of a log: sums over its windows, as integers, that add up in any order.
+"""Moments of a log: integer sums over its windows, which can be added in any order.
 
 With phi_t(h) the history features at t (a constant, the start, the last pairs) and u a word of
 pairs of up to a few steps, the sums over all t whose window is complete are
@@ -6,16 +6,14 @@ pairs of up to a few steps, the sums over all t whose window is complete are
     N[u, h]    = sum 1[the next pairs are u] w_t(u) phi_t(h)
     W[u, a, h] = sum 1[the next pairs are u, then a] w_t(u a) phi_t(h)
 
-and, likewise, of w r, w r^2 and w^2 for the reward r that followed a. Weights w are products of
-1 / (A pi) over the actions involved, so a uniform policy has weight 1. They and the rewards are
-rounded, once, to multiples of 2^-30 (of the rewards' range), and the rest is integer arithmetic:
-moments of parts of a log can be made anywhere, kept in files and added, and the sum is the same to
-the bit.
+and, likewise, of w r, w r^2 and w^2 for the reward r of a. Importance weights w are products of 1 /
+(A pi) over the actions, so they are 1 for a uniform policy. Weights and rewards are rounded once to
+multiples of 2^-30 (of the rewards' range); all sums are integers. So moments of parts of a log can
+be computed anywhere, stored in files and added, and the result is the same to the bit.
 
-A task that ended stays where it ended, and no window begins there: its last observation goes on,
-without reward, whatever is done, so that every action counts as taken then, each with 1 / A of the
-weight. A recording that was cut off ends its windows; `censoring` sees to it that those which run
-into an end are not preferred.
+After the end of a task its last observation repeats with reward 0 for all actions: every action
+counts as taken, with 1 / A of the weight. No window begins there. A window that a cut-off recording
+does not complete is not counted; `censoring` corrects for this.
 """
 
 from __future__ import annotations
@@ -41,10 +39,10 @@ ROUNDING = 1e-9  # of the scale of rewards
 
 
 class Moments:
-    """Sums over the windows of a log, to a plan. Those of the same plan can be added.
+    """Sums over the windows of a log, by a plan. Moments of the same plan can be added.
 
-    nodes (U, H) and stats (Z, A, H, 4), by `plan.rows`, are the sums, int64; windows is how many
-    windows there were.
+    nodes (U, H) and stats (Z, A, H, 4), by `plan.rows`, are the sums, int64; windows is the number
+    of windows.
     """
 
     def __init__(self, plan: WindowPlan) -> None:
@@ -76,7 +74,7 @@ class Moments:
         if np.abs(rewards).max(initial=0.0) > 1 + ROUNDING:
             read = log.rewards[np.abs(rewards).argmax()]
             expected = f"{plan.centre - plan.scale:g} to {plan.centre + plan.scale:g}"
-            raise DataError(f"rewards: read {read:g}, expected {expected}, as the plan has it")
+            raise DataError(f"rewards: read {read:g}, expected {expected}, the range of the plan")
         weights = plan.weights(log)
         pairs = log.actions * len(plan.observation_names) + log.observations
         shares = plan.censoring.shares(log, plan.depth)
@@ -97,7 +95,7 @@ class Moments:
     def __add__(self, other: Moments) -> Moments:
         """The moments of both logs together."""
         if not same_plan(self.plan, other.plan):
-            raise DataError("moments made to different plans cannot be added")
+            raise DataError("moments of different plans cannot be added")
         total = Moments(self.plan)
         total.nodes[:] = self.nodes + other.nodes
         total.stats[:] = self.stats + other.stats
@@ -130,7 +128,7 @@ class Moments:
 
     @staticmethod
     def load(path: str | Path) -> Moments:
-        """Read moments back, to go on with or to add to others."""
+        """Read moments from a file."""
         header, arrays = read_archive(path, "file of moments")
         if header.get("format") != FORMAT or header.get("format_version") != FORMAT_VERSION:
             raise InputError("not a file of moments that this version reads", place=str(path))
@@ -168,7 +166,7 @@ def _words(lists: list[list[int]]) -> tuple[tuple[int, ...], ...]:
 
 
 def same_plan(a: WindowPlan, b: WindowPlan) -> bool:
-    """Whether moments made to two plans mean the same."""
+    """Whether moments of two plans can be added."""
     if a is b:
         return True
     fields = ("action_names", "observation_names", "tests", "reward_tests", "histories")

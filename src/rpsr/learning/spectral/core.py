@@ -1,4 +1,4 @@
-"""Which rows and columns of a matrix of intents by histories are its core, and their names."""
+"""The core rows and columns of a matrix of intents by histories, and their names."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def pivoted_core(data: Hankel, scale: Scales, rank: int | None = None) -> CoreIn
 
 
 def grown_core(data: Hankel, scale: Scales) -> CoreIndices:
-    """Core rows and columns grown from the shortest ones, a step at a time."""
+    """Core rows and columns grown from the shortest ones, one step at a time."""
     plan = data.plan
     lengths = np.array([len(intent_word(plan, row)[0]) for row in range(data.values.shape[1])])
     words = [(), (), *plan.histories[1:]]  # the constant and the start have no pairs
@@ -60,9 +60,9 @@ def grown_core(data: Hankel, scale: Scales) -> CoreIndices:
 
 
 def _longer(core: Any, names: list[tuple[Word, Any]]) -> Any:
-    """The core, everything without pairs, and everything one pair longer than a core member.
+    """The core, all members without pairs, and all that are one pair longer than a core member.
 
-    Intents grow at their front and histories at their end: either way the shorter one is a part.
+    Intents grow at their front, histories at their end.
     """
     kept = {names[index] for index in core.tolist()}
     short = {word for word, _ in kept}
@@ -76,7 +76,7 @@ def _longer(core: Any, names: list[tuple[Word, Any]]) -> Any:
 
 
 def _pivots(matrix: Floats) -> tuple[int, ...]:
-    """The first n columns that pivoted QR takes of an (n, m) matrix, in order of index."""
+    """The first n columns that pivoted QR chooses from an (n, m) matrix, in order of index."""
     _, _, order = qr(matrix, mode="economic", pivoting=True)
     return tuple(sorted(int(column) for column in order[: len(matrix)]))
 

@@ -1,17 +1,17 @@
-"""Core intents and core histories from data, so that a person can read what the model predicts.
+"""Core intents and core histories from data: a state with an interpretation.
 
-The state of the model is then the predictions of n intents, r(i | h) for each core intent i.
+The state of the model consists of the predictions r(i | h) of n core intents i.
 
 - 'pivoted': the matrix of intents by histories, scaled and cut to rank n; column-pivoted QR of its
   row space picks the core intents, of its column space the core histories.
 - 'suffix-history' (Wolfe, James and Singh 2005): start from the shortest intents and histories,
-  find how many are independent, keep those, add everything one step longer, until nothing is
-  gained. Operators are then solved for on the core histories alone.
-- 'reset' (James and Singh 2004): the same, a history being all that happened since the start, which
-  needs episodes.
+  find how many are independent, keep those, add all that are one step longer, until the rank stays
+  the same. Operators are then estimated on the core histories alone.
+- 'reset' (James and Singh 2004): the same, with all interactions since the start as the history.
+  It needs episodes.
 
-Sets of intents with the same span differ by luck, so the choice is repeated on bootstrap samples:
-the stability of a core intent is the share of them that chose it too.
+Several sets of intents may have the same span, and chance decides between them. So the choice is
+repeated on bootstrap samples: the stability of a core intent is the share of samples that chose it.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ from rpsr.predictive.futures import Intent, Test
 
 Algorithm = Literal["pivoted", "suffix-history", "reset"]
 
-OVER = "over"  # whether the task is, beside the core intents of one that goes on
+OVER = "over"  # the name of the coordinate that is 1 after the end of a task
 
 
 @dataclass(kw_only=True, eq=False)
 class DiscoveredRPSR(FromMoments):
-    """An R-PSR whose state is the predictions of core intents, found in a log.
+    """An R-PSR whose state consists of the predictions of core intents, found in a log.
 
     algorithm: 'pivoted', 'suffix-history' or 'reset'. rank: of the pivoted choice, or 'auto'; the
     others find their own. repeats: bootstrap samples for the stability, from `seed`. The other
@@ -79,20 +79,20 @@ class DiscoveredRPSR(FromMoments):
     _given: int | Literal["auto"] = field(init=False, repr=False)
 
     def check(self) -> None:
-        """Refuse a parameter out of range, by its name, and a rank that would be ignored."""
+        """Raise a `DataError` for a parameter out of range, and for a rank that is not used."""
         super().check()
         if self.algorithm != "pivoted" and self.rank != "auto":
             raise DataError(f"rank: read {self.rank}, expected 'auto': {self.algorithm} finds it")
 
     def learn(self, log: PreparedLog) -> None:
-        """Discover the core of a log and how stable that is."""
+        """Find the core of a log, and its stability."""
         first = SpectralRPSR(**self.shared())
         first.learn(log)
         trials = first.trials_ if self.algorithm == "pivoted" else ()  # others find their own rank
         data = first.hankel_
         if self.algorithm == "reset":
             if data.starts == 0:
-                raise DataError("algorithm 'reset' needs episodes that start")
+                raise DataError("algorithm 'reset' needs starts of episodes; no window has one")
             data = hankel(Moments.of(log, replace(data.plan, anchored=True)))
         self.fit_hankel(data, first.directions_)
         self.singular_values_, self.noise_level_ = first.singular_values_, first.noise_level_
@@ -110,13 +110,13 @@ class DiscoveredRPSR(FromMoments):
         self.stability_ = tuple((votes / max(self.repeats, 1)).tolist())
 
     def findings(self) -> Findings:
-        """What was found: the spectrum and the core intents with their stability."""
+        """The results: the spectrum and the core intents with their stability."""
         shares = self.stability_ or (None,) * len(self.core_)
         core = tuple(map(CoreIntent, map(str, self.core_), shares))
         return replace(super().findings(), core=core)
 
     def fit_hankel(self, data: Hankel, rank: int | None = None) -> Self:
-        """Discover the core in expectations, estimated or exact."""
+        """Find the core in expectations, estimated or exact."""
         self.check()
         self._given = self.rank if rank is None else rank
         self.caution_ = Caution.none(data.plan.action_names)
@@ -154,8 +154,8 @@ class DiscoveredRPSR(FromMoments):
             right[list(choice.histories), np.arange(n)] = scale.columns[list(choice.histories)]
         k = right @ np.linalg.pinv(select @ data.values[0] @ right)
         parameters = assemble(data, select, k, stationary=data.starts < FEW)
-        # What the state says of each core intent: of those with rewards, what was taken off is put
-        # back, in proportion to the probability of the test before them.
+        # The predictions of core intents as functions of the state. For those with rewards, the
+        # centre is added back, times the probability of the test.
         coordinates = np.eye(n)
         for column, row in enumerate(rows):
             word, action = intent_word(data.plan, row)
@@ -183,7 +183,7 @@ class DiscoveredRPSR(FromMoments):
 
 
 def prediction(model: LinearModel, word: Word, action: int) -> Floats:
-    """What a model says of a test, (n,), or of the reward of an action after it."""
+    """A model's prediction vector of a test, (n,), or of the intent with an action after it."""
     vector = model.normalizer if action < 0 else model.rewards[:, action]
     for pair in reversed(word):
         vector = model.operators.right(vector[None], *divmod(pair, len(model.observations)))[0]

@@ -1,23 +1,23 @@
-"""Is a PSR enough for these rewards? The paper's accuracy condition, asked of a log.
+"""Is a PSR enough for these rewards? The paper's accuracy condition, tested on a log.
 
-A PSR carries the rewards if, over histories, the expected reward of every action is a linear
-function of the predictions of tests: if the matrix of all intents by histories has the rank of its
-rows of tests. Half of the log shows in which directions histories differ at all, V. The other half
-is cut in two, so that products of the two are free of noise: G = Z1^T Z2 with Z = (rows of tests) V
-says in which of these directions tests differ too. What rewards do in the rest, a PSR forgets:
+A PSR is accurate if, over histories, the expected reward of every action is a linear function of
+the predictions of tests: if the matrix of all intents by histories has the rank of its rows of
+tests. Half of the log gives the directions V in which histories differ. The other half is split in
+two, so that the noise in products of the two has mean 0: G = Z1^T Z2 with Z = (rows of tests) V
+gives the directions in which tests differ, too. A PSR loses the rewards in the other directions:
 
     share = |rewards in directions where tests do not differ|^2 / |rewards minus their mean|^2,
 
-histories weighted by how often they occur, 0 where a PSR is enough, up to 1. A direction may be too
-close to call: tests differ by more than their noise would make likely, and by less than would be
-sure. Such directions are forgotten at most and kept at least, and the interval, which comes from
-resampling groups of episodes, reaches from the least to the most. The halves change roles.
+with histories weighted by frequency. It is 0 if a PSR is enough, and at most 1. In some directions
+the differences between tests are neither clearly noise nor clearly larger. The upper end of the
+interval counts these as lost, the lower end as kept; its width includes the bootstrap over groups
+of episodes. Both halves are used in both roles.
 
-No log can show that tests do not differ at all. `resolution` is the smallest difference that would
-have been noticed, as a part of the largest there is; where it is coarse, 'no' is not said. The sums
-are those of `squares`.
+No log can show that tests do not differ at all. `resolution` is the smallest difference that the
+log would show, relative to the largest one; if it is too coarse, the verdict is never 'no'.
+`squares` computes the sums.
 
-Only histories of a few pairs, and only those the log visits, are looked at.
+Only histories of a few pairs that occur in the log are considered.
 """
 
 from __future__ import annotations
@@ -40,28 +40,28 @@ from rpsr.learning.spectral.squares import Quarters, Squares, total
 
 GROUPS = 40  # of episodes, ten in each quarter of the log
 CELLS = 2**20  # numbers in the moments of one group
-COARSE = 0.1  # the resolution beyond which tests that look alike may well differ
-NOTHING = 1e-3  # the share of the rewards' variance below which history says nothing about them
+COARSE = 0.1  # above this resolution, tests that look alike may differ
+NOTHING = 1e-3  # below this share of the rewards' variance, histories predict nothing
 NO_VARIANCE = 1e-12  # rewards that vary less count as constant
 
 
 class TooShort(DataError):
-    """A log that cannot tell whether a PSR is enough."""
+    """The log is too short to test whether a PSR is enough."""
 
 
 @dataclass(frozen=True)
 class Enough:
     """Whether a PSR is enough.
 
-    statistic: the share of what histories say about rewards that a PSR forgets, at most, if tests
-    that are not sure to differ do not; interval: from the least to the most, of the level asked
-    for. verdict: 'yes' or 'no' where the interval lies on one side of the tolerance; reason: why it
-    is undecided, or 'yes' whatever the past says, or nothing.
-    reward_error: the error a PSR would make in expected rewards, at most, root mean square over
+    statistic: the share of the predictable reward variance that a PSR loses, at most: if tests that
+    do not clearly differ are equal. interval: of this share, at the requested level. verdict: 'yes'
+    or 'no' if the interval is on one side of the tolerance; reason: why the verdict is undecided,
+    or 'yes' without a test, or empty.
+    reward_error: the error of a PSR's expected rewards, at most, root mean square over
     histories and actions, in units of the rewards. resolution: the smallest difference between
-    tests that the log would show, as a part of the largest it shows, or of the largest there could
-    be where it shows none. psr_rank, rpsr_rank: how many directions stand out of the noise in tests
-    alone and in tests and rewards, at most: noise is reckoned as if cells were independent.
+    tests that the log would show, relative to the largest that it shows, or to the largest possible
+    one if it shows none. psr_rank, rpsr_rank: how many singular values exceed the noise, for tests
+    alone and for tests and rewards; an upper bound, because cells are assumed independent.
     """
 
     statistic: float
@@ -75,16 +75,16 @@ class Enough:
 
     @property
     def words(self) -> str:
-        """What the share and its interval say, and why they may not decide."""
+        """The share, its interval and the reason, in a sentence."""
         if self.verdict == "yes" and self.reason:
             return self.reason
         low, high = self.interval
-        apart = f"; tests told apart to {self.resolution:.1g}" if self.verdict == "no" else ""
-        said = (
-            f"it forgets {self.statistic:.2g} of what the past says about rewards "
-            f"({low:.2g} to {high:.2g}{apart})"
+        resolution = f"; resolution {self.resolution:.1g}" if self.verdict == "no" else ""
+        words = (
+            f"it loses {self.statistic:.2g} of the predictable reward variance "
+            f"({low:.2g} to {high:.2g}{resolution})"
         )
-        return f"{said}; {self.reason}" if self.reason else said
+        return f"{words}; {self.reason}" if self.reason else words
 
 
 def psr_enough(
@@ -98,9 +98,9 @@ def psr_enough(
     repeats: int = 30,
     seed: int = 0,
 ) -> Enough:
-    """Ask a log whether a PSR is enough for its rewards.
+    """Test on a log whether a PSR is enough for its rewards.
 
-    tolerance: the share that does not matter. repeats: bootstrap samples for the interval.
+    tolerance: the largest acceptable share. repeats: bootstrap samples for the interval.
     """
     for name, count in (("repeats", repeats), ("tests", tests), ("histories", histories)):
         FROM_1.check(name, count)
@@ -115,7 +115,7 @@ def psr_enough(
     whole = hankel(total(groups, np.arange(GROUPS)))
     psr_rank, _ = _rank(whole, rewards=False)
     rpsr_rank, scale = _rank(whole, rewards=True)
-    # What history must say of rewards to say anything, by their variance, whatever came before.
+    # The least predictable variance that counts, from the total variance of rewards.
     floor = NOTHING * float(whole.spreads[0, :, 0].mean()) + NO_VARIANCE
     quarters = Quarters(groups, scale, rpsr_rank, whole.centres)
     found, shares = _shares(quarters, floor, repeats, (1 - level) / 2, seed)
@@ -143,15 +143,15 @@ def _grouped(log: PreparedLog, plan: WindowPlan) -> list[Moments]:
 
 
 def _rank(data: Hankel, *, rewards: bool) -> tuple[int, Scales]:
-    """How many directions stand out of the noise, of tests alone or of intents, and the scales."""
+    """How many singular values exceed the noise, of tests alone or of intents, and the scales."""
     scale = scales(data, "scaled", rewards=rewards)
     return rank_cut(singular_values(data, scale), noise_level(data, scale)), scale
 
 
 class _Shares(NamedTuple):
-    """What a PSR forgets, as a share: at most, and an interval; what tests could tell apart.
+    """The share that a PSR loses, at most, with an interval; and the resolution.
 
-    silent: whether histories may well say nothing about rewards.
+    silent: whether histories may predict no rewards at all.
     """
 
     statistic: float
@@ -169,37 +169,37 @@ def _shares(
     rng = np.random.default_rng(seed)
     excess = quarters.excess(parts, rng)
     found = quarters.squares(parts, excess)
-    samples = [(found.least, found.most, found.told)]  # within the interval, whatever is drawn
+    samples = [(found.least, found.most, found.predicted)]  # always within the interval
     for _ in range(repeats):
         drawn = np.array([rng.choice(part, len(part)) for part in parts])
         samples.append(quarters.squares(drawn, excess)[:3])
-    least, most, told = np.transpose(samples)
-    least, most = (np.clip(each / np.maximum(told, floor), 0.0, 1.0) for each in (least, most))
+    least, most, predicted = np.transpose(samples)
+    least, most = (np.clip(lost / np.maximum(predicted, floor), 0.0, 1.0) for lost in (least, most))
     return found, _Shares(
         statistic=float(most[0]),
         low=min(float(np.quantile(least[1:], tail)), float(least[0])),
         high=max(float(np.quantile(most[1:], 1 - tail)), float(most[0])),
         resolution=float(np.sqrt(found.noise)),
-        silent=floor > NO_VARIANCE and bool((told[1:] < floor).mean() > tail),
+        silent=floor > NO_VARIANCE and bool((predicted[1:] < floor).mean() > tail),
     )
 
 
 def _verdict(
     shares: _Shares, tolerance: float, survey: Survey
 ) -> tuple[Literal["yes", "no", "undecided"], str]:
-    """On which side of the tolerance the interval lies, and why that may not decide."""
+    """The verdict by the side of the tolerance that the interval is on, and its reason."""
     if shares.silent:
-        return "undecided", "histories say next to nothing about rewards"
+        return "undecided", "histories predict almost none of the reward variance"
     if shares.low > tolerance and shares.resolution > COARSE:
         return "undecided", (
-            f"tests that differ by less than {shares.resolution:.2g} of the most that any do could "
-            "not be told apart in this log"
+            f"the resolution of the log is only {shares.resolution:.2g}: noise may hide "
+            "differences between tests"
         )
     if shares.low > tolerance:
         return "no", ""
     if shares.high >= tolerance:
-        return "undecided", "the log is too short to say on which side of the tolerance that is"
+        return "undecided", "the interval contains the tolerance: use a longer log"
     if unseen_share(survey.follows) >= MISSING:
-        return "undecided", "what was never tried might have shown a difference"
+        return "undecided", "untried actions might show a difference: use a log that tries all"
     constant = survey.rewards[0] == survey.rewards[1]
-    return "yes", "rewards never vary in this log" if constant else ""
+    return "yes", "all rewards of the log are equal" if constant else ""

@@ -17,7 +17,7 @@ from rpsr.learning.moments.hankel import Hankel, hankel
 from rpsr.learning.moments.plan import CELLS, Survey, WindowPlan
 from rpsr.learning.moments.sums import Moments
 from rpsr.learning.parameters import AUTO, DISCOUNT, FROM_1, NOT_NEGATIVE, one_of
-from rpsr.learning.prepared_log import FEW, PreparedLog, told
+from rpsr.learning.prepared_log import FEW, PreparedLog, reported
 from rpsr.learning.propensities import BEHAVIOURS, Behaviour, Overlap
 from rpsr.learning.spectral.fit import scales, singular_values, spectral_parameters
 from rpsr.learning.spectral.rank import (
@@ -38,12 +38,12 @@ Starts = Literal["auto", "episodic", "stationary"]
 
 @dataclass(kw_only=True, eq=False)
 class FromMoments(Estimator):
-    """What estimators from the moments of a log share: parameters and fitted attributes.
+    """The common parameters and fitted attributes of estimators from the moments of a log.
 
-    rank: the dimension, or 'auto'. behaviour: how actions were chosen. tests, histories: the
+    rank: the dimension, or 'auto'. behaviour: the source of propensities. tests, histories: the
     longest, in (action, observation) pairs. discount, name: of the model. max_histories, cells:
-    bounds on memory, see `WindowPlan.of`. enough: how often an action must have been taken to be
-    known; less may do. progress: called with words that say what is being done.
+    bounds on memory, see `WindowPlan.of`. enough: a count that is always enough for an action to be
+    known, see `caution`. progress: called with the name of each stage.
     """
 
     streams = True
@@ -74,21 +74,21 @@ class FromMoments(Estimator):
 
     def shared(self) -> dict[str, Any]:
         """The parameters that all of these estimators have, by name."""
-        return {each.name: getattr(self, each.name) for each in fields(FromMoments) if each.init}
+        return {item.name: getattr(self, item.name) for item in fields(FromMoments) if item.init}
 
     @property
     def directions_(self) -> int:
-        """How many directions the state has, the end left out."""
+        """The dimension of the state, without the end."""
         return self.model_.dimension - bool(self.model_.final)
 
     def spectrum(self) -> Spectrum:
-        """What decided the rank."""
+        """The reason for the rank."""
         return Spectrum(
             self.singular_values_, self.noise_level_, self.directions_, self.rank, self.trials_
         )
 
     def findings(self) -> Findings:
-        """What was found: the spectrum, what the rank comes from, and what was hardly tried."""
+        """The results: the spectrum, the origin of the rank, and rarely tried actions."""
         end = bool(self.model_.final)
         return Findings(
             rank=self.rank_,
@@ -98,7 +98,7 @@ class FromMoments(Estimator):
         )
 
     def provenance(self, data: Hankel) -> dict[str, Any]:
-        """Where a model came from, for people: from how many windows, with what settings."""
+        """The origin of a model, in words: the number of windows and the settings."""
         settings = self.get_params()
         settings.pop("progress")
         return {"windows": data.samples, **settings}
@@ -110,15 +110,15 @@ class SpectralRPSR(FromMoments):
 
     weighting: of the cells, 'plain', 'scaled' (rows and columns by their typical error) or
     'variance' (every cell by its own). starts: 'episodic', 'stationary' for one long recording
-    whose beginning is no different, or 'auto', by whether episodes are few. The other parameters
+    whose start is like any other step, or 'auto', by the number of episodes. The other parameters
     are those of `FromMoments`.
 
     Fitted: `fitted_`, `model_`, `caution_` and `rank_` as of every estimator; `singular_values_`,
-    `noise_level_`, `overlap_`, `trials_` (what each rank was worth, where it was chosen),
+    `noise_level_`, `overlap_`, `trials_` (the score of each rank, if it was chosen),
     `directions_` (the rank without the end), `hankel_`, `plan_`.
     """
 
-    _with_rewards: ClassVar[bool] = True  # whether they take part in the state
+    _with_rewards: ClassVar[bool] = True  # whether rewards are part of the state
     _kind: ClassVar[str] = "learned-rpsr"
     _ranges: ClassVar = {
         **FromMoments._ranges,
@@ -132,7 +132,7 @@ class SpectralRPSR(FromMoments):
     plan_: WindowPlan = field(init=False, repr=False)
 
     def learn(self, log: PreparedLog) -> None:
-        """Learn from a log, which is gone through a few times."""
+        """Learn from a log, which is read a few times."""
         survey = log.survey(max(self.tests, self.histories), self.progress)
         if survey.steps == 0:
             raise DataError("the log has no steps")
@@ -140,11 +140,11 @@ class SpectralRPSR(FromMoments):
         trials: tuple[Trial, ...] = ()
         rank = self.rank
         if rank == "auto":
-            chunks = told(log.training, self.progress, "counting four fifths")
+            chunks = reported(log.training, self.progress, "counting four fifths")
             part = hankel(Moments.of(chunks, self.plan_))
             most = min(self._cut(part) + BEYOND, LARGEST_RANK)
             rank, trials = choose_rank(lambda n: self._trial(part, n, most), log.held_out, most)
-        moments = Moments.of(told(log, self.progress, "counting"), self.plan_)
+        moments = Moments.of(reported(log, self.progress, "counting"), self.plan_)
         self.overlap_ = survey.overlap
         self.fit_hankel(hankel(moments), rank)
         self.trials_ = trials
@@ -208,10 +208,10 @@ class SpectralRPSR(FromMoments):
 
 @dataclass(kw_only=True, eq=False)
 class SpectralPSR(SpectralRPSR):
-    """A PSR from the moments of a log: rewards take no part in the state and are regressed on it.
+    """A PSR from the moments of a log: tests determine the state; rewards are regressed on it.
 
-    What prior work does, and what fails where a PSR is not enough. Parameters and fitted attributes
-    are those of `SpectralRPSR`.
+    This is the method of prior work, and fails where a PSR is not enough. Parameters and fitted
+    attributes are those of `SpectralRPSR`.
     """
 
     _with_rewards: ClassVar[bool] = False
@@ -219,6 +219,6 @@ class SpectralPSR(SpectralRPSR):
 
 
 BLIND = (
-    "behaviour blind takes actions as chosen uniformly, whatever came before; if they were not, "
-    "the model is wrong and more data does not cure it: log propensities, or let them be estimated"
+    "behaviour blind assumes that actions were chosen uniformly; if not, the model is biased, and "
+    "more data does not help: log the propensities, or use behaviour estimated"
 )

@@ -9,9 +9,8 @@ are, up to a change of basis, the operators (transposed), normaliser, rewards an
 model, if P is exact and reaches its rank. Without scales ('plain') the rows with the largest
 numbers decide which directions are kept; 'scaled' divides each row and column by its typical error.
 
-Histories are those of tasks that go on, and so are the states C P. What an end leads to is none of
-them: its probability alone is read off, (row of the test a o) K, and `learned_model` has a state
-for the rest.
+Histories, and so the states C P, are those before the end of a task. For observations at ends only
+the probability is estimated, (row of the test a o) K; `learned_model` adds a state for the end.
 """
 
 from __future__ import annotations
@@ -38,22 +37,22 @@ class Parameters:
 
 @dataclass(frozen=True, eq=False)
 class Scales:
-    """Scales of the rows that take part, (I,), zero for those that do not, and of columns, (H,)."""
+    """Scales of rows, (I,), 0 for rows that are left out, and of columns, (H,)."""
 
     rows: Floats
     columns: Floats
 
 
 def scales(data: Hankel, weighting: str, rewards: bool = True) -> Scales:
-    """The scales of 'plain' or 'scaled' estimates; without rewards, only tests take part."""
+    """The scales of 'plain' or 'scaled' estimates; without rewards, of tests only."""
     n_intents, n_features = data.values.shape[1:]
     part = np.ones(n_intents)
     if not rewards:
         part[data.n_tests :] = 0.0
     if weighting == "plain":
         return Scales(part, np.ones(n_features))
-    # The scales that make the mean variance of every row and column 1, the variance being close to
-    # a product of the two.
+    # The scales that make the mean variance of every row and column 1, if the variance is about a
+    # product of the two.
     variances = data.variances[0][part > 0]
     rows, columns = np.ones(len(variances)), np.ones(n_features)
     for _ in range(5):
@@ -101,7 +100,7 @@ def assemble(data: Hankel, c: Floats, k: Floats, stationary: bool) -> Parameters
     column = data.values[0, :, start_feature(data, stationary)]
     start = c @ column / column[0]
     normalizer = data.features @ k
-    for pair in data.plan.final_pairs:  # what it leads to is no matter: any state will do
+    for pair in data.plan.final_pairs:  # the next state is not used: any state will do
         ends = data.values[1 + pair, 0] @ k
         operators[divmod(pair, operators.shape[1])] = np.outer(ends, start / (start @ normalizer))
     rewards = (data.values[0, data.immediate] @ k).T * data.plan.scale

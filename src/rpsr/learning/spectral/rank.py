@@ -1,14 +1,16 @@
-"""How large a model a log supports.
+"""The rank that a log supports.
 
-First a cut: singular values below the noise mean nothing. With variances V of the scaled cells, a
-matrix of noise has a norm of about sqrt(largest row sum of V) + sqrt(largest column sum of V), if
-cells are independent; those of histories that overlap are not, and a few values too many may pass.
-Then a trial: models of every rank up to a little beyond the cut foretell what was held out, and the
-smallest wins that is within one standard error of the best, by the sum of log-probability and, for
-rewards, squared error over twice the best error (or over a small share of the rewards' variance,
-lest rewards that are known exactly silence everything else). So a rank beyond the cut is taken only
-where all within it are clearly worse on held-out episodes: of a short log less stands out of the
-noise than is worth having. `rank_words` says what decided.
+First a cut: singular values below the noise are ignored. With variances V of the scaled cells, a
+matrix of noise has a norm of about sqrt(largest row sum of V) + sqrt(largest column sum of V) if
+cells are independent. Cells of overlapping histories are not, and a few values too many may pass.
+
+Then a trial on held-out episodes, of all ranks up to `BEYOND` above the cut. The score per step is
+
+    log P(o | h, a) - (r - expected r)^2 / (2 v),      v = max(least mean squared error, 0.1 var r).
+
+The bound on v keeps exactly known rewards from dominating. The smallest rank within one standard
+error of the best is chosen. A rank above the cut is chosen only if all ranks within the cut are
+worse by more than that: the cut is too strict for short logs. `rank_words` gives the reason.
 """
 
 from __future__ import annotations
@@ -29,26 +31,26 @@ from rpsr.models import LinearModel
 LARGEST_RANK = 40
 BEYOND = 2  # ranks tried beyond the cut
 TRIAL_STEPS = 100_000  # held-out steps that decide
-PRECISE = 0.1  # the share of the rewards' variance below which an error counts as none
+PRECISE = 0.1  # of the rewards' variance: the least v
 
 
 def noise_level(data: Hankel, scale: Scales) -> float:
-    """The norm that noise alone would give the scaled matrix."""
+    """The norm of the scaled matrix if it were noise alone."""
     rows = scale.rows > 0
     variances = data.variances[0][rows] * (scale.rows[rows, None] * scale.columns) ** 2
     return float(np.sqrt(variances.sum(axis=1).max()) + np.sqrt(variances.sum(axis=0).max()))
 
 
 def rank_cut(singular_values: Floats, noise: float) -> int:
-    """How many singular values stand out of the noise, one at least."""
+    """How many singular values exceed the noise, at least one."""
     return max(1, int((singular_values > noise).sum()))
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What a rank was worth on the held-out log: mean score, log-likelihood, error of rewards.
+    """A rank on the held-out log: mean score, log-likelihood, error of rewards.
 
-    behind: by how much the score, of a step, is below the best, and stderr how sure that is.
+    behind: the best score minus this, per step, and stderr: its standard error.
     """
 
     rank: int
@@ -62,16 +64,16 @@ class Trial:
 def choose_rank(
     fit: Callable[[int], LinearModel], held_out: Iterable[Trajectories], most: int
 ) -> tuple[int, tuple[Trial, ...]]:
-    """The rank to take, of 1 to `most`, and what each was worth."""
+    """The chosen rank, from 1 to `most`, and the trials of all ranks."""
     log = beginning(held_out, TRIAL_STEPS)
     rewards = np.zeros(log.steps) if log.rewards is None else log.rewards
     chances: list[Floats] = []
     errors: list[Floats] = []
     for rank in range(1, most + 1):
-        said = filtered(fit(rank), log)
-        chances.append(log_chances(said, log))
+        predicted = filtered(fit(rank), log)
+        chances.append(log_chances(predicted, log))
         errors.append(
-            (np.zeros(log.steps) if log.rewards is None else log.rewards - said.rewards) ** 2
+            (np.zeros(log.steps) if log.rewards is None else log.rewards - predicted.rewards) ** 2
         )
     if not log.steps:
         return most, ()
@@ -95,30 +97,32 @@ def choose_rank(
 
 
 def rank_words(rank: int, standing: int, trials: tuple[Trial, ...]) -> str:
-    """What decided a rank, in a sentence; without trials it was given.
+    """The reason for a rank, in a sentence; without trials, the user requested the rank.
 
-    standing: how many singular values stand out of the noise.
+    standing: how many singular values exceed the noise.
     """
-    stand = "direction stands" if standing == 1 else "directions stand"
-    said = f"{standing} {stand} out of the noise"
+    exceed = "singular value exceeds" if standing == 1 else "singular values exceed"
+    words = f"{standing} {exceed} the noise"
     if rank == 1:
-        said = f"with one direction nothing is remembered; {said}"
+        words = f"a model of rank 1 has no memory; {words}"
     if not trials:
-        return f"it was given; {said}"
+        return f"as requested; {words}"
     best = min(trials, key=lambda trial: trial.behind)
-    # Within the cut, what comes closest to the best; beyond it, what had to be beaten.
+    # Within the cut, compare the chosen rank with the best; beyond it, the best within the cut.
     other = (
         trials[rank - 1]
         if rank <= standing
         else min(trials[:standing], key=lambda trial: trial.behind)
     )
     if other is best:
-        return f"{said}; {best.rank} foretells held-out episodes best"
-    by = f"by {other.behind:.2g} ± {other.stderr:.2g} a step"
+        return f"{words}; rank {best.rank} predicts held-out episodes best"
+    by = f"by {other.behind:.2g} ± {other.stderr:.2g} per step"
     if rank <= standing:
-        return f"{said}; held-out episodes prefer {best.rank}, but not clearly, {by}"
-    also = "" if rank == best.rank else f", and {rank} is not clearly worse than {best.rank}"
-    return f"{said}; held-out episodes prefer {best.rank} to {other.rank} {by}{also}"
+        return f"{words}; rank {best.rank} predicts held-out episodes better, but only {by}"
+    also = "" if rank == best.rank else f", and {rank} within a standard error of {best.rank}"
+    return (
+        f"{words}; rank {best.rank} predicts held-out episodes better than {other.rank} {by}{also}"
+    )
 
 
 def _error(difference: Floats, log: Trajectories) -> float:

@@ -1,9 +1,9 @@
-"""What a PSR misses of a log's rewards, in squares that are free of noise: the sums of `enough`.
+"""The sums of `enough`: mean squares of the rewards that a PSR loses, without bias from noise.
 
-A `View` of one half of a log says in which directions histories differ; the quarters of the other
-half, whose noises are independent, say by their products what tests and rewards do there. How large
-such products come out by noise alone is measured: the groups of a quarter, half of them less the
-other half, are as noisy as the quarter and hold nothing else.
+A `View` of one half of a log gives the directions in which histories differ. The other half is two
+quarters with independent noise, whose products estimate the squares of tests and rewards in these
+directions. The size of such products under noise alone is measured: half of the groups of a quarter
+minus the other half has the noise of the quarter and mean 0.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from rpsr.learning.moments.hankel import Hankel, hankel
 from rpsr.learning.moments.sums import Moments
 from rpsr.learning.spectral.fit import Scales
 
-SPARE = 1  # directions looked at beyond those that stand out of the noise
-CLOSE, FAR = 0.5, 2.0  # in units of noise: up to here tests are alike, from here on they differ
+SPARE = 1  # directions in addition to those that exceed the noise
+CLOSE, FAR = 0.5, 2.0  # in units of noise: below CLOSE tests are alike, above FAR they differ
 HALVINGS = 8  # of the groups, to measure noise
 ROUNDING = 1e-9  # of scaled tests
 
 
 class Squares(NamedTuple):
-    """Mean squares: of rewards, what a PSR misses at least and at most, and what histories say.
+    """Mean squares of rewards: lost by a PSR at least and at most, and predicted by histories.
 
-    noise: what tests must differ by to be noticed, as a part of the most they differ, at most 1.
+    noise: the smallest difference of tests that shows, relative to the largest one, at most 1.
     """
 
     least: float
     most: float
-    told: float
+    predicted: float
     noise: float
 
 
@@ -46,14 +46,14 @@ class Quarters:
     centres: Floats
 
     def of(self, chosen: Ints) -> Hankel:
-        """The expectations of some groups together; one may come more than once."""
+        """The expectations of some groups together, with repetitions."""
         return hankel(total(self.groups, chosen), self.centres)
 
     def squares(self, parts: Ints, excess: float) -> Squares:
-        """What both halves of a log say, each after the other has shown where histories differ.
+        """The mean over both halves of a log, each with the directions of the other half.
 
-        parts (4, k): the groups of the four quarters. excess: how much larger noise is than it
-        would be if tests were independent.
+        parts (4, k): the groups of the four quarters. excess: the ratio of the noise to that of
+        independent tests.
         """
         quarters = [self.of(part) for part in parts]
         found = [
@@ -65,7 +65,7 @@ class Quarters:
         return Squares(*np.mean(found, axis=0).tolist())
 
     def excess(self, parts: Ints, rng: np.random.Generator) -> float:
-        """The largest direction of noise, root mean square, over what `View.error` expects."""
+        """The norm of noise, root mean square, divided by `View.error`."""
         ratios: list[float] = []
         for k in (0, 2):
             view = View.of(self.of(parts[k : k + 2].ravel()), self.scale, self.rank)
@@ -83,7 +83,7 @@ class Quarters:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """In which directions (n, H) histories differ, as one half of a log shows."""
+    """The directions (n, H) in which histories differ, by one half of a log."""
 
     half: Hankel
     scale: Scales
@@ -91,7 +91,7 @@ class View:
 
     @staticmethod
     def of(half: Hankel, scale: Scales, rank: int) -> View:
-        """The directions that stand out of the noise, and a spare one."""
+        """The directions that exceed the noise, and a spare one."""
         scaled = scale.rows[:, None] * _centred(half, half.features) * scale.columns
         _, s, v = np.linalg.svd(scaled, full_matrices=False)
         return View(half, scale, v[: min(rank - 1 + SPARE, int((s > s[0] * 1e-12).sum()))])
@@ -102,12 +102,12 @@ class View:
         return self.scale.rows[: self.half.n_tests, None] * self.scale.columns
 
     def tests(self, part: Hankel) -> Floats:
-        """What tests do in the directions, by a part of the log, (Q, n)."""
+        """The differences of tests in the directions, by a part of the log, (Q, n)."""
         differences = _centred(part, self.half.features)[: self.half.n_tests]
         return (differences * self.grid) @ self.directions.T
 
     def rewards(self, part: Hankel) -> Floats:
-        """What rewards of actions do in the directions, (A, n)."""
+        """The differences of rewards of actions in the directions, (A, n)."""
         differences = _centred(part, self.half.features)[self.half.immediate]
         return (differences * self.scale.columns) @ self.directions.T
 
@@ -122,18 +122,18 @@ class View:
         return float(np.sqrt((noises[0] * noises[1]).sum()))
 
     def possible(self) -> float:
-        """The squares of tests that were sure to succeed or fail after every history."""
+        """The largest possible squares: if every test had probability 0 or 1 after each history."""
         chances = (self.half.values[0, : self.half.n_tests, 0] / self.half.features[0]).clip(0, 1)
         weights = ((self.grid * self.half.features) ** 2).sum(axis=1)
         return float(weights @ (chances * (1 - chances)))
 
     def squares(self, first: Hankel, second: Hankel, excess: float) -> Squares:
-        """What rewards do where tests are alike, where they are not sure to differ, and at all."""
+        """Squares of rewards where tests are alike, where they may be alike, and everywhere."""
         if len(self.directions) == 0:
             return Squares(0.0, 0.0, 0.0, 0.0)
         values, vectors = np.linalg.eigh(_symmetric(self.tests(first), self.tests(second)))
         error = excess * self.error(first, second)
-        # Back from scaled columns to histories weighted by how often they occur.
+        # From scaled columns back to histories weighted by frequency.
         features = self.half.features
         root = np.sqrt(np.where(features > 0, features, np.inf)) * self.scale.columns
         r1, r2 = self.rewards(first), self.rewards(second)
@@ -149,7 +149,7 @@ class View:
 
 
 def total(groups: list[Moments], chosen: Ints) -> Moments:
-    """The moments of some groups together; one may come more than once."""
+    """The moments of some groups together, with repetitions."""
     found = Moments(groups[0].plan)
     for group in chosen.tolist():
         found.nodes += groups[group].nodes
@@ -164,7 +164,7 @@ def _symmetric(z1: Floats, z2: Floats) -> Floats:
 
 
 def _centred(part: Hankel, features: Floats) -> Floats:
-    """What each history changes in each expectation, (I, H), by the weights of the features."""
+    """The effect of each history on each expectation, (I, H), weighted by the features."""
     known = part.features > 0
     given = np.divide(part.values[0], part.features, out=np.zeros_like(part.values[0]), where=known)
     return np.where(known, given - given[:, :1], 0.0) * features

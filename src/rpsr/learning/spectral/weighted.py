@@ -1,14 +1,14 @@
-"""The spectral estimate with a weight for every cell: what is known better counts for more.
+"""The spectral estimate with a weight for every cell: the inverse of its variance V.
 
 The low-rank factors minimise sum (P - B A)^2 / V by alternating least squares, from the scaled
 singular vectors. Then, for each pair, the columns of P_ao are written in the basis B by weighted
 least squares, Z_ao, which comes with the precision of each column, and the operator is the
 generalised least-squares solution of Z_ao = B_ao A.
 
-That is done twice. At first V comes from counts, and cells that came out small by chance weigh too
-much; then V comes from what the first model says of every cell (Neyman's and Pearson's chi-square).
-In the end states are read in coordinates in which histories spread alike in all directions, since
-what makes a model of parameters changes them as little as it can, by those coordinates.
+This is done twice. First V comes from counts (Neyman's chi-square), where cells that are small by
+chance weigh too much; then from the probabilities of the first model (Pearson's chi-square).
+Finally the coordinates of states are changed so that histories spread equally in all directions,
+because `learned_model` makes the smallest change to the parameters in these coordinates.
 
 Reference: M. Thon, H. Jaeger. Links between multiplicity automata, observable operator models and
 predictive state representations. JMLR 2015.
@@ -79,14 +79,14 @@ class _Factors:
     blocks: Floats
 
     def balanced(self) -> _Factors:
-        """The same, in coordinates in which B and A weigh each direction the same."""
+        """The same factors, in coordinates in which B and A weigh all directions equally."""
         u, s, v = np.linalg.svd(self.factor, full_matrices=False)
         root = np.sqrt(s)
         into, back = (u / root).T, u * root
         return _Factors(self.basis @ back, root[:, None] * v, into @ self.blocks @ back)
 
     def slices(self) -> Iterator[Floats]:
-        """What they say of each slice of the expectations, (I, H) each."""
+        """The fitted slices of the expectations, (I, H) each."""
         yield self.basis @ self.factor
         for block in self.blocks:
             yield self.basis @ (block @ self.factor)

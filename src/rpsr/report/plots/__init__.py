@@ -1,1 +1,1 @@
-"""Plots, drawn in one style and saved as the same bytes every time."""
+"""Plots in one style; equal plots give equal bytes."""

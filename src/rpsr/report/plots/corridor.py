@@ -80,7 +80,7 @@ def plot_corridor(pomdp: POMDP, reconstruction: Floats | None = None) -> Figure:
 def _place(name: str) -> Floats:
     row, _, cell = name.partition("-")
     if row not in _ROWS or not cell.isdigit():
-        raise ModelError(f"the corridor is drawn for load/unload; state {name!r} is not of it")
+        raise ModelError(f"the corridor is drawn for load/unload, which has no state {name!r}")
     return np.array([float(cell), _ROWS[row]])
 
 

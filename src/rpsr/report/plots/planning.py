@@ -1,4 +1,4 @@
-"""How planning went: gap or residual by iteration, and both bounds over time."""
+"""The progress of planning: gap or residual by iteration, and both bounds over time."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _named(traces: Traces) -> dict[str, Sequence[ProgressRow]]:
 
 
 def _rows(trace: Any, name: str) -> Sequence[ProgressRow]:
-    """The rows of progress of a plan, or rows as they are."""
+    """The rows of progress of a plan, or the given rows."""
     if isinstance(trace, Solution):
         return trace.trace
     if not isinstance(trace, Sequence) or not all(isinstance(row, ProgressRow) for row in trace):

@@ -1,4 +1,4 @@
-"""A finite-state controller as a graph: nodes say what to do, edges what was seen.
+"""A finite-state controller as a graph: nodes are actions, edges observations.
 
 Nodes stand on a circle in the order in which they are first reached, the first at the top. Edges
 between the same two nodes are drawn once, with all their observations. Given a model, only edges
@@ -46,11 +46,11 @@ def plot_policy_graph(
     *,
     most: int = MOST_NODES,
 ) -> Figure:
-    """The nodes of a controller that can be reached, and what leads from one to another.
+    """The reachable nodes of a controller, and the observations that lead from one to another.
 
-    controller: of a plan, the one that it implies, on the plan's own model by default.
-    model: what the controller runs on; without it every observation counts as possible.
-    most: how many nodes to draw; a controller that reaches more is refused.
+    controller: the controller, or a plan, whose own model is then the default.
+    model: of the system; without it every observation counts as possible.
+    most: the largest number of nodes; a controller that reaches more is an error.
     """
     if isinstance(controller, Solution):
         model = controller.model if model is None else model
@@ -208,7 +208,7 @@ def _draw(axes: Axes, curve: Floats) -> None:
 
 @dataclass(frozen=True)
 class _Box:
-    """Room that something takes up: its middle, width and height."""
+    """A rectangle: its centre, width and height."""
 
     middle: Floats
     width: float
@@ -223,7 +223,7 @@ class _Box:
 
 
 def _name(axes: Axes, curve: Floats, label: str, taken: list[_Box]) -> _Box:
-    """Write a label on a curve where it covers least of what is there already."""
+    """Write a label on a curve where it overlaps least with other elements."""
     shares = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74)
     boxes = [
         _Box(curve[int(share * (len(curve) - 1))], 0.072 * len(label) + 0.06, 0.18)

@@ -41,7 +41,7 @@ class ReturnLike(Protocol):
 
     @property
     def exact(self) -> float | None:
-        """The expected return, where it is known."""
+        """The expected return, if it is known."""
         ...
 
 

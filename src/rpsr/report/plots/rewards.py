@@ -1,4 +1,4 @@
-"""What a PSR takes a POMDP's rewards for: the true ones, its reconstruction, and the difference."""
+"""Rewards of a POMDP: the true ones, the PSR's reconstruction, and the difference."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def worst_states(pomdp: POMDP, found: Accuracy) -> Ints:
     """The states that the heat map shows: all, or the sixty with the largest errors, in order."""
     errors = np.abs(pomdp.R - found.reconstruction).max(axis=1)
     scale = float(np.abs(pomdp.R).max()) or 1.0
-    order = -np.round(errors / scale, 9)  # what is only rounding does not choose between states
+    order = -np.round(errors / scale, 9)  # rounding does not decide between states
     worst = np.argsort(order, kind="stable")[:MOST_STATES]
     return np.sort(worst)
 

@@ -1,4 +1,4 @@
-"""How figures look: one palette, safe for colour-blind readers, legible at a column's width.
+"""The style of figures: one palette, safe for colour-blind readers, legible at a column's width.
 
 The colours are those of Okabe and Ito (2008), darkened where they would be faint on white; figures
 never rely on colour alone (lines differ in their dashes and markers, cells carry numbers).
@@ -60,7 +60,7 @@ _P = ParamSpec("_P")
 
 @contextmanager
 def house_style() -> Generator[None]:
-    """Inside, matplotlib's settings are ours; after, they are again what they were."""
+    """Set matplotlib's settings, and restore them afterwards."""
     with matplotlib.rc_context(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")  # of a name: a box stands for it
         matplotlib.rcdefaults()
@@ -69,9 +69,9 @@ def house_style() -> Generator[None]:
 
 
 def styled(draw: Callable[_P, Figure]) -> Callable[_P, Figure]:
-    """Draw in this style, whatever the user's own settings are, and leave those as they were.
+    """Draw in this style, independent of the user's settings, and restore these afterwards.
 
-    The layout is settled once and then kept, so that every later saving gives the same bytes.
+    The layout is computed once, so that every later save gives the same bytes.
     """
 
     @wraps(draw)
@@ -86,7 +86,7 @@ def styled(draw: Callable[_P, Figure]) -> Callable[_P, Figure]:
 
 
 def new_figure(width: float = COLUMN, height: float = 3.0) -> Figure:
-    """An empty figure with a canvas of its own: it is known to nobody else."""
+    """An empty figure with its own canvas, unknown to pyplot."""
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure

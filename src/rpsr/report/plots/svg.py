@@ -1,8 +1,8 @@
-"""Figures as SVG and PNG with the same bytes every time.
+"""Figures as SVG and PNG; equal figures give equal bytes.
 
-matplotlib names clip paths at random and stamps a date unless told otherwise. Inside a page, ids
-get a prefix so that no two figures share one, and the style's own colours become the page's, which
-change between light and dark.
+By default matplotlib uses random names of clip paths and adds a date. Inside a page, ids have a
+prefix per figure, and the style's colours are replaced by the page's, which change between light
+and dark.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PAGE_COLOURS = {INK: "currentColor", PAPER: "var(--paper)"} | {
 def svg_text(figure: Figure, *, transparent: bool = False) -> str:
     """A figure as an SVG document."""
     stream = io.StringIO()
-    with house_style():  # some of an axis is made up only when it is drawn
+    with house_style():  # parts of an axis are created only when it is drawn
         FigureCanvasSVG(figure).print_figure(
             stream,
             format="svg",
@@ -39,7 +39,7 @@ def svg_text(figure: Figure, *, transparent: bool = False) -> str:
 
 
 def svg_image(figure: Figure, *, alt: str) -> str:
-    """A figure as an `<img>` element on white, apart from the page that it stands in."""
+    """A figure as an `<img>` element on white, independent of the page's style."""
     data = b64encode(svg_text(figure).encode()).decode("ascii")
     return f'<img alt="{html.escape(alt)}" src="data:image/svg+xml;base64,{data}">'
 
@@ -58,7 +58,7 @@ def inline_svg(figure: Figure, *, alt: str, prefix: str) -> str:
     """A figure as an `<svg>` element for a page, in the page's colours, described by `alt`."""
     text = svg_text(figure, transparent=True)
     text = text[text.index("<svg") :].rstrip()
-    # A style inside would reach the whole page: what it says is said of the root instead.
+    # A style element would apply to the whole page: its rules move to the root element.
     inside = r"<!--.*?-->|<metadata>.*?</metadata>|<style[^>]*>.*?</style>"
     text = re.sub(inside, "", text, flags=re.DOTALL)
     text = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', text)

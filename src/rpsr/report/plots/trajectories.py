@@ -1,4 +1,4 @@
-"""States along a history: beliefs and core predictions as strips, and the rewards expected."""
+"""States along a history: beliefs and core predictions as strips, and expected rewards."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def plot_trajectory(
     *,
     states: Sequence[str] = (),
 ) -> Figure:
-    """One strip a model, time from left to right, and below them the reward of each action taken.
+    """One strip per model, time from left to right, and below them the expected rewards.
 
-    A predictive model is read in its core's coordinates, x T; others in their own. Each strip has
-    its own scale, on which white is zero. states: names for the rows of a model without a core.
-    The last panel holds what each model expects of the action that is taken next.
+    The state of a predictive model is shown in its core's coordinates, x T. Each strip has its own
+    scale, on which white is zero. states: names for the rows of a model without a core. The last
+    panel shows each model's expected reward of the next action.
     """
     linear = named_models(models)
     if not linear or not history:

@@ -30,15 +30,16 @@ _LEVELS = 6
 def plot_value_function(solution: Solution, corners: POMDP | tuple[str, ...] = ()) -> Figure:
     """The value of every state of a domain with two corners (a segment) or three (a triangle).
 
-    corners: their names, or the POMDP whose states they are; they are numbered by default. Colours
-    say which action comes first where; thin lines are vectors (segment) or levels of value
-    (triangle).
+    corners: their names, or the POMDP whose states they are; by default, numbers. Colours show the
+    first action; thin lines are vectors (segment) or levels of value (triangle).
     """
     given: Any = solution
     if not isinstance(given, Solution):
         raise wrong_type(given, "solution", "a plan")
     if solution.value_function.ahead is not None:
-        raise ModelError("these vectors are values on faces only; plan with faces=False to draw")
+        raise ModelError(
+            "these vectors are values on faces only; plan with faces=False to draw them"
+        )
     values = to_beliefs(solution.model, solution.vectors)
     k = values.shape[1]
     if k not in (2, 3):
@@ -74,7 +75,7 @@ def _segment(solution: Solution, values: Floats, names: tuple[str, ...]) -> Figu
     top = float(values.max())
     least = min(float(values[k] @ (1 - x, x)) for k, low, high in pieces for x in (low, high))
     span = (top - least) or 1.0
-    axes.set_ylim(least - 0.3 * span, top + 0.08 * span)  # what lies far below is not drawn
+    axes.set_ylim(least - 0.3 * span, top + 0.08 * span)  # values far below are not drawn
     axes.set_xlim(0, 1)
     axes.set_xlabel(f"probability of {names[1]} (at 0: {names[0]})")
     axes.set_ylabel("value")
