@@ -162,7 +162,7 @@ def test_a_short_log_is_learned_from_and_blindness_said_once(log, tmp_path, caps
     document = json.loads(said.out)
     assert document["psr_enough"] is None
     assert len(document["stability"]) == len(document["core"]) == document["rank"]
-    assert said.err.count("takes actions as chosen uniformly") == 1
+    assert said.err.count("assumes that actions were chosen uniformly") == 1
     assert "too short to test" in said.err
     assert "Core intents" in page.read_text()
     assert "ε: the empty test" in page.read_text()

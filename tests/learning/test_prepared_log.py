@@ -102,5 +102,5 @@ def test_judgements_of_a_prepared_log_are_those_of_the_log():
 
 
 def test_a_file_that_is_not_there_is_named():
-    with pytest.raises(Exception, match=r"nowhere.jsonl: there is no such file or folder"):
+    with pytest.raises(Exception, match=r"nowhere.jsonl: no such file or folder"):
         LastKTable().fit(Path("nowhere.jsonl"))

@@ -48,6 +48,7 @@ def looks(monkeypatch) -> Looks:
     monkeypatch.setattr(Clock, "seconds", counted)
     # Systems of any size are solved as large ones are.
     monkeypatch.setattr(discounted, "SMALL", 0)
+    monkeypatch.setattr(cheap_bounds, "SMALL", 0)
     monkeypatch.setattr("rpsr.planning.value.controllers.SMALL", 0)
     return counted
 
@@ -113,7 +114,8 @@ def test_blind_policies_are_worth_something_before_their_systems_are_solved(monk
     # To the right in RockSample is the exit; no other single action earns anything.
     process = corner_process(build("rock-sample:n=5,k=2").belief_model())
     best = float((cheap_bounds.blind_values(process) @ process.start).max())
-    # No time for a system: what it begins with is what it ends with.
+    # A large system, and no time for it: what it begins with is what it ends with.
+    monkeypatch.setattr(cheap_bounds, "SMALL", 0)
     monkeypatch.setattr(
         cheap_bounds, "solve_discounted", lambda moves, rewards, clock, guess: guess
     )

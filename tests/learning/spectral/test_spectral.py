@@ -171,7 +171,7 @@ def test_a_policy_that_looks_at_the_history_is_corrected():
     uniform = errors(8000, None)
     for behaviour in ("logged", "estimated"):
         assert (errors(8000, lazy, behaviour=behaviour) < 2 * uniform).all()
-    with pytest.warns(UserWarning, match="more data does not cure it"):
+    with pytest.warns(UserWarning, match="more data does not help"):
         little, much = (errors(n, lazy, behaviour="blind") for n in (1000, 8000))
     assert much[1] > little[1] > 100 * uniform[1]
 
