@@ -20,7 +20,7 @@ import numpy as np
 from rpsr.domains.catalogue import build
 from rpsr.errors import InputError
 from rpsr.evaluation.estimates import Estimate
-from rpsr.evaluation.exact import exact_return
+from rpsr.evaluation.exact import exact_returns
 from rpsr.evaluation.returns import returns
 from rpsr.evaluation.simulation import simulate
 from rpsr.evaluation.truncation import cut_off
@@ -216,9 +216,9 @@ def experiment(
             pomdp, policy, episodes=episodes, steps=steps, seed=seed, ends=False, workers=workers
         )
         earned: dict[str, Floats] = {}
-        for label, model in models.items():
+        expected = exact_returns(pomdp, policy, list(models.values()), steps=steps)
+        for (label, model), exact in zip(models.items(), expected, strict=True):
             earned[label] = returns(logs[name], model)
-            exact = exact_return(pomdp, policy, steps=steps, rewards=model)
             left = cut_off(model, pomdp.discount, steps)
             estimates.append(Estimate.of(earned[label], name, label, steps, exact, left))
         apart = float(np.abs(earned["pomdp"] - earned["rpsr"]).max())
