@@ -163,7 +163,7 @@ def test_domains_must_be_exact():
 def test_estimators_must_survive_a_log_and_keep_their_parameters():
     from dataclasses import dataclass
 
-    from rpsr.learning import Estimator
+    from rpsr.learning import Estimator, Findings
 
     @dataclass
     class Forgetful(Estimator):
@@ -173,7 +173,7 @@ def test_estimators_must_survive_a_log_and_keep_their_parameters():
             self.discount = 0.5
 
         def findings(self):
-            raise NotImplementedError
+            return Findings(rank=1)
 
     with pytest.raises(AssertionError, match="changed a parameter"):
         check_estimator(Forgetful())

@@ -24,7 +24,7 @@ FEWEST = 2  # episodes with steps in a bootstrap sample, where the log has as ma
 
 
 def beginning(chunks: Chunks, steps: int) -> Trajectories:
-    """The first episodes of a log, at least so many steps where there are, whatever the chunks."""
+    """The fewest first episodes of a log with at least `steps` steps in total, or all of it."""
     taken: list[Trajectories] = []
     for chunk in chunks:
         fits = int(np.searchsorted(chunk.offsets, steps))  # how many episodes it takes
@@ -59,7 +59,7 @@ class Part:
 
 
 def _cut(log: Trajectories, sizes: Ints, last: bool) -> Trajectories:
-    """The first so many steps of every episode, (N,), or what comes after them."""
+    """The first `sizes` (N,) steps of each of N episodes, or the rest of them."""
     lengths = log.lengths
     position = np.arange(log.steps) - np.repeat(log.offsets[:-1], lengths)
     kept = (position >= np.repeat(sizes, lengths)) == last
