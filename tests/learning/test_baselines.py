@@ -160,7 +160,7 @@ def test_off_policy_weights_are_those_of_the_definition(tiger):
     assert found.steps == 2
     uncounted = replace(log, propensities=None)
     assert PreparedLog.of(uncounted).propensities == pytest.approx(
-        np.full(len(rows), 1 / 3), abs=0.01
+        np.full(len(rows), 1 / 3), abs=1e-4
     )
 
 
