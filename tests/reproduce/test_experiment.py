@@ -8,7 +8,7 @@ import pytest
 from rpsr import InputError
 from rpsr.domains import build
 from rpsr.evaluation import Estimate, StochasticController, evaluate
-from rpsr.planning import Reachable, UniformPolicy, ValueIteration
+from rpsr.planning import SARSOP, Reachable, UniformPolicy, ValueIteration
 from rpsr.predictive import psr, rpsr
 from rpsr.reproduce import PAPER_DOMAINS, Experiment, experiment, paper_domain
 from rpsr.reproduce.experiment import MODELS, POLICIES
@@ -130,3 +130,14 @@ def test_a_plan_that_is_not_proven_has_no_range():
     found = experiment(build("stand-tiger"), planner=planner, episodes=10, steps=5)
     assert [plan.status for plan in found.plans] == ["iterations"] * 3
     assert found.psr_range is None
+
+
+def test_an_unfinished_plan_is_followed_as_its_controller():
+    """Its exact value over many steps is that of the plan's lower bound, not a look-ahead's."""
+    planner = SARSOP(epsilon=1e-9, max_iterations=2)
+    found = experiment(build("4x3"), planner=planner, episodes=10, steps=400)
+    (plan,) = [plan for plan in found.plans if plan.model == "pomdp"]
+    exact = found.estimate("pomdp-vi", "pomdp").exact
+    assert plan.status == "iterations"
+    assert exact is not None  # a look-ahead would reach too many beliefs
+    assert plan.lower - 1e-6 <= exact <= plan.upper
