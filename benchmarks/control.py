@@ -43,8 +43,8 @@ import numpy as np  # noqa: E402
 import rpsr  # noqa: E402
 from rpsr.evaluation import StochasticController, returns, simulate  # noqa: E402
 from rpsr.learning import EMRPSR, LastKTable, SpectralPSR  # noqa: E402
+from rpsr.learning.em.conversion import as_pomdp, as_rpsr  # noqa: E402
 from rpsr.learning.em.estimator import NO_PRIOR  # noqa: E402
-from rpsr.learning.em.models import as_pomdp, as_rpsr  # noqa: E402
 from rpsr.learning.em.steps import Encoded, FittedPOMDP, Prior, iterate  # noqa: E402
 from rpsr.planning import AlphaPolicy, planner_by_name, solve  # noqa: E402
 

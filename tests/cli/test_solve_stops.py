@@ -141,7 +141,7 @@ def test_sigterm_is_left_alone_after_a_command(say):
 @pytest.mark.parametrize("words", [(), ("--compress",)])
 def test_files_are_written_while_planning(say, monkeypatch, words):
     """The last of the writes is at the end: those before it are counted."""
-    monkeypatch.setattr("rpsr.planning.keeping.EVERY", 0.0)
+    monkeypatch.setattr("rpsr.planning.autosave.EVERY", 0.0)
     written, checkpoints = [], []
     write, save = policies.save_policy, checkpoint.save_checkpoint
 
@@ -165,7 +165,7 @@ def test_files_are_written_while_planning(say, monkeypatch, words):
 
 
 def test_a_full_disk_while_planning_is_told_once_and_planning_goes_on(say, monkeypatch):
-    monkeypatch.setattr("rpsr.planning.keeping.EVERY", 0.0)
+    monkeypatch.setattr("rpsr.planning.autosave.EVERY", 0.0)
     save, tries = checkpoint.save_checkpoint, []
 
     def full(solution, target):
@@ -187,7 +187,7 @@ def test_a_full_disk_while_planning_is_told_once_and_planning_goes_on(say, monke
     reason="this system has no /dev/null",
 )
 def test_a_device_is_not_written_to_while_planning(say, monkeypatch):
-    monkeypatch.setattr("rpsr.planning.keeping.EVERY", 0.0)
+    monkeypatch.setattr("rpsr.planning.autosave.EVERY", 0.0)
     written = []
     monkeypatch.setattr(policies, "save_policy", lambda *given: written.append(given))
     assert say("solve", "tiger", "-o", "/dev/null")[0] == 0

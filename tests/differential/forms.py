@@ -16,7 +16,7 @@ from tests.differential.tally import Record
 from tests.differential.values import controller_value, followed_value, horizon_value
 
 from rpsr import POMDP, LinearModel
-from rpsr.evaluation.stored import open_policy
+from rpsr.evaluation.policy_files import open_policy
 from rpsr.planning import (
     AlphaPolicy,
     FiniteStateController,

@@ -13,7 +13,7 @@ from rpsr.errors import InputError
 from rpsr.learning import DiscoveredRPSR, SpectralPSR, SpectralRPSR, choose, filtered
 from rpsr.learning.caution import Caution, known_share, worst
 from rpsr.learning.learn import learn
-from rpsr.learning.moments.plan import Survey
+from rpsr.learning.moments.survey import Survey
 from rpsr.planning.value.value_function import action_values
 
 ESTIMATORS = {

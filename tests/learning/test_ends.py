@@ -26,7 +26,7 @@ from rpsr.learning import (
 )
 from rpsr.learning.choice.off_policy import off_policy_value
 from rpsr.learning.em.steps import Encoded
-from rpsr.learning.ends import as_seen_by, final_sights, with_end
+from rpsr.learning.ends import as_seen_by, final_observations, with_end
 from rpsr.learning.learn import ESTIMATORS, estimator_by_name, learn
 from rpsr.logs import Trajectories, from_arrays, read_logs, write_logs
 from rpsr.logs.readers import join
@@ -285,10 +285,10 @@ def test_an_end_that_looks_like_no_end_is_seen(log, parts):
         expected = log.observations.copy()
         expected[log.ends] = 3
         np.testing.assert_array_equal(told.observations, expected)
-        assert not final_sights(log).any()
+        assert not final_observations(log).any()
     else:
         assert told is log
-        assert set(np.flatnonzero(final_sights(log))) == ends
+        assert set(np.flatnonzero(final_observations(log))) == ends
     assert PreparedLog.of(told).in_memory is told
     np.testing.assert_array_equal(told.rewards, log.rewards)
     chunks = [log.select(each) for each in np.array_split(np.arange(log.episodes), parts)]
@@ -299,4 +299,4 @@ def test_an_end_that_looks_like_no_end_is_seen(log, parts):
     assert PreparedLog.of(stream) is stream
     for part in (stream.training, stream.held_out, stream.resampled(0)):
         assert part.hidden_ends == stream.hidden_ends  # whatever ends the part has itself
-    assert (Encoded.of(told).final == final_sights(told)).all() if log.steps else True
+    assert (Encoded.of(told).final == final_observations(told)).all() if log.steps else True

@@ -14,7 +14,7 @@ from rpsr.errors import InputError
 from rpsr.evaluation import simulate as run
 from rpsr.learning import SpectralRPSR, diagnose, psr_enough
 from rpsr.learning.learn import ESTIMATORS, learn, streams
-from rpsr.learning.moments.plan import Survey
+from rpsr.learning.moments.survey import Survey
 from rpsr.learning.propensities import (
     BEHAVIOURS,
     Overlap,

@@ -6,10 +6,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter, validators
 
-from rpsr.cli.options import Discount, Json, Normalize, Source, standard_streams, whole
+from rpsr.cli.loading import load_system, looking_ahead, policy_of
+from rpsr.cli.options import (
+    Discount,
+    Json,
+    LookAhead,
+    Normalize,
+    Seed,
+    Source,
+    Workers,
+    standard_streams,
+    whole,
+)
 from rpsr.cli.output import note, print_json, print_lines, print_table
 from rpsr.cli.progress import measured_progress
-from rpsr.cli.simulate import LookAhead, Seed, Workers, load_system, looking_ahead, policy_of
 
 if TYPE_CHECKING:
     from rpsr.evaluation import Estimate

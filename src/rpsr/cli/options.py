@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import Parameter, Token
+from cyclopts import Parameter, Token, validators
 
 from rpsr.io.allowance import parse_size
 
@@ -93,6 +93,25 @@ Normalize = Annotated[
     Parameter(negative="", help="Accept rows of probabilities with any sum and rescale them."),
 ]
 Discount = Annotated[str | None, Parameter(help="Use this discount instead of the source's own.")]
+LookAhead = Annotated[
+    bool,
+    Parameter(
+        negative="",
+        help="Choose actions by one-step look-ahead with the policy file's alpha vectors, not by "
+        "the action stored with the best vector.",
+    ),
+]
+Seed = Annotated[
+    int,
+    Parameter(
+        converter=whole,
+        validator=validators.Number(gte=0),
+        help="Random seed; equal seeds give equal output.",
+    ),
+]
+Workers = Annotated[
+    int, Parameter(converter=whole, validator=validators.Number(gte=1), help="Number of threads.")
+]
 TimeLimit = Annotated[
     float | None,
     Parameter(

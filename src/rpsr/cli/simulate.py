@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter, validators
 
-from rpsr.cli.options import Discount, Normalize, Source, standard_stream, whole
-from rpsr.cli.output import check_targets, note, wrote
+from rpsr.cli.loading import load_system, looking_ahead, policy_of
+from rpsr.cli.options import (
+    Discount,
+    LookAhead,
+    Normalize,
+    Seed,
+    Source,
+    Workers,
+    standard_stream,
+    whole,
+)
+from rpsr.cli.output import check_targets, wrote
 from rpsr.cli.progress import measured_progress
-
-if TYPE_CHECKING:
-    from rpsr.evaluation.simulation import AnyPolicy
-    from rpsr.models import POMDP, LinearModel
-    from rpsr.planning import AlphaPolicy
 
 AtLeastOne = validators.Number(gte=1)
 PolicyFile = Annotated[
@@ -24,26 +29,7 @@ PolicyFile = Annotated[
         "default the uniformly random policy.",
     ),
 ]
-LookAhead = Annotated[
-    bool,
-    Parameter(
-        negative="",
-        help="Choose actions by one-step look-ahead with the policy file's alpha vectors, not by "
-        "the action stored with the best vector.",
-    ),
-]
 Steps = Annotated[int, Parameter(converter=whole, validator=AtLeastOne, help="Steps per episode.")]
-Seed = Annotated[
-    int,
-    Parameter(
-        converter=whole,
-        validator=validators.Number(gte=0),
-        help="Random seed; equal seeds give equal output.",
-    ),
-]
-Workers = Annotated[
-    int, Parameter(converter=whole, validator=AtLeastOne, help="Number of threads.")
-]
 
 
 # The arguments are the options of the verb, one each.
@@ -106,32 +92,3 @@ def simulate(
         )
         write_logs(blocks, output)
     wrote(output)
-
-
-def load_system(source: str, normalize: bool, discount: str | None) -> POMDP | LinearModel:
-    """The model to simulate; its warnings go to standard error."""
-    from rpsr.models import POMDP
-    from rpsr.sources import load
-
-    system = load(source, normalize=normalize, discount=discount)
-    if isinstance(system, POMDP):
-        for warning in system.warnings:
-            note(f"{source}: {warning}")
-    return system
-
-
-def policy_of(path: str | None, system: POMDP | LinearModel) -> AnyPolicy:
-    """The policy of a file, or the uniform one."""
-    from rpsr.evaluation import StochasticController, open_policy
-
-    return StochasticController.stationary(system) if path is None else open_policy(path, system)
-
-
-def looking_ahead(path: str | None, policy: AnyPolicy) -> AlphaPolicy:
-    """The policy that looks one step ahead with the vectors of a file."""
-    from rpsr.errors import InputError
-    from rpsr.planning import AlphaPolicy
-
-    if not isinstance(policy, AlphaPolicy):
-        raise InputError("has no vectors for --look-ahead", place=path or "the uniform policy")
-    return policy.looking_ahead()

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from rpsr.cli.autosave import with_autosave
 from rpsr.cli.convert import as_kind
-from rpsr.cli.keeping import kept_meanwhile
 from rpsr.cli.options import (
     Discount,
     Json,
@@ -192,7 +192,7 @@ def solve(
         return found if smaller is None else smaller.lift(found)
 
     with announced(_compiling), planning_progress() as rows:
-        progress = kept_meanwhile(
+        progress = with_autosave(
             rows,
             {
                 output: lambda found: policies.save_policy(lift(found), output or ""),

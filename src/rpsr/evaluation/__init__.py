@@ -2,10 +2,10 @@
 
 from rpsr.evaluation.estimates import Estimate, Estimates, evaluate
 from rpsr.evaluation.exact import exact_return
+from rpsr.evaluation.policy_files import open_policy
 from rpsr.evaluation.returns import returns
 from rpsr.evaluation.simulation import simulate, simulate_blocks
 from rpsr.evaluation.stochastic import StochasticController
-from rpsr.evaluation.stored import open_policy
 
 __all__ = [
     "Estimate",

@@ -25,7 +25,7 @@ from rpsr.io.records import Floats, Ints
 from rpsr.models.given import as_linear
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
-from rpsr.planning.comparing.sums import direct_sum, second_rewards
+from rpsr.planning.comparing.model_sums import direct_sum, second_rewards
 from rpsr.planning.discounted import solve_dense
 from rpsr.planning.discounts import planning_discount
 from rpsr.planning.value.controllers import FiniteStateController
@@ -71,7 +71,7 @@ def exact_returns(
         for model in rewards
     ]
     if steps is None:
-        return [_for_ever(model, table, discount) for model in earning]
+        return [_infinite_horizon(model, table, discount) for model in earning]
     if all(model.operators is linear.operators for model in earning):
         stacked = np.stack([model.rewards for model in earning])
         return list(_sums(linear, stacked, table, discount, steps))
@@ -94,7 +94,7 @@ def _with_rewards_of(system: LinearModel, other: LinearModel) -> LinearModel:
     return direct_sum(system, other).with_rewards(second_rewards(system, other))
 
 
-def _for_ever(model: LinearModel, table: StochasticController, discount: float) -> float:
+def _infinite_horizon(model: LinearModel, table: StochasticController, discount: float) -> float:
     if len(table) == 1 and table.successors.min() >= 0:
         return _stationary(model, table.probabilities[0], discount)
     enough = math.ceil(math.log(_NEGLIGIBLE) / math.log(discount)) if discount > 0 else 1

@@ -8,12 +8,12 @@ from rpsr.learning.choice.plausibility import PlayedOut, play_out
 from rpsr.learning.diagnostics import Diagnosis, diagnose
 from rpsr.learning.em.estimator import EMRPSR
 from rpsr.learning.em.settings import Choosing, Fitting, Search
+from rpsr.learning.estimated_models import filtered, learned_model
 from rpsr.learning.findings import Findings
 from rpsr.learning.last_k import LastKTable
-from rpsr.learning.learned import filtered, learned_model
 from rpsr.learning.moments.hankel import Hankel, hankel
-from rpsr.learning.moments.plan import Survey, WindowPlan
 from rpsr.learning.moments.sums import Moments
+from rpsr.learning.moments.survey import Survey, WindowPlan
 from rpsr.learning.prepared_log import PreparedLog
 from rpsr.learning.propensities import Overlap
 from rpsr.learning.spectral.discovery import DiscoveredRPSR

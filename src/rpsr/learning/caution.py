@@ -7,7 +7,7 @@ frequent action and m = `enough` (20). Its reward becomes
     k_a r_a + (1 - k_a) w,      w = r_min - discount / (1 - discount) (r_max - r_min).
 
 So w followed by r_max at every step is worth no more than r_min at every step. `EMRPSR` counts per
-state (`em.models`), spectral estimators over the whole log (`Caution`).
+state (`em.conversion`), spectral estimators over the whole log (`Caution`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rpsr.io.records import Floats, Ints
-from rpsr.learning.moments.plan import Survey
+from rpsr.learning.moments.survey import Survey
 from rpsr.learning.propensities import some_of
 from rpsr.models import LinearModel
 

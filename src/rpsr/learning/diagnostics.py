@@ -16,7 +16,7 @@ import numpy as np
 from rpsr.errors import DataError
 from rpsr.io.records import Floats
 from rpsr.learning.ends import as_seen_by
-from rpsr.learning.learned import Filtered, filtered, log_chances
+from rpsr.learning.estimated_models import Filtered, filtered, log_chances
 from rpsr.learning.prepared_log import Logs, PreparedLog
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.linear import LinearModel

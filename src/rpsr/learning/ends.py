@@ -22,15 +22,15 @@ from rpsr.models import LinearModel
 from rpsr.models.renaming import END
 
 
-def final_sights(log: Trajectories) -> Bools:
+def final_observations(log: Trajectories) -> Bools:
     """(O,): the observations at ends of tasks, if none of them occurs elsewhere; else none."""
-    at_ends, elsewhere = _sights(log)
+    at_ends, elsewhere = _at_ends_and_elsewhere(log)
     return at_ends & ~(at_ends & elsewhere).any()
 
 
 def final_names(log: Trajectories) -> tuple[str, ...]:
     """The names of the observations at ends of tasks, if none of them occurs elsewhere."""
-    return tuple(log.observation_names[o] for o in np.flatnonzero(final_sights(log)).tolist())
+    return tuple(log.observation_names[o] for o in np.flatnonzero(final_observations(log)).tolist())
 
 
 def hidden_ends(chunks: Chunks) -> bool:
@@ -40,14 +40,14 @@ def hidden_ends(chunks: Chunks) -> bool:
     """
     at_ends = elsewhere = np.zeros(1, dtype=np.bool_)
     for log in chunks:
-        last, others = _sights(log)
+        last, others = _at_ends_and_elsewhere(log)
         at_ends, elsewhere = at_ends | last, elsewhere | others
         if END in log.observation_names or (at_ends & elsewhere).any():
             return True
     return False
 
 
-def _sights(log: Trajectories) -> tuple[Bools, Bools]:
+def _at_ends_and_elsewhere(log: Trajectories) -> tuple[Bools, Bools]:
     """Which observations occur at ends of tasks, (O,), and elsewhere, (O,)."""
     size = len(log.observation_names)
     last = np.bincount(log.observations[log.ends], minlength=size)

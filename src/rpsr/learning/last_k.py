@@ -29,9 +29,9 @@ from rpsr.io.records import Bools, Floats
 from rpsr.learning.base import Estimator
 from rpsr.learning.caution import Caution
 from rpsr.learning.diagnostics import Diagnosis, judged
-from rpsr.learning.ends import as_seen_by, final_names, final_sights
+from rpsr.learning.ends import as_seen_by, final_names, final_observations
+from rpsr.learning.estimated_models import Filtered
 from rpsr.learning.findings import Findings
-from rpsr.learning.learned import Filtered
 from rpsr.learning.parameters import AUTO, DISCOUNT, FROM_0, FROM_1, POSITIVE, SHARE
 from rpsr.learning.prepared_log import Logs, PreparedLog
 from rpsr.logs.trajectories import Trajectories
@@ -113,7 +113,7 @@ class LastKTable(Estimator):
         """The table of the last k pairs."""
         assert log.rewards is not None
         shape = (len(log.action_names), len(log.observation_names))
-        final = final_sights(log)
+        final = final_observations(log)
         counts: dict[Context, Floats] = defaultdict(lambda: np.zeros(shape))
         sums: dict[Context, Floats] = defaultdict(lambda: np.zeros(shape[0]))
         for (past, action, observation), reward in zip(_walk(log, k), log.rewards, strict=True):

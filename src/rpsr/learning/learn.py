@@ -14,7 +14,7 @@ from rpsr.learning.base import Estimator
 from rpsr.learning.choice.choice import Choice, bootstrap, choose
 from rpsr.learning.diagnostics import Diagnosis
 from rpsr.learning.findings import Findings
-from rpsr.learning.moments.plan import Survey
+from rpsr.learning.moments.survey import Survey
 from rpsr.learning.prepared_log import Logs, PreparedLog
 from rpsr.learning.propensities import NO_PROPENSITIES, Overlap
 from rpsr.learning.spectral.enough import Enough, TooShort, psr_enough

@@ -152,7 +152,7 @@ class RobustRule:
     A state is lost if the observation has a probability of at most `IMPOSSIBLE`, or if an entry
     exceeds `largest`. It is then replaced by `origin`, (n,), from which the last interactions are
     replayed; what is lost during the replay is replaced by `origin` again.
-    `learning.learned_kernels` has the same rule compiled.
+    `learning.filter_kernels` has the same rule compiled.
     """
 
     def __init__(self, model: LinearModel) -> None:

@@ -1,6 +1,7 @@
 """Planning on any linear model: value functions, planners, policies and their certificates."""
 
 from rpsr.planning.anytime.planners import HSVI, SARSOP
+from rpsr.planning.autosave import Autosave
 from rpsr.planning.comparing.comparison import Comparison, Difference, compare, compare_over_domain
 from rpsr.planning.comparing.histories import policy_value
 from rpsr.planning.comparing.optimal_range import OptimalRange, optimal_range
@@ -32,6 +33,7 @@ __all__ = [
     "QMDP",
     "SARSOP",
     "AlphaPolicy",
+    "Autosave",
     "Checkpoint",
     "Comparison",
     "Compressed",

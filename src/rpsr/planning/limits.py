@@ -20,7 +20,7 @@ from typing import Any
 
 from rpsr.errors import InputError
 from rpsr.kernels import compiled_seconds, interpreting
-from rpsr.planning.keeping import Keeping
+from rpsr.planning.autosave import Autosave
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status, silent
 
 PART_SECONDS = 0.1  # how long a part of compiled work should take
@@ -82,15 +82,15 @@ class Clock:
         return self.time_limit is not None and self.seconds > self.time_limit
 
     def check(self) -> None:
-        """Raise `LimitReached` past the deadline; save a solution if one is due (see `keeping`)."""
+        """Raise `LimitReached` past the deadline; save a solution if due (see `autosave`)."""
         if self.over:
             raise LimitReached(Status.TIME)
-        if isinstance(self.progress, Keeping):
+        if isinstance(self.progress, Autosave):
             self.progress.look()
 
     def offer(self, make: Callable[[], Solution]) -> None:
-        """Register how to make a solution of the current state (see `keeping`)."""
-        if isinstance(self.progress, Keeping):
+        """Register how to make a solution of the current state (see `autosave`)."""
+        if isinstance(self.progress, Autosave):
             self.progress.offer(make)
 
     def foresee(self, operations: float) -> None:

@@ -71,7 +71,7 @@ class Run:
         return process
 
     def offer(self, make: Callable[[], Solution]) -> None:
-        """Register how to make a solution of the current state (see `keeping`)."""
+        """Register how to make a solution of the current state (see `autosave`)."""
         self.clock.offer(make)
 
     def attempt(self, search: Callable[[], Status]) -> Status:

@@ -31,7 +31,7 @@ from rpsr.models.pomdp import POMDP
 from rpsr.predictive.constructors import predictive_model
 from rpsr.predictive.core import Core
 from rpsr.predictive.rank.echelon import ModularArithmetic, outcome_arithmetic
-from rpsr.predictive.rank.error_bound import chance_of_dividing, reward_bits, step_bits
+from rpsr.predictive.rank.integer_sizes import chance_of_dividing, reward_bits, step_bits
 from rpsr.predictive.rank.modular import ModularPOMDP, reductions
 from rpsr.predictive.rank.primes import integer_residues, inverse_residues
 from rpsr.predictive.rank.quotient import Quotient, constant_rewards, is_lumpable

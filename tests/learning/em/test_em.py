@@ -13,9 +13,9 @@ import rpsr
 from rpsr.errors import InputError
 from rpsr.learning import Search, diagnose
 from rpsr.learning.em import kernels as em_kernels
+from rpsr.learning.em.conversion import as_pomdp, cautious
 from rpsr.learning.em.estimator import EMRPSR
 from rpsr.learning.em.merge import descend, merge_costs, merged
-from rpsr.learning.em.models import as_pomdp, cautious
 from rpsr.learning.em.starts import Memory, random_start, remembering_start, worth_remembering
 from rpsr.learning.em.steps import (
     Encoded,

@@ -9,7 +9,7 @@ from tests.learning.worlds import simulate
 from rpsr import domains
 from rpsr.errors import InputError
 from rpsr.learning import DiscoveredRPSR, SpectralPSR, SpectralRPSR, learned_model
-from rpsr.learning.learned import DOUBT
+from rpsr.learning.estimated_models import DOUBT
 from rpsr.learning.spectral.fit import Parameters, scales
 from rpsr.learning.spectral.rank import Trial, choose_rank, noise_level, rank_cut, rank_words
 from rpsr.logs import Trajectories

@@ -10,8 +10,8 @@ from rpsr import ModelError
 from rpsr.domains import build
 from rpsr.planning.comparing.comparison import compare, compare_over_domain
 from rpsr.planning.comparing.histories import policy_value
+from rpsr.planning.comparing.model_sums import direct_sum, second_rewards
 from rpsr.planning.comparing.optimal_range import optimal_range
-from rpsr.planning.comparing.sums import direct_sum, second_rewards
 from rpsr.planning.exact.value_iteration import ValueIteration
 from rpsr.planning.planners import solve
 from rpsr.planning.reachable.planner import Reachable, value_bounds

@@ -24,7 +24,7 @@ import numpy as np
 from rpsr.errors import DataError
 from rpsr.io.records import Floats
 from rpsr.learning.ends import as_seen_by
-from rpsr.learning.learned import filtered
+from rpsr.learning.estimated_models import filtered
 from rpsr.learning.prepared_log import Logs, PreparedLog
 from rpsr.logs.trajectories import join
 from rpsr.models.linear import LinearModel

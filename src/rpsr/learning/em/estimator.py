@@ -32,8 +32,8 @@ from rpsr.learning.base import Estimator
 from rpsr.learning.caution import ENOUGH
 from rpsr.learning.em.bins import binned, unbinned
 from rpsr.learning.em.candidates import Candidate, Found, chosen, difference, distinct
+from rpsr.learning.em.conversion import as_pomdp, as_rpsr, caution_of
 from rpsr.learning.em.merge import descend
-from rpsr.learning.em.models import as_pomdp, as_rpsr, caution_of
 from rpsr.learning.em.settings import RANGES, Choosing, Fitting, Search
 from rpsr.learning.em.split import best_split
 from rpsr.learning.em.starts import (

@@ -80,7 +80,7 @@ def expect(
     end: int,
     start_counts: Floats,
     move_counts: Floats,
-    sight_counts: Floats,
+    emission_counts: Floats,
     reward_counts: Floats,
 ) -> float:
     """Add the expected counts of N episodes to the given arrays; returns their log-likelihood.
@@ -106,7 +106,7 @@ def expect(
             a, o, j = episode[t]
             total += np.log(scales[t])
             for s in range(n):
-                sight_counts[a, o, s] += filtered[t + 1, s] * beta[s]
+                emission_counts[a, o, s] += filtered[t + 1, s] * beta[s]
                 ahead[s] = 0.0 if filtered[t + 1, s] == 0.0 else O[a, o, s] * beta[s] / scales[t]
             for s in range(n):
                 weight = filtered[t, s] * W[j, s]

@@ -24,7 +24,7 @@ import numpy as np
 from rpsr.errors import DataError
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.learning.em.kernels import expect, score
-from rpsr.learning.ends import final_sights
+from rpsr.learning.ends import final_observations
 from rpsr.logs.trajectories import Trajectories
 
 RewardFamily = Literal["categorical", "gaussian", "none"]
@@ -83,7 +83,7 @@ class Encoded:
             family=family,
             scale=float(rewards.var()) or 1.0,
             ends=len(log.ends) > 0,
-            final=final_sights(log),
+            final=final_observations(log),
         )
 
     @cached_property

@@ -35,8 +35,8 @@ from rpsr.learning.moments.kernels import (
     WEIGHT,
     WEIGHT2,
 )
-from rpsr.learning.moments.plan import WindowPlan, Word
 from rpsr.learning.moments.sums import Moments
+from rpsr.learning.moments.survey import WindowPlan, Word
 
 PSEUDO = 2.0  # counts
 FITTED_PSEUDO = 0.5  # counts, where the probabilities come from a model

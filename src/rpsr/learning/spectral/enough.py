@@ -29,8 +29,8 @@ import numpy as np
 
 from rpsr.errors import DataError
 from rpsr.learning.moments.hankel import Hankel, hankel
-from rpsr.learning.moments.plan import Survey, WindowPlan
 from rpsr.learning.moments.sums import Moments
+from rpsr.learning.moments.survey import Survey, WindowPlan
 from rpsr.learning.parameters import FROM_1, NOT_NEGATIVE, SHARE
 from rpsr.learning.prepared_log import Logs, PreparedLog
 from rpsr.learning.propensities import MISSING, unseen_share

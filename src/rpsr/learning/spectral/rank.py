@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rpsr.io.records import Floats
-from rpsr.learning.learned import filtered, log_chances
+from rpsr.learning.estimated_models import filtered, log_chances
 from rpsr.learning.moments.hankel import Hankel
 from rpsr.learning.spectral.fit import Scales
 from rpsr.logs.parts import beginning

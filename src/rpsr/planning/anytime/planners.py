@@ -70,7 +70,7 @@ class AnytimePlanner(ResumablePlanner):
         def close_gap() -> Status:
             shown = np.inf
             if run.earlier is not None:
-                search.go_on(run.earlier)
+                search.resume_from(run.earlier)
             while True:
                 lower, upper = search.bounds
                 rows = run.clock.rows

@@ -76,7 +76,7 @@ class Schedule:
         self._spent = np.zeros(3)  # operations of trials, lower and upper sweeps
         self._kept = self._rows = len(process.rewards)
 
-    def go_on(self, earlier: ValueFunction) -> None:
+    def resume_from(self, earlier: ValueFunction) -> None:
         """Add the vectors of an earlier search, lowered if necessary.
 
         All are kept until there are twice as many, since at first there are no points to judge by.

@@ -23,7 +23,7 @@ from rpsr.io.records import Bools, Floats
 from rpsr.models.given import as_linear
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
-from rpsr.planning.comparing.sums import direct_sum, second_rewards
+from rpsr.planning.comparing.model_sums import direct_sum, second_rewards
 from rpsr.planning.discounts import ROUNDING, infinite_discount
 from rpsr.planning.reachable.planner import hidden, value_bounds
 from rpsr.planning.reachable.reachable_graph import LIMIT, TOLERANCE, ReachableGraph, explore

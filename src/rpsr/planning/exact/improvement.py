@@ -18,7 +18,7 @@ import numpy as np
 from rpsr.io.records import Floats, Ints
 from rpsr.planning.corners.covering import close, cover, distinct
 from rpsr.planning.corners.moves import Moves, backups, sweep
-from rpsr.planning.corners.witnesses import backup_points
+from rpsr.planning.corners.point_backups import backup_points
 from rpsr.planning.limits import Clock
 from rpsr.planning.value.value_function import ValueFunction
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from rpsr.planning.corners.cheap_bounds import first_upper, qmdp_values
 from rpsr.planning.exact.faces import maximal_faces, worth_it
-from rpsr.planning.exact.vector_search import THIN, begin, go_on
+from rpsr.planning.exact.vector_search import THIN, begin, resume_from
 from rpsr.planning.precision import PROVEN, Epsilon, goal_of
 from rpsr.planning.runner import Run
 from rpsr.planning.solution import Solution, Status
@@ -63,7 +63,7 @@ def plan_infinite(
         nonlocal upper, proven, passes
         cutoff, settled = 1e-2 * search.scale * (1 - process.discount), 0.1
         if run.earlier is not None:
-            go_on(search, run.earlier)
+            resume_from(search, run.earlier)
         search.improve(0.1 * cutoff)
         search.explore()
         while True:

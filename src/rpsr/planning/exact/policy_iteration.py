@@ -28,7 +28,7 @@ from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.corners.covering import close
 from rpsr.planning.corners.pruning import filtered
 from rpsr.planning.discounts import infinite_discount
-from rpsr.planning.exact.vector_search import THIN, Search, begin, go_on
+from rpsr.planning.exact.vector_search import THIN, Search, begin, resume_from
 from rpsr.planning.limits import Clock
 from rpsr.planning.precision import PROVEN, goal_of
 from rpsr.planning.runner import ResumablePlanner, Run
@@ -69,7 +69,7 @@ class PolicyIteration(ResumablePlanner):
             nonlocal upper, proven, rounds, best
             cutoff = 1e-2 * search.scale / ahead
             if run.earlier is not None:
-                go_on(search, run.earlier)
+                resume_from(search, run.earlier)
                 search.controller = best = _evaluated(process, search.choices, clock)
             while True:
                 rounding = process.rounding(search.scale)

@@ -14,9 +14,9 @@ from rpsr.models.rounding import products
 from rpsr.planning.corners.cheap_bounds import blind_values
 from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.corners.moves import Moves, backups, excess, sweep
+from rpsr.planning.corners.point_backups import backup_points, expand
 from rpsr.planning.corners.programs import careful_gain, gain
 from rpsr.planning.corners.pruning import Effort, program_operations
-from rpsr.planning.corners.witnesses import backup_points, expand
 from rpsr.planning.exact import branch_and_bound, improvement, projections
 from rpsr.planning.exact.faces import on_faces
 from rpsr.planning.limits import Clock, LimitReached
@@ -337,7 +337,7 @@ def begin(process: CornerProcess, clock: Clock) -> Search:
     return Search(process, clock, blind, points, [np.arange(process.k)], blind)
 
 
-def go_on(search: Search, earlier: ValueFunction) -> None:
+def resume_from(search: Search, earlier: ValueFunction) -> None:
     """Add vectors of an earlier search, each with a point where it is best, if there is one.
 
     They need not be trusted: the sweeps and both certificates check them.

@@ -55,7 +55,7 @@ class PBVI(PointPlanner):
             self._grow(search)
             growing = len(search.points) > size
             for _ in range(ROUNDS if growing else LAST_ROUNDS):
-                if not search.may_go_on():
+                if not search.may_continue():
                     return
                 if search.renew(best_of_each) <= search.settled:
                     break

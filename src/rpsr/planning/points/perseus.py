@@ -48,7 +48,7 @@ class Perseus(PointPlanner):
         def drawn(before: Floats, after: Floats, which: Ints) -> Bools:
             return _sweep(before, after, which, search.rng)
 
-        while search.may_go_on():
+        while search.may_continue():
             gain = search.renew(drawn)
             search.report()
             if gain <= search.settled:

@@ -116,7 +116,7 @@ class PointSearch:
 
     # ---- plans
 
-    def go_on(self, earlier: ValueFunction) -> None:
+    def resume_from(self, earlier: ValueFunction) -> None:
         """Add a controller of an earlier search, evaluated again, if it is proven to be better.
 
         Its values are not trusted: the lower bound accounts for vectors above their own backups.
@@ -207,7 +207,7 @@ class PointSearch:
         """Whether the gap is small enough."""
         return self.gap is not None and self.gap <= self.goal.at(self.lower, self.upper)
 
-    def may_go_on(self) -> bool:
+    def may_continue(self) -> bool:
         """Whether another round is allowed and needed; too many are a `LimitReached`."""
         if self.closed:
             return False
@@ -256,7 +256,7 @@ class PointPlanner(ResumablePlanner):
             raise InputError(f"max_points: read {self.max_points}, expected at least 1")
         search = PointSearch(run, self)
         if run.earlier is not None:
-            search.go_on(run.earlier)
+            search.resume_from(run.earlier)
 
         def improve() -> Status:
             self.rounds(search)

@@ -6,7 +6,7 @@ two ways.
 
 *Merging.* If r is the number of blocks of a lumpable partition (`quotient`), then
 rank <= r. The partition was found modulo p; it is checked modulo more primes, until their product
-exceeds every integer that all of them could divide by accident (`error_bound`). The rank is then
+exceeds every integer that all of them could divide by accident (`integer_sizes`). The rank is then
 certain, with error probability 0. If that would take too many, k primes beyond the first give the
 error probability (b / 30 / K)^k. The span is all vectors constant on blocks, and R[:,a] is in it if
 and only if it is constant on blocks: rationals again, compared in the same way.
@@ -39,7 +39,7 @@ from rpsr.errors import ModelError
 from rpsr.io.records import Bools, Ints
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive.rank.echelon import block_rewards
-from rpsr.predictive.rank.error_bound import chance_of_dividing, comparison_bits, minor_bits
+from rpsr.predictive.rank.integer_sizes import chance_of_dividing, comparison_bits, minor_bits
 from rpsr.predictive.rank.modular import ModularPOMDP, reductions
 from rpsr.predictive.rank.modular_search import Searched, Spans, search_modulo
 from rpsr.predictive.rank.primes import PRIME_BITS

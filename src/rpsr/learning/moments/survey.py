@@ -1,4 +1,4 @@
-"""The plan of moments: a survey of the log determines which words are tests and histories.
+"""A survey of the log, and the plan of moments: which words are tests and which are histories.
 
 A survey counts how often each action follows each context of up to three pairs. It determines the
 estimated policy, the histories (the most frequent words, with all their suffixes), the tests (the

@@ -9,7 +9,7 @@ import numpy as np
 
 from rpsr.errors import DataError
 from rpsr.io.records import Floats
-from rpsr.learning.learned_kernels import filter_log
+from rpsr.learning.filter_kernels import filter_log
 from rpsr.learning.spectral.fit import Parameters
 from rpsr.logs import Trajectories
 from rpsr.models import DenseOperators, LinearModel, Unknown

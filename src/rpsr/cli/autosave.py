@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rpsr.planning.solution import Progress, Solution
 
 
-def kept_meanwhile(
+def with_autosave(
     rows: Progress, jobs: Mapping[str | Path | None, Callable[[Solution], object]]
 ) -> Progress:
     """Progress that also writes the solution so far to the targets that are files.
@@ -22,7 +22,7 @@ def kept_meanwhile(
     """
     from rpsr.errors import RpsrError
     from rpsr.io.files import check_writable
-    from rpsr.planning import keeping
+    from rpsr.planning import autosave
 
     writes = [
         write
@@ -31,7 +31,7 @@ def kept_meanwhile(
     ]
     reported: set[str] = set()
 
-    def keep(found: Solution) -> None:
+    def save(found: Solution) -> None:
         for write in writes:
             try:
                 write(found)
@@ -40,4 +40,4 @@ def kept_meanwhile(
                     reported.add(str(error))
                     note(f"{error}; planning continues")
 
-    return keeping.Keeping(keep, rows, keeping.EVERY) if writes else rows
+    return autosave.Autosave(save, rows, autosave.EVERY) if writes else rows

@@ -13,8 +13,8 @@ from tests.planning.plans import ignore
 from rpsr.domains import build
 from rpsr.errors import ModelError
 from rpsr.planning.anytime.planners import HSVI, SARSOP
+from rpsr.planning.autosave import Autosave
 from rpsr.planning.files.checkpoint import load_checkpoint, resume, save_checkpoint
-from rpsr.planning.keeping import Keeping
 from rpsr.planning.planners import planner_by_name
 from rpsr.planning.solution import Status
 from rpsr.predictive.constructors import rpsr
@@ -41,7 +41,7 @@ def _elsewhere(tmp_path, monkeypatch):
 def test_what_is_kept_holds_and_is_gone_on_from(name, kind):
     model, kept = MODELS[kind], []
     planner = planner_by_name(name, **SHORT[name])
-    found = planner.solve(model, Keeping(kept.append, every=0.0))
+    found = planner.solve(model, Autosave(kept.append, every=0.0))
     unwatched = planner.solve(model, ignore)
     assert (found.lower, found.upper) == (unwatched.lower, unwatched.upper)
     assert np.array_equal(found.vectors, unwatched.vectors)
@@ -59,7 +59,7 @@ def test_what_is_kept_holds_and_is_gone_on_from(name, kind):
 
 def test_nothing_is_kept_before_the_period_has_passed():
     kept = []
-    SARSOP(max_iterations=5).solve(MODELS["belief"], Keeping(kept.append, every=1e9))
+    SARSOP(max_iterations=5).solve(MODELS["belief"], Autosave(kept.append, every=1e9))
     assert kept == []
 
 
@@ -104,14 +104,14 @@ def test_a_kill_leaves_a_readable_checkpoint(name):
     program = f"""
 from rpsr.domains import build
 from rpsr.planning.files.checkpoint import save_checkpoint
-from rpsr.planning.keeping import Keeping
+from rpsr.planning.autosave import Autosave
 from rpsr.planning.planners import solve
 
 def keep(so_far):
     save_checkpoint(so_far, "c.ckpt")
     print("kept", flush=True)
 
-solve(build("hallway"), {name!r}, epsilon=1e-9, progress=Keeping(keep, every=0.0))
+solve(build("hallway"), {name!r}, epsilon=1e-9, progress=Autosave(keep, every=0.0))
 """
     running = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
     for _ in range(3):

@@ -1,13 +1,14 @@
 """Intermediate solutions are saved during planning, so that a killed run loses little.
 
-A `Keeping` is given to a planner as its progress. The planner registers once how to make a solution
-of its current state (`Clock.offer`). At the first check of the clock after each period, the
-solution is made and passed to `keep`, which may write it to a file:
+An `Autosave` is given to a planner as its progress. The planner registers once how to make a
+solution of its current state (`Clock.offer`). At the first check of the clock after each period,
+the solution is made and passed to `save`, which may write it to a file:
 
-    solve(model, "sarsop", progress=Keeping(lambda so_far: save_checkpoint(so_far, "run.ckpt")))
+    autosave = Autosave(lambda so_far: save_checkpoint(so_far, "run.ckpt"))
+    solve(model, "sarsop", progress=autosave)
 
 This is the solution that Ctrl-C would give at that moment: its status is `INTERRUPTED`, and its
-bounds hold. Keeping does not change the plan.
+bounds hold. Saving does not change the plan.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ EVERY = 60.0  # seconds between two solutions
 
 
 @dataclass
-class Keeping:
-    """Progress that passes the current solution to `keep` at a fixed interval of seconds.
+class Autosave:
+    """Progress that passes the current solution to `save` at a fixed interval.
 
-    progress: receives the rows of progress. The period starts when the last `keep` has ended.
+    save: called with the solution, for example to write it to a file. progress: receives the rows
+    of progress. every: seconds from the end of one `save` to the next.
     """
 
-    keep: Callable[[Solution], None]
+    save: Callable[[Solution], None]
     progress: Progress = silent
     every: float = EVERY
     _make: Callable[[], Solution] | None = None
@@ -43,12 +45,12 @@ class Keeping:
         self._make = make
 
     def look(self) -> None:
-        """Pass the current solution to `keep`, if the period has passed."""
+        """Pass the current solution to `save`, if the period has passed."""
         make = self._make
         if make is None or time.perf_counter() - self._last < self.every:
             return
         self._make = None  # making a solution may check the clock
         try:
-            self.keep(make())
+            self.save(make())
         finally:
             self._make, self._last = make, time.perf_counter()
