@@ -22,8 +22,7 @@ import torch
 from torch import nn
 
 import rpsr
-from rpsr.evaluation import StochasticController, returns, simulate
-from rpsr.evaluation.systems import sampler
+from rpsr.evaluation import StochasticController, returns, sampler, simulate
 from rpsr.logs import Trajectories, from_arrays
 
 BINS = 20  # of rewards; with fewer distinct values, one bin per value

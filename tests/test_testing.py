@@ -100,16 +100,16 @@ BROKEN = {
         negative_emission,
         "after start, action 'open-right': a probability is -0.5",
     ),
-    "leaving the simplex": (leaving_the_simplex, "outside the domain"),
+    "leaving the simplex": (leaving_the_simplex, "away from the valid states"),
     "start not normalised": (
         lambda: broken(start=np.array([0.5, 0.6])),
         "start: x e = 1.1, expected 1",
     ),
     "start outside": (
         lambda: broken(start=np.array([1.5, -0.5])),
-        "start: the state is 0.5 outside the domain",
+        "start: the state is 0.5 away from the valid states",
     ),
-    "start outside the hull": (start_beyond_a_corner, "outside the domain"),
+    "start outside the hull": (start_beyond_a_corner, "away from the valid states"),
     "kernel of another order": (wrong_kernel, "move corners differently at 'listen'"),
     "kernel negative": (negative_kernel, "the kernel has a negative entry at 'listen'"),
     "kernel too small": (

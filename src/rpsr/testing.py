@@ -108,7 +108,9 @@ def _check_state(
     _require(abs(total - 1) <= tolerance, f"{where}: x e = {total!r}, expected 1")
     if in_domain:
         distance = model.domain.distance(x)
-        _require(distance <= tolerance, f"{where}: the state is {distance!r} outside the domain")
+        _require(
+            distance <= tolerance, f"{where}: the state is {distance!r} away from the valid states"
+        )
 
 
 def _check_kernel(model: LinearModel, domain: Corners, tolerance: float) -> None:

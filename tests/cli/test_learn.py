@@ -76,11 +76,11 @@ def test_the_page_of_diagnostics_is_written(log, tmp_path, capsys):
 
 
 def test_a_rank_says_what_it_comes_from(log, say):
-    """What --rank counts is states, pairs or the rank itself."""
+    """--rank is the number of states, the length of contexts or the rank itself."""
     words = ["learn", str(log), "-o", "m.rpsr", "--discount", "0.9", "--report", "p.html"]
     for estimator, rank, origin, pairs in (
-        ("last-k", "1", "contexts of up to 1 pair", 1),
-        ("last-k", "2", "contexts of up to 2 pairs", 2),
+        ("last-k", "1", "contexts of up to 1 interaction", 1),
+        ("last-k", "2", "contexts of up to 2 interactions", 2),
         ("em", "3", "3 states", None),
     ):
         given = [*words, "--estimator", estimator, "--rank", rank]

@@ -87,7 +87,7 @@ def test_an_exact_planner_that_runs_out_of_time_names_an_anytime_one(say):
 def test_people_see_a_table(say):
     code, out, err = say("solve", "parr", "--planner", "reachable")
     assert (code, err) == (0, "")
-    assert "solved exactly: finitely many states, solved to machine precision" in out
+    assert "solved exactly: finitely many reachable states, solved to machine precision" in out
     assert "7.2010399212" in out
 
 

@@ -20,13 +20,13 @@ _COLUMNS = {
     "S": "states",
     "A": "actions",
     "O": "observations",
-    "PSR": "psr_rank",
-    "R-PSR": "rpsr_rank",
+    "PSR\nrank": "psr_rank",
+    "R-PSR\nrank": "rpsr_rank",
     "accurate": "accurate",
-    "reach": "accurate_reachable",
+    "accurate\n(reachable)": "accurate_reachable",
     "d_inf": "d_inf",
-    "rel": "rel_d_inf",
-    "reach.": "d_inf_reachable",
+    "d_inf\n(relative)": "rel_d_inf",
+    "d_inf\n(reachable)": "d_inf_reachable",
 }
 _MOST_MERGES = 12  # that are listed
 
@@ -102,10 +102,10 @@ def _show(rows: list[Row]) -> None:
         print_table(
             list(_COLUMNS),
             table,
-            caption="PSR, R-PSR: ranks. accurate: the PSR's state determines the rewards of every "
-            "belief; reach: of every reachable belief. d_inf: largest error of the PSR's rewards; "
-            "rel: relative to the largest reward; reach.: d_inf after a fit to reachable states. "
-            "--json shows more.",
+            caption="accurate: the PSR's state determines the expected rewards of every belief. "
+            "d_inf: largest error of the PSR's rewards over states and actions. (reachable): for "
+            "reachable beliefs only. (relative): divided by the largest absolute reward. --json "
+            "shows more.",
         )
         print_lines([f"{_verdict(good)} {_sureness(good)}"])
     for row in good:

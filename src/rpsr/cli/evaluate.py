@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rpsr.models import POMDP, LinearModel
 
 _COLUMNS = ("policy", "model", "mean", "std", "stderr", "exact", "episodes", "steps", "cut_off")
+_HEADERS = {"std": "std. dev.", "stderr": "std. error", "exact": "exact mean", "cut_off": "cut-off"}
 
 
 # The arguments are the options of the verb, one each.
@@ -130,10 +131,12 @@ def _row(estimate: Estimate) -> dict[str, Any]:
 
 def _show(rows: list[Estimate], system: POMDP | LinearModel) -> None:
     sum_of = "undiscounted" if system.discount is None else f"discounted by {system.discount:g}"
-    print_table(_COLUMNS, [list(_row(row).values()) for row in rows])
+    columns = [_HEADERS.get(column, column) for column in _COLUMNS]
+    print_table(columns, [list(_row(row).values()) for row in rows])
     print_lines(
         [
-            f"Returns {sum_of}, by each model's own expected rewards. mean, exact: over the steps "
-            "shown. cut_off: a bound on the absolute value of all later steps."
+            f"Returns {sum_of}, by each model's own expected rewards, over the steps shown. exact "
+            "mean: computed without simulation. cut-off: a bound on the absolute return of all "
+            "later steps."
         ]
     )

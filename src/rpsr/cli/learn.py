@@ -101,7 +101,7 @@ def learn(
             validator=_existing,
             help="How to learn: em, EM of a POMDP read as an R-PSR; spectral, a spectral R-PSR; "
             "discovered, an R-PSR with core intents; psr, a PSR with rewards fitted afterwards; "
-            "last-k, a table of the last k pairs; or an estimator of another package.",
+            "last-k, a table of the last k interactions; or an estimator of another package.",
         ),
     ] = "em",
     rank: Annotated[

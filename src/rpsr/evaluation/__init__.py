@@ -6,6 +6,7 @@ from rpsr.evaluation.policy_files import open_policy
 from rpsr.evaluation.returns import returns
 from rpsr.evaluation.simulation import simulate, simulate_blocks
 from rpsr.evaluation.stochastic import StochasticController
+from rpsr.evaluation.systems import sampler
 
 __all__ = [
     "Estimate",
@@ -15,6 +16,7 @@ __all__ = [
     "exact_return",
     "open_policy",
     "returns",
+    "sampler",
     "simulate",
     "simulate_blocks",
 ]

@@ -67,7 +67,7 @@ class Findings:
     """The results of an estimator; None or empty where it has no such result.
 
     rank: the dimension of the model. origin: where the rank comes from, in words; empty if it was
-    estimated itself. context: the longest context of a table, in (action, observation) pairs.
+    estimated itself. context: the longest context of a table, in interactions.
     spectrum: of spectral estimators. core: the core intents whose predictions are the state.
     candidates: the fitted sizes, the chosen one first. caution: which actions were rarely tried.
     """

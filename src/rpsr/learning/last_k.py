@@ -1,8 +1,9 @@
-"""The baseline: a table over the last k pairs of action and observation.
+"""The baseline: a table over the last k interactions, pairs of an action and an observation.
 
-A context c is the tuple of the last k pairs, or fewer after the start of an episode, which counts
-as a pair. The log determines the context of every step, so the table is a linear model whose states
-are the corners of a simplex. With counts n, and c' the context c without its oldest pair,
+A context c is the tuple of the last k interactions, or fewer after the start of an episode, which
+counts as one. The log determines the context of every step, so the table is a linear model whose
+states are the corners of a simplex. With counts n, and c' the context c without its oldest
+interaction,
 
     P(o | c, a) = (n(c, a, o) + backoff P(o | c', a)) / (n(c, a) + backoff).
 
@@ -40,16 +41,16 @@ from rpsr.models.linear import LinearModel
 from rpsr.models.operators import Sparse, SparseOperators
 from rpsr.showing import counted
 
-Context = tuple[int, ...]  # pairs a * O + o, oldest first
+Context = tuple[int, ...]  # interactions a * O + o, oldest first
 WORTH = 0.005  # nats per step that a longer context must gain
-START = -1  # the beginning of an episode, as if it were a pair
+START = -1  # the beginning of an episode, as if it were an interaction
 
 
 @dataclass(kw_only=True, eq=False)
 class LastKTable(Estimator):
-    """A model whose state is the last k pairs. `fit` gives `model_` and `k_`.
+    """A model whose state is the last k interactions. `fit` gives `model_` and `k_`.
 
-    k: how many pairs, or 'auto': the best by held-out episodes among 1, ..., longest.
+    k: the number of interactions, or 'auto': the best by held-out episodes among 1, ..., longest.
     backoff: the weight of a shorter context, in counts. holdout: the share of episodes held out to
     choose k, drawn with the random seed.
     """
@@ -87,7 +88,7 @@ class LastKTable(Estimator):
 
     def findings(self) -> Findings:
         """The results: the length of contexts."""
-        origin = f"contexts of up to {counted(self.k_, 'pair')}"
+        origin = f"contexts of up to {counted(self.k_, 'interaction')}"
         return Findings(self.rank_, origin, context=self.k_, caution=self.caution_)
 
     def judge(self, logs: Logs) -> Diagnosis:
@@ -110,7 +111,7 @@ class LastKTable(Estimator):
         return 1 + int(np.argmax(np.array(scores) >= max(scores) - WORTH))
 
     def _count(self, log: Trajectories, k: int) -> Table:
-        """The table of the last k pairs."""
+        """The table of the last k interactions."""
         assert log.rewards is not None
         shape = (len(log.action_names), len(log.observation_names))
         final = final_observations(log)
@@ -169,7 +170,7 @@ class Table:
         )
         return LinearModel(
             kind="last-k",
-            name=f"last {self.k} pairs",
+            name=f"last {counted(self.k, 'interaction')}",
             actions=log.action_names,
             observations=log.observation_names,
             start=np.bincount([self.number[(START,)]], minlength=n).astype(np.float64),
@@ -184,7 +185,7 @@ class Table:
         )
 
     def _moves(self, action: int, observation: int, n: int) -> Sparse:
-        """The transitions of contexts by one more pair, (n, n)."""
+        """The transitions of contexts by one more interaction, (n, n)."""
         contexts, _, n_observations = self.chances.shape
         pair = action * n_observations + observation
         targets = np.full(n, n - 1)

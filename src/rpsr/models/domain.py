@@ -1,4 +1,4 @@
-"""The domain of a linear model: its set of valid states.
+"""The domain of a linear model: the set of its valid states.
 
 Domination, residuals and upper bounds are claims about every valid state, so a planner must know
 this set: all beliefs, the convex hull of known corners, or unknown. The three classes have the same
@@ -17,7 +17,7 @@ from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Floats
 from rpsr.models.operators import Process, own, square_process
 
-NO_CORNERS = "the domain of this model is unknown, so it has no corners"
+NO_CORNERS = "the valid states of this model are unknown, so it has no corners"
 
 
 @dataclass(frozen=True)

@@ -82,11 +82,19 @@ class POMDP(Shown):
         name: str = "arrays",
         exact: bool = False,
     ) -> POMDP:
-        """A POMDP from arrays; see `rpsr.models.arrays.record_from_arrays` for the shapes.
+        """A POMDP from arrays; errors name the array and the place.
 
-        names: may give 'states', 'actions' and 'observations'. name: the model's name.
-        exact: read each float as its shortest decimal, 0.1 as 1/10. The model is then known in
-        rationals, which exact functions need, such as those that take a core set of your own.
+        T: P(s' | s, a) as (A, S, S) = [a, s, s'], (S, A, S) = [s, a, s'], or a list of A matrices
+        (S, S), dense or sparse. O: P(o | a, s') as (A, S, O) = [a, s', o], or P(o | s, a, s') as
+        (S, A, S, O) = [s, a, s', o]. R: rewards as (S,), (S, A), (A, S), (A, S, S) = [a, s, s'],
+        (S, A, S), (A, S, S, O) = [a, s, s', o] or (S, A, S, O). If A = S makes two shapes equal,
+        the one listed first is meant. start (S,): probabilities; uniform by default. discount:
+        between 0 and 1, or None. names: may give 'states', 'actions' and 'observations'. name: the
+        model's name.
+
+        Each row of T and O is divided by its sum; a sum that differs from 1 by more than 1e-5 is an
+        error. exact: read each float as its shortest decimal, 0.1 as 1/10. The model is then known
+        in rationals, which exact functions need, such as those that take a core set of your own.
         """
         from rpsr.models.arrays import record_from_arrays
 

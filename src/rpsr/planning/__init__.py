@@ -6,6 +6,7 @@ from rpsr.planning.comparing.comparison import Comparison, Difference, compare, 
 from rpsr.planning.comparing.histories import policy_value
 from rpsr.planning.comparing.optimal_range import OptimalRange, optimal_range
 from rpsr.planning.compression import Compressed, compress
+from rpsr.planning.corners.cheap_bounds import blind_values, initial_upper_bound
 from rpsr.planning.exact.enumeration import Enumeration
 from rpsr.planning.exact.policy_iteration import PolicyIteration
 from rpsr.planning.exact.value_iteration import ValueIteration
@@ -20,11 +21,13 @@ from rpsr.planning.points.perseus import Perseus
 from rpsr.planning.points.q_learning import QLearning
 from rpsr.planning.precision import Relative
 from rpsr.planning.reachable.planner import Reachable
+from rpsr.planning.runner import BasePlanner
 from rpsr.planning.solution import Planner, ProgressRow, Solution, Status
 from rpsr.planning.value.controllers import FiniteStateController, extract_controller
 from rpsr.planning.value.coordinates import from_beliefs, to_beliefs, translate
 from rpsr.planning.value.policies import AlphaPolicy, Policy, StagedPolicy, UniformPolicy
 from rpsr.planning.value.trees import PolicyTree
+from rpsr.planning.value.value_function import ValueFunction
 
 __all__ = [
     "HSVI",
@@ -34,6 +37,7 @@ __all__ = [
     "SARSOP",
     "AlphaPolicy",
     "Autosave",
+    "BasePlanner",
     "Checkpoint",
     "Comparison",
     "Compressed",
@@ -56,12 +60,15 @@ __all__ = [
     "Status",
     "StoredVectors",
     "UniformPolicy",
+    "ValueFunction",
     "ValueIteration",
+    "blind_values",
     "compare",
     "compare_over_domain",
     "compress",
     "extract_controller",
     "from_beliefs",
+    "initial_upper_bound",
     "load_checkpoint",
     "load_policy",
     "optimal_range",

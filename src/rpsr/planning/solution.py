@@ -26,7 +26,7 @@ class Status(Enum):
     """Why planning stopped; the text says what to do next."""
 
     SOLVED = "solved: the value is proven to the requested precision"
-    EXACT = "solved exactly: finitely many states, solved to machine precision"
+    EXACT = "solved exactly: finitely many reachable states, solved to machine precision"
     ROUNDING = "solved as far as floats allow: the remaining gap is rounding error"
     HORIZON = "solved: the plan is exact for the whole horizon"
     TIME = "stopped by the time limit: the bounds hold; allow more to narrow the gap"
@@ -38,7 +38,9 @@ class Status(Enum):
         "raise its limits, or use sarsop or vi"
     )
     INTERRUPTED = "interrupted: the bounds hold; more time would narrow the gap"
-    NO_UPPER_BOUND = "settled: the model's domain is unknown, so no upper bound can be proven"
+    NO_UPPER_BOUND = (
+        "settled: the model's valid states are unknown, so no upper bound can be proven"
+    )
 
     @property
     def reached_goal(self) -> bool:

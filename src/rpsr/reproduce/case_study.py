@@ -106,7 +106,10 @@ def _walks(pomdp: POMDP, model: LinearModel, psr: LinearModel) -> list[Walk]:
 
 
 def walk_from(pomdp: POMDP, policy: Policy, state: int, psr: LinearModel) -> Walk:
-    """Follow a policy from a state of load/unload, whose steps are deterministic."""
+    """Follow a policy for 20 steps from a state of load/unload, which is deterministic.
+
+    psr: the model whose expected rewards are recorded as `believed`, beside the true ones.
+    """
     start = pomdp.states[state]
     policy.reset()
     belief = psr.filter()

@@ -307,7 +307,7 @@ def test_a_sparse_domain_stays_sparse():
 @pytest.mark.parametrize("planner", PLANNERS)
 def test_what_cannot_be_certified_is_refused_with_the_reason(planner):
     model = build("tiger").belief_model()
-    with pytest.raises(ModelError, match="the domain of this belief model is unknown"):
+    with pytest.raises(ModelError, match="the valid states of this belief model are unknown"):
         planner().solve(replace(model, domain=Unknown()), ignore)
     with pytest.raises(ModelError, match="discount below 1"):
         planner().solve(model.with_discount(1), ignore)

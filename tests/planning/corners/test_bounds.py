@@ -92,7 +92,7 @@ def test_blind_policies_need_no_domain_and_upper_bounds_do():
     found, actions = blind_vectors(unknown(model))
     assert actions.tolist() == known_actions.tolist() == [0, 1]
     assert found == pytest.approx(known, abs=1e-9)
-    with pytest.raises(ModelError, match="the domain of this rpsr model is unknown"):
+    with pytest.raises(ModelError, match="the valid states of this rpsr model are unknown"):
         corner_process(unknown(model))
 
 

@@ -20,7 +20,7 @@ from rpsr.predictive.constructors import rpsr
 
 def test_an_unknown_domain_is_refused_with_the_reason():
     model = replace(build("tiger").belief_model(), domain=Unknown())
-    with pytest.raises(ModelError, match="domain of this belief model is unknown"):
+    with pytest.raises(ModelError, match="valid states of this belief model are unknown"):
         vi(model)
 
 

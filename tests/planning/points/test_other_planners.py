@@ -96,7 +96,7 @@ def test_vectors_are_a_controller_that_is_worth_the_lower_bound(name, pomdp):
 @pytest.mark.parametrize("name", ABOVE)
 def test_a_bound_from_above_needs_a_domain(name):
     model = replace(build("tiger").belief_model(), domain=Unknown())
-    with pytest.raises(ModelError, match="the domain of this belief model is unknown"):
+    with pytest.raises(ModelError, match="the valid states of this belief model are unknown"):
         plan(model, name)
 
 

@@ -41,7 +41,7 @@ class FromMoments(Estimator):
     """The common parameters and fitted attributes of estimators from the moments of a log.
 
     rank: the dimension, or 'auto'. behaviour: the source of propensities. tests, histories: the
-    longest, in (action, observation) pairs. discount, name: of the model. max_histories, cells:
+    longest, in interactions. discount, name: of the model. max_histories, cells:
     bounds on memory, see `WindowPlan.of`. enough: a count that is always enough for an action to be
     known, see `caution`. progress: called with the name of each stage.
     """

@@ -26,7 +26,7 @@ from rpsr.planning.anytime.walks import (
     trial,
     upper_sweep,
 )
-from rpsr.planning.corners.cheap_bounds import blind_values, first_upper
+from rpsr.planning.corners.cheap_bounds import blind_values, initial_upper_bound
 from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.limits import SLOWER, Clock
 from rpsr.planning.precision import Goal
@@ -56,7 +56,7 @@ class Schedule:
         self.process, self.clock, self.goal, self.trials = process, clock, goal, 0
         ahead = process.ahead
         blind = blind_values(process, clock.share(BLIND_SHARE))
-        informed, self.first = first_upper(process, clock.share(INFORMED_SHARE))
+        informed, self.first = initial_upper_bound(process, clock.share(INFORMED_SHARE))
         value, off = process.value_at_start(blind)
         self.least = value - off  # the proven value of a blind policy
         epsilon = goal.guess(value, self.first)

@@ -5,7 +5,7 @@ best one-step value. So on the graph of reachable states, restricted to those ac
 the greatest value of the other model's rewards are two finite decision problems. The range matters
 for PSRs: if a PSR loses all rewards, every policy is optimal for it.
 
-States are pairs, one of each model, filtered from one history (see `sums`), since the other's
+States are pairs, one of each model, filtered from one history (see `model_sums`), since the other's
 rewards may depend on information that the first model loses. Unexplored states have between the
 least and the greatest possible value, or, if given, the optimal values of the other's rewards and
 of their negatives: the results are then bounds. An action counts as best within 4 epsilon, where
@@ -99,7 +99,7 @@ def optimal_range(
     bounds = value_bounds(others, 1 / (1 - discount))
     paid = hidden(graph, bounds)
     if bounds is None or paid is None:
-        raise ModelError(f"the domain of {others.name} is unknown: its values cannot be bounded")
+        raise ModelError(f"the valid states of {others.name} are unknown: its values have no bound")
     rewards = graph.states @ second_rewards(model, others)
     ends = _Ends(graph, rewards, best, paid, discount)
     low, high = _unexplored(graph, bounds, extremes)

@@ -225,7 +225,7 @@ def upper_at_start(process: CornerProcess, bound: Floats) -> float:
     return float((bound @ process.start).max()) + off
 
 
-def first_upper(
+def initial_upper_bound(
     process: CornerProcess, clock: Clock, informed: Callable[..., Floats] = fast_informed_values
 ) -> tuple[Floats, float]:
     """The initial upper bound of a planner: at the corners, (A, k), and at the start.

@@ -145,8 +145,8 @@ def corner_process(model: LinearModel) -> CornerProcess:
     """The model at its corners; a `ModelError` if its domain is unknown."""
     if not model.domain.known:
         raise ModelError(
-            f"{model.name}: the domain of this {model.kind} model is unknown, and this planner "
-            "needs it to prove bounds: use pbvi, perseus or q-learning"
+            f"{model.name}: the valid states of this {model.kind} model are unknown, and this "
+            "planner needs them to prove bounds: use pbvi, perseus or q-learning"
         )
     points = model.domain.points if isinstance(model.domain, Corners) else None
     n_actions, n_observations, _ = model.operators.shape

@@ -23,7 +23,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rpsr.planning.corners.cheap_bounds import first_upper, qmdp_values
+from rpsr.planning.corners.cheap_bounds import initial_upper_bound, qmdp_values
 from rpsr.planning.exact.faces import maximal_faces, worth_it
 from rpsr.planning.exact.vector_search import THIN, begin, resume_from
 from rpsr.planning.precision import PROVEN, Epsilon, goal_of
@@ -49,7 +49,7 @@ def plan_infinite(
     ahead = process.ahead
     goal = goal_of(epsilon, PROVEN, run.model, ahead)
     # The value with observed states, until a better bound is proven.
-    _, upper = first_upper(process, clock.share(SEEING), qmdp_values)
+    _, upper = initial_upper_bound(process, clock.share(SEEING), qmdp_values)
     search = begin(process, clock)
     proven, passes = np.inf, 0
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rpsr.io.records import Ints
-from rpsr.planning.corners.cheap_bounds import first_upper
+from rpsr.planning.corners.cheap_bounds import initial_upper_bound
 from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.corners.covering import close
 from rpsr.planning.corners.pruning import filtered
@@ -41,7 +41,7 @@ SLACK = 1e-2  # of the cutoff: the largest cost of replacing a node
 
 @dataclass(frozen=True)
 class PolicyIteration(ResumablePlanner):
-    """Policy iteration on any model whose domain is known.
+    """Policy iteration on any model whose valid states (its domain) are known.
 
     epsilon: the precision |V - V*| over the domain, in units of reward, or as a share of the value
     at the start (`Relative`); by default 1e-9 of the range of values (see `precision`).
@@ -59,7 +59,7 @@ class PolicyIteration(ResumablePlanner):
         search = begin(process, clock)
         ahead = process.ahead
         goal = goal_of(self.epsilon, PROVEN, run.model, ahead)
-        _, upper = first_upper(process, clock.share(0.4))
+        _, upper = initial_upper_bound(process, clock.share(0.4))
         proven, rounds, best = np.inf, 0, search.controller
 
         def finished(status: Status) -> Solution:

@@ -21,7 +21,7 @@ from rpsr.planning.solution import Solution
 
 @dataclass(frozen=True)
 class ValueIteration(ResumablePlanner):
-    """Exact planning on any model whose domain is known.
+    """Exact planning on any model whose valid states (its domain) are known.
 
     horizon: number of steps; None for the infinite horizon.
     epsilon: the precision |V - V*| over the domain, in units of reward, or as a share of the value

@@ -30,7 +30,7 @@ from rpsr.io.records import Floats, Ints
 from rpsr.planning.corners.cheap_bounds import (
     above_corners,
     fast_informed_values,
-    first_upper,
+    initial_upper_bound,
     qmdp_values,
 )
 from rpsr.planning.corners.corner_model import CornerProcess
@@ -71,14 +71,14 @@ class BoundPlanner(BasePlanner):
         infinite_discount(model)
         if not model.domain.known:
             raise ModelError(
-                f"{model.name}: the domain of this {model.kind} model is unknown, and planner "
-                f"{self.name} needs it for its upper bound: use pbvi"
+                f"{model.name}: the valid states of this {model.kind} model are unknown, and "
+                f"planner {self.name} needs them for its upper bound: use pbvi"
             )
         if self.max_states < 1:
             raise InputError(f"max_states: read {self.max_states}, expected at least 1")
         process = run.corners()
         goal = goal_of(self.epsilon, CLOSED, model, process.ahead)
-        bound, upper = first_upper(process, clock.share(BOUND_SHARE), self.bound)
+        bound, upper = initial_upper_bound(process, clock.share(BOUND_SHARE), self.bound)
         above = above_corners(process, bound)
         plans = blind = first_plans(model, model.start[None], process, clock.share(BLIND_SHARE))
         lower, met = lower_at_start(model, process, blind, model.start[None]), 0

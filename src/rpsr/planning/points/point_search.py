@@ -16,7 +16,7 @@ from scipy.spatial.distance import cdist
 
 from rpsr.errors import InputError
 from rpsr.io.records import Bools, Floats, Ints
-from rpsr.planning.corners.cheap_bounds import first_upper
+from rpsr.planning.corners.cheap_bounds import initial_upper_bound
 from rpsr.planning.discounts import infinite_discount
 from rpsr.planning.limits import LimitReached
 from rpsr.planning.points.backups import (
@@ -62,7 +62,7 @@ class PointSearch:
         self.process = run.corners() if model.domain.known else None
         self.upper = None
         if self.process is not None:
-            _, self.upper = first_upper(self.process, clock.share(INFORMED_SHARE))
+            _, self.upper = initial_upper_bound(self.process, clock.share(INFORMED_SHARE))
         self.met = met = visited(model, self.rng)
         self.best = self.plans = first_plans(model, met, self.process, clock.share(BLIND_SHARE))
         self.lower = lower_at_start(model, self.process, self.plans, met)

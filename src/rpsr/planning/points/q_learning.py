@@ -32,7 +32,7 @@ import numpy as np
 from rpsr.errors import InputError
 from rpsr.io.records import Floats, Ints
 from rpsr.models.linear import LinearModel
-from rpsr.planning.corners.cheap_bounds import first_upper
+from rpsr.planning.corners.cheap_bounds import initial_upper_bound
 from rpsr.planning.corners.corner_model import corner_process
 from rpsr.planning.discounts import infinite_discount
 from rpsr.planning.limits import Clock, LimitReached
@@ -84,7 +84,7 @@ class QLearning(BasePlanner):
         if model.domain.known:
             process = corner_process(model)
             clock.hold(process.nbytes, "the model and the Q tables take")
-            _, upper = first_upper(process, clock.share(BOUND_SHARES[0]))
+            _, upper = initial_upper_bound(process, clock.share(BOUND_SHARES[0]))
         met = visited(model, rng)
         plans = first_plans(model, met, process, clock.share(BOUND_SHARES[1]))
         lower = lower_at_start(model, process, plans, met)

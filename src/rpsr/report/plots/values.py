@@ -43,7 +43,7 @@ def plot_value_function(solution: Solution, corners: POMDP | tuple[str, ...] = (
     values = to_beliefs(solution.model, solution.vectors)
     k = values.shape[1]
     if k not in (2, 3):
-        raise ModelError(f"the domain has {k} corners; a value function is drawn for 2 or 3")
+        raise ModelError(f"the model has {k} corners; a value function is drawn for 2 or 3")
     named = corners.states if isinstance(corners, POMDP) else tuple(corners)
     names = named or tuple(f"state {i}" for i in range(k))
     if len(names) != k:
