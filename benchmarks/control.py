@@ -6,7 +6,7 @@ rival learns from the same log, plans, and is run on the true system for 100 ste
 expected rewards given what happened, so that only histories are sampled. Seeds below 1,000 were
 used while the recipes were made; a report counts from 10,000.
 
-    python benchmarks/control.py --jobs 16 --out rows.json          # goes on where it stopped
+    python benchmarks/control.py --jobs 16 --out rows.json          # continues where it stopped
     python benchmarks/control.py --domains tiger --episodes 1000 --repeats 4 --first-seed 0
     python benchmarks/control.py --rivals gru                       # examples/gru.py; needs torch
     python benchmarks/control.py --rivals em --noise 0.5            # Gaussian noise on the rewards
@@ -117,7 +117,7 @@ def from_truth(pomdp, log):
     )
     moves = joint.sum(axis=1)
     reached = moves.sum(axis=1)[:, None]
-    sights = np.divide(
+    emissions = np.divide(
         joint.sum(axis=2), reached, out=np.zeros((n_actions, n_observations, n)), where=reached > 0
     )
     apart = model.rewards.T[encoded.pair_actions] - encoded.pair_rewards[:, None]
@@ -125,7 +125,7 @@ def from_truth(pomdp, log):
     pairs = np.exp(-0.5 * (apart / width) ** 2)
     doubted = [
         (1 - DOUBT) * table + DOUBT / table.shape[axis]
-        for table, axis in ((model.start, 0), (moves, 2), (sights, 1), (pairs, 0))
+        for table, axis in ((model.start, 0), (moves, 2), (emissions, 1), (pairs, 0))
     ]
     visits = np.zeros((n_actions, n))
     start = FittedPOMDP(*doubted, np.zeros(len(pairs)), model.rewards.T, visits, -1)

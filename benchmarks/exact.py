@@ -105,7 +105,7 @@ def find(name: str, corpus: Path | None, folder: Path) -> Path | None:
 
 
 def growth(kind: str, limit: float, repeats: int) -> None:
-    """Load/unload in growing sizes: for ever, and for a horizon."""
+    """Load/unload in growing sizes, with an infinite and a finite horizon."""
     print(
         f"{'cells':>5} {'n':>4} {'steps':>5} {'pass':>4} {'vectors':>7} {'programs':>8} "
         f"{'seconds':>9}"

@@ -109,11 +109,11 @@ def records(
     moves = [start if reset else row for row, reset in zip(moves, resets, strict=True)]
     edges = [(a, s, t) for a in range(A) for s in range(S) for t in moves[a * S + s][0]]
     if by_edge:
-        sights = [draw(rows(O)) for _ in edges]
-        seen = sights
+        emissions = [draw(rows(O)) for _ in edges]
+        seen = emissions
     else:
-        sights = [draw(rows(O)) for _ in range(A * S)]
-        seen = [sights[a * S + t] for a, _, t in edges]
+        emissions = [draw(rows(O)) for _ in range(A * S)]
+        seen = [emissions[a * S + t] for a, _, t in edges]
     as_rows = exact_rows if exact else float_rows
     return Record(
         name="random",
@@ -123,7 +123,7 @@ def records(
         discount=draw(DISCOUNTS),
         start=as_rows([start], S),
         transition=as_rows(moves, S),
-        emission=as_rows(sights, O),
+        emission=as_rows(emissions, O),
         emission_by_edge=by_edge,
         rewards=draw(_rewards(edges, [row[0] for row in seen], rewards, exact)),
         resets=resets.reshape(A, S),

@@ -254,7 +254,7 @@ EIGHT = "a, b, c, d, e, f, g, h"
         (f"def many({EIGHT}, i): ...", ["many"]),
         (f"def many({EIGHT}, *, i): ...", ["many"]),
         (f"def many({EIGHT}, i):  # its arguments are ...\n    ...", []),
-        (f"# Its arguments are\n# so many because ...\n@njit\ndef many({EIGHT}, i): ...", []),
+        (f"# Its arguments are\n# too many because ...\n@njit\ndef many({EIGHT}, i): ...", []),
         (f"# Its arguments are ...\n\ndef many({EIGHT}, i): ...", ["many"]),
         (f"# Some words.\ndef many({EIGHT}, i): ...", ["many"]),
     ],

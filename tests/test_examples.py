@@ -47,7 +47,7 @@ def test_padding_counts_nowhere(gru):
 
 
 def test_nothing_follows_the_end_of_a_task(gru):
-    # "stop" pays 1 and ends the task; "go" pays 1/2 and goes on, for 5 in all at a discount of 0.9.
+    # "stop" pays 1 and ends the task; "go" pays 1/2 and continues: 5 in all at a discount of 0.9.
     rng = np.random.default_rng(1)
     lengths = rng.geometric(0.25, size=200)
     ends = lengths <= 20

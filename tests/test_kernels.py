@@ -63,12 +63,12 @@ def test_patience_ends(monkeypatch, patient):
 
 
 def test_compiling_is_announced_once():
-    told: list[str] = []
-    with announced(lambda: told.append("now")):
+    announcements: list[str] = []
+    with announced(lambda: announcements.append("now")):
         for _ in range(2):
             njit()(lambda x: x + 1)(1)
     njit()(lambda x: x + 2)(1)
-    assert told == ["now"]
+    assert announcements == ["now"]
 
 
 @pytest.mark.parametrize("planner", ["vi", "sarsop", "policy-iteration"])

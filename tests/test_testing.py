@@ -110,11 +110,17 @@ BROKEN = {
         "start: the state is 0.5 away from the valid states",
     ),
     "start outside the hull": (start_beyond_a_corner, "away from the valid states"),
-    "kernel of another order": (wrong_kernel, "move corners differently at 'listen'"),
-    "kernel negative": (negative_kernel, "the kernel has a negative entry at 'listen'"),
+    "kernel of another order": (
+        wrong_kernel,
+        "operators and corners' transitions differ at 'listen'",
+    ),
+    "kernel negative": (
+        negative_kernel,
+        "a transition probability between corners is negative at 'listen'",
+    ),
     "kernel too small": (
         lambda: corners(kernel=build("tiger").D[:2]),
-        "the kernel has shape (2, 2), expected (3, 2)",
+        "the corners' transitions have shape (2, 2), expected (3, 2)",
     ),
     "corners off by little": (shrunken_corners, "start: the state is 1.58"),
     "actions twice": (

@@ -116,16 +116,17 @@ def _check_state(
 def _check_kernel(model: LinearModel, domain: Corners, tolerance: float) -> None:
     size = (len(domain.kernel), len(domain.kernel[0]))
     expected = (len(model.actions), len(model.observations))
-    _require(size == expected, f"the kernel has shape {size}, expected {expected} (A, O)")
+    _require(size == expected, f"the corners' transitions have shape {size}, expected {expected}")
     for a, action in enumerate(model.actions):
         for o, observation in enumerate(model.observations):
             where = f"{action!r}, {observation!r}"
             kernel = domain.kernel[a][o]
             negative = kernel.nnz > 0 and float(kernel.data.min()) < 0
-            _require(not negative, f"the kernel has a negative entry at {where}")
+            sign = f"a transition probability between corners is negative at {where}"
+            _require(not negative, sign)
             moved = model.operators.left(domain.points, a, o)
             off = float(np.abs(moved - kernel @ domain.points).max())
             _require(
                 off <= tolerance,
-                f"the operators and the kernel move corners differently at {where}: by {off!r}",
+                f"operators and corners' transitions differ at {where}: by {off!r}",
             )

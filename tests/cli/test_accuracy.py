@@ -133,16 +133,16 @@ def test_floats_are_not_certified(say):
 
 def test_rows_are_shown_in_the_order_asked_for(say, monkeypatch):
     rows = [survey.survey_row(source) for source in ("tiger", "paint", "1d")]
-    told = []
+    calls = []
 
     def finished(sources, options, *, jobs, record):
-        told.append((jobs, record, options.exact))
+        calls.append((jobs, record, options.exact))
         return iter(rows)
 
     monkeypatch.setattr(survey, "survey", finished)
     shown = json.loads(say("accuracy", "1d", "tiger", "paint", "--jobs", "2", "--json")[1])["rows"]
     assert [row["domain"] for row in shown] == ["1d", "tiger", "paint"]
-    assert told == [(2, None, None)]
+    assert calls == [(2, None, None)]
 
 
 def test_rows_are_kept_and_not_done_again(say, monkeypatch):
@@ -192,7 +192,7 @@ def test_an_interrupt_shows_the_rows_so_far(say, monkeypatch):
 
 @pytest.fixture
 def slow_clock(monkeypatch):
-    """A clock that goes on by a second whenever somebody looks at it."""
+    """A clock that advances by a second whenever it is read."""
     ticks = count()
     monkeypatch.setattr(deadline, "now", lambda: float(next(ticks)))
 

@@ -26,10 +26,10 @@ def test_every_verb_refuses_a_reward_of_1e308(words, say, tmp_path):
     (tmp_path / "huge.pomdp").write_text(HUGE)
     verb, *options = words
     code, out, err = say(verb, "huge.pomdp", *options)
-    told = " ".join((err or out).split())  # a row of `accuracy` says what is wrong in its table
+    message = " ".join((err or out).split())  # a row of `accuracy` says what is wrong in its table
     assert code == 1
-    assert "huge.pomdp:" in told
-    assert "read '1e308', expected a number from -1e+100 to 1e+100" in told
+    assert "huge.pomdp:" in message
+    assert "read '1e308', expected a number from -1e+100 to 1e+100" in message
     assert not (tmp_path / "x.html").exists()
     assert not (tmp_path / "x.jsonl").exists()
 

@@ -102,7 +102,7 @@ def test_a_state_for_the_end_is_told_of(say):
 def test_a_misspelt_name_is_told_of(log, say):
     """One of a log of many steps, there and on the page; in a log of few steps it is rare."""
     lines = log.read_text().splitlines(keepends=True) * 14
-    for count, told in ((60, False), (len(lines), True)):
+    for count, warned in ((60, False), (len(lines), True)):
         first = lines[0].replace('"travel"', '"Travel"', 1)
         Path("log.jsonl").write_text("".join([first, *lines[1:count]]))
         words = [
@@ -117,10 +117,10 @@ def test_a_misspelt_name_is_told_of(log, say):
         ]
         code, _, error = say("learn", "log.jsonl", "-o", "m.rpsr", *words)
         slips = [line for line in error.splitlines() if "misspelling" in line]
-        assert (code, len(slips)) == (0, int(told))
+        assert (code, len(slips)) == (0, int(warned))
         said = "rpsr: observation 'Travel' occurs once: a misspelling of 'travel' ("
         assert all(slip.startswith(said) for slip in slips)
-        assert ("a misspelling of" in Path("p.html").read_text()) == told
+        assert ("a misspelling of" in Path("p.html").read_text()) == warned
 
 
 def test_rewards_far_from_zero_are_shown_to_the_digits_in_which_they_differ(log, say):
@@ -142,7 +142,7 @@ def test_rewards_far_from_zero_are_shown_to_the_digits_in_which_they_differ(log,
     assert "Rewards are from 1000000000 to 1000000001." in page
 
 
-def test_a_learned_model_is_planned_on_for_ever_or_for_some_steps(log, say):
+def test_planning_on_a_learned_model_with_and_without_a_horizon(log, say):
     words = ["--discount", "0.9", "--estimator", "last-k", "--rank", "1", "-o", "m.rpsr"]
     assert say("learn", str(log), *words)[0] == 0
     for option, planner in (([], "pbvi"), (["--horizon", "3"], "vi"), (["--planner", "vi"], "vi")):
@@ -272,8 +272,8 @@ def test_a_rare_action_and_what_decided_the_rank_are_told_everywhere(log, say):
     said = "1 of 3 actions (jump) was rarely tried: the model to plan on has a penalty there"
     assert said in error
     assert said in page
-    told = " ".join(out.split())  # a narrow terminal folds it
-    (because,) = re.findall(r"because (\d+ singular values? exceeds? the .*?) held out", told)
+    text = " ".join(out.split())  # a narrow terminal folds it
+    (because,) = re.findall(r"because (\d+ singular values? exceeds? the .*?) held out", text)
     document = json.loads(say("learn", *words, "--json")[1])
     assert document["caution"] == {"unknown": 1, "actions": 3}
     assert f"Rank {document['rank']}: {because}." in page

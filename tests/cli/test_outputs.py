@@ -90,7 +90,7 @@ def test_one_file_that_fails_does_not_keep_others_from_being_written(say, full):
     assert (code, err) == (1, f"rpsr: wrote p.ckpt\nrpsr: {target}: {NO_SPACE}")
     assert "solved" in out
     Path(target).unlink()
-    assert say(*words[:-1], "p.ckpt")[0] == 0  # goes on from it
+    assert say(*words[:-1], "p.ckpt")[0] == 0  # continues from it
 
 
 def test_standard_output_that_fails_does_not_keep_a_policy_from_being_written(monkeypatch):

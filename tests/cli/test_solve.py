@@ -224,7 +224,7 @@ def stopping(status):
 
 
 def resumable(monkeypatch, resume):
-    """Planner `reachable` with a way to go on; a class of its own, whose kind is remembered."""
+    """Planner `reachable` that can continue a run, as a class of its own."""
     going = type("Going", (Reachable,), {"resume": resume})
     monkeypatch.setattr("rpsr.planning.reachable.planner.Reachable", going)
 

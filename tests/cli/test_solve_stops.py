@@ -1,4 +1,4 @@
-"""`rpsr solve` stops when told: limits of time and memory, signals."""
+"""`rpsr solve` stops at limits of time and memory and at signals."""
 
 import json
 import os
@@ -111,7 +111,7 @@ from rpsr.cli.app import main
 def terminating():
     seen = []
 
-    def terminate(row):  # at the first row, and no more: the last is told when all is over
+    def terminate(row):  # at the first row only: the last one comes after planning
         seen.append(row)
         if len(seen) == 1:
             os.kill(os.getpid(), signal.SIGTERM)
@@ -164,7 +164,7 @@ def test_files_are_written_while_planning(say, monkeypatch, words):
     assert written == ["INTERRUPTED"] * (len(written) - 1) + ["ITERATIONS"]
 
 
-def test_a_full_disk_while_planning_is_told_once_and_planning_goes_on(say, monkeypatch):
+def test_a_full_disk_while_planning_is_reported_once_and_planning_continues(say, monkeypatch):
     monkeypatch.setattr("rpsr.planning.autosave.EVERY", 0.0)
     save, tries = checkpoint.save_checkpoint, []
 

@@ -1,6 +1,6 @@
 """The differential run: `python -m tests.differential --seed 0 --count 20000 --jobs 2`.
 
-Draws so many models, plans on them, and compares all that is claimed with exact brackets. Prints
+Draws `--count` models, plans on them, and compares all claims with exact brackets. Prints
 violations as they are found, with the arguments that show them again, and a table in the end or on
 Ctrl-C. Exit 0: nothing was violated; 1: something was, or a process died; 130: Ctrl-C.
 """
@@ -22,7 +22,7 @@ from tests.differential.models import draw
 from tests.differential.tally import Tally
 
 CHUNK = 10
-TOLD = 5  # seconds between lines of progress
+REPORT_EVERY = 5  # seconds between lines of progress
 IGNORED = (signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that prints
 SHOWN = 25  # violations of each check that are printed; all are counted
 
@@ -70,7 +70,7 @@ def main(arguments: list[str] | None = None) -> int:
     if given.only:
         indices = [i for i in indices if given.only in draw(given.seed, i).family]
     total, shown = Tally(), Counter[str]()
-    began = told = time.monotonic()
+    began = reported = time.monotonic()
     failed = 0
     try:
         for tally in tallies(given.seed, indices, given.jobs):
@@ -79,10 +79,10 @@ def main(arguments: list[str] | None = None) -> int:
                 if shown[violation.check] <= SHOWN:
                     print(violation, flush=True)
             total.add(tally)
-            if time.monotonic() - told > TOLD:
-                told = time.monotonic()
+            if time.monotonic() - reported > REPORT_EVERY:
+                reported = time.monotonic()
                 done = f"{total.models}/{len(indices)} models, {len(total.violations)} violations"
-                print(f"{done}, {told - began:.0f} s", file=sys.stderr, flush=True)
+                print(f"{done}, {reported - began:.0f} s", file=sys.stderr, flush=True)
     except KeyboardInterrupt:
         failed = 130
         print("interrupted: what follows is the part that was checked", file=sys.stderr)

@@ -135,11 +135,11 @@ class Oracle:
 
     @property
     def scale(self) -> Fraction:
-        """The largest reward for ever."""
+        """The value of the largest reward at every step."""
         return Fraction(0) if self.process.zero else self.process.unit * self.steps
 
     def optimal(self, limit: int, start: Row | None = None) -> Bracket:
-        """The optimal value at a belief, following up to so many beliefs."""
+        """The optimal value at a belief, following up to `limit` beliefs."""
         process = self.process
         graph = Graph(process, None if start is None else process.belief(start))
         nodes = explored(graph, limit, lambda _: range(process.actions))
@@ -149,7 +149,7 @@ class Oracle:
         return process.bracket(low[0] - off_low, high[0] + off_high, self.steps)
 
     def horizon(self, steps: int) -> Bracket:
-        """The optimal value of so many steps from the start."""
+        """The optimal value of a number of steps from the start."""
         process, graph = self.process, Graph(self.process)
         choices: list[list[Choice]] = []
         while len(choices) < len(graph.beliefs):
@@ -236,7 +236,7 @@ class Oracle:
 def explored(
     graph: Graph, limit: int, actions: Callable[[int], Iterable[int]]
 ) -> list[list[Choice]]:
-    """The choices of up to so many beliefs, likeliest first; actions(n): which a node has."""
+    """The choices at a number of beliefs, likeliest first; actions(n): those of a node."""
     nodes: list[list[Choice]] = [[]]
     discount = float(graph.process.discount)
     queue = [(-1.0, 0)]

@@ -21,7 +21,7 @@ def broken(index, seed=0):
 
 
 def shifted(**by):
-    """`solve`, with numbers of its solutions moved by so many."""
+    """`solve`, with an error added to numbers of its solutions."""
 
     def shift(model, planner):
         found = solve(model, planner)

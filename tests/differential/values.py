@@ -46,7 +46,7 @@ def controller_value(oracle: Oracle, controller: FiniteStateController) -> Brack
 
 
 def horizon_value(oracle: Oracle, policy: Policy, steps: int) -> Bracket:
-    """The value of so many steps of a policy, along every history."""
+    """The value of a number of steps of a policy, along every history."""
     process, discount = oracle.process, oracle.process.discount
 
     def from_here(belief: Belief, policy: Policy | None, left: int) -> int:
@@ -68,7 +68,7 @@ def horizon_value(oracle: Oracle, policy: Policy, steps: int) -> Bracket:
 
 
 def followed_value(oracle: Oracle, policy: Policy, limit: int) -> Bracket:
-    """The value of a policy that is asked what it does, at up to so many beliefs.
+    """The value of a policy that is asked for its actions, at a number of beliefs at most.
 
     Equal beliefs are one where the policy remembers the same, to the digits that filters carry.
     """

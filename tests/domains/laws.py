@@ -58,7 +58,7 @@ def earnings(pomdp: POMDP) -> dict[tuple[str, str], Fraction]:
     }
 
 
-def sights(pomdp: POMDP, action: str) -> dict[str, dict[str, Fraction]]:
+def emissions(pomdp: POMDP, action: str) -> dict[str, dict[str, Fraction]]:
     """next state -> observations and their probabilities, after one action."""
     n, a = len(pomdp.states), pomdp.actions.index(action)
     return {

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.domains.compare import assert_same_as_file
-from tests.domains.laws import earnings, mirrored, moves, named_outcomes, sights
+from tests.domains.laws import earnings, emissions, mirrored, moves, named_outcomes
 
 from rpsr.domains.choices import parr, stand_tiger, tiger
 from rpsr.models import POMDP
@@ -33,8 +33,8 @@ def test_the_tiger_is_its_own_mirror_image(accuracy: Fraction) -> None:
 
 
 def test_accuracy_is_what_listening_hears() -> None:
-    assert sights(tiger(accuracy=1), "listen")["tiger-left"] == {"tiger-left": 1}
-    assert sights(tiger(accuracy=0.7), "listen")["tiger-left"] == {
+    assert emissions(tiger(accuracy=1), "listen")["tiger-left"] == {"tiger-left": 1}
+    assert emissions(tiger(accuracy=0.7), "listen")["tiger-left"] == {
         "tiger-left": Fraction(7, 10),
         "tiger-right": Fraction(3, 10),
     }
@@ -61,7 +61,7 @@ def test_posture_is_always_felt() -> None:
 
 def test_standing_ears_hear_noise_and_doors_open_only_from_there() -> None:
     model = stand_tiger(accuracy=1)
-    assert set(sights(model, "listen")["TL-standing"].values()) == {Fraction(1, 2)}
+    assert set(emissions(model, "listen")["TL-standing"].values()) == {Fraction(1, 2)}
     assert moves(model)["TL-sitting", "open-right"] == {"TL-sitting": 1}
     assert earnings(model)["TL-sitting", "open-right"] == 0
     assert earnings(model)["TL-standing", "open-right"] == 30
@@ -77,10 +77,10 @@ def test_parr_looks_before_it_chooses() -> None:
     for lookalike, view in (("hi-A", "C"), ("lo-A", "D")):
         assert follow[lookalike, "a"] == {view: 1}
         assert follow[view, "a"] == {lookalike: 1}
-    assert set(sights(parr(), "a")["hi-A"]) == set(sights(parr(), "a")["lo-A"]) == {"A"}
+    assert set(emissions(parr(), "a")["hi-A"]) == set(emissions(parr(), "a")["lo-A"]) == {"A"}
 
 
-def test_parr_pays_what_it_is_told() -> None:
+def test_parr_pays_the_rewards_that_are_given() -> None:
     earned = earnings(parr(right=1, wrong=-1))
     assert {state: pay for (state, _), pay in earned.items() if pay} == {"plus1": 1, "minus1": -1}
 

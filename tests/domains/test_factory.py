@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 from tests.domains.compare import assert_same_as_file
-from tests.domains.laws import earnings, moves, named_outcomes, sights
+from tests.domains.laws import earnings, emissions, moves, named_outcomes
 
 from rpsr.domains.factory import paint
 
@@ -20,7 +20,7 @@ def test_names_follow_from_flaw_and_paint() -> None:
 
 
 def test_no_inspection_finds_what_paint_has_covered() -> None:
-    seen = sights(paint(), "inspect")
+    seen = emissions(paint(), "inspect")
     assert seen[COVERED_UP] == seen[SHIPPABLE] == seen[SOUND]
     assert seen[BLEMISHED] == {"BL": Fraction(3, 4), "NBL": Fraction(1, 4)}
 

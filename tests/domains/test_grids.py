@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 from tests.domains.compare import assert_same_as_file
-from tests.domains.laws import mirrored, moves, named_outcomes, sights, steps_from_start
+from tests.domains.laws import emissions, mirrored, moves, named_outcomes, steps_from_start
 
 from rpsr.domains.grids import cheese, grid
 from rpsr.models import POMDP
@@ -54,7 +54,7 @@ def test_the_maze_is_its_own_mirror_image(depth: int) -> None:
 
 @pytest.mark.parametrize("depth", [2, 5])
 def test_alleys_look_alike_inside(depth: int) -> None:
-    look = sights(cheese(depth=depth), "N0")
+    look = emissions(cheese(depth=depth), "N0")
     inside = [look[f"r{row}c{column}"] for row in range(1, depth) for column in (0, 2, 4)]
     assert inside == [{"walls-EW": Fraction(1)}] * len(inside)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.domains.compare import assert_same_as_file
-from tests.domains.laws import mirrored, moves, named_outcomes, sights, steps_from_start
+from tests.domains.laws import emissions, mirrored, moves, named_outcomes, steps_from_start
 from tests.naive_reader import read
 
 from rpsr.domains.hallways import hallway, hallway2, tiger_grid
@@ -61,7 +61,7 @@ def test_files_cut_probabilities_off(
 @pytest.mark.parametrize("make", FLOORS)
 def test_a_perfect_sensor_sees_the_walls_that_stop_the_robot(make: Callable[..., POMDP]) -> None:
     model = make(wall_seen=1, wall_imagined=0)
-    look, follow = sights(model, "stay"), moves(model)
+    look, follow = emissions(model, "stay"), moves(model)
     for state in model.states:
         [seen] = look[state]
         if seen.startswith("walls"):
@@ -72,8 +72,8 @@ def test_a_perfect_sensor_sees_the_walls_that_stop_the_robot(make: Callable[...,
 @pytest.mark.parametrize("make", FLOORS)
 def test_the_sensor_judges_each_side_by_itself(make: Callable[..., POMDP]) -> None:
     model = make(wall_seen=0.8, wall_imagined=0.3)
-    truth = sights(make(wall_seen=1, wall_imagined=0), "stay")
-    for state, seen in sights(model, "stay").items():
+    truth = emissions(make(wall_seen=1, wall_imagined=0), "stay")
+    for state, seen in emissions(model, "stay").items():
         [walls] = truth[state]
         if walls.startswith("walls"):
             front = sum(p for o, p in seen.items() if "F" in o)
@@ -84,7 +84,7 @@ def test_the_sensor_judges_each_side_by_itself(make: Callable[..., POMDP]) -> No
 @pytest.mark.parametrize("make", FLOORS)
 def test_turning_knows_nothing_of_walls(make: Callable[[], POMDP]) -> None:
     model = make()
-    follow, look = moves(model), sights(model, "stay")
+    follow, look = moves(model), emissions(model, "stay")
     for state in model.states:
         if "goal" not in look[state]:
             cell, heading = state.split("-")
@@ -132,7 +132,7 @@ def test_tiger_grid_is_its_own_mirror_image() -> None:
 )
 def test_only_the_goal_breaks_the_symmetries_of_hallway2(image: Callable[[str], str]) -> None:
     model = hallway2()
-    follow, look = moves(model), sights(model, "stay")
+    follow, look = moves(model), emissions(model, "stay")
     turn = {"left": "right", "right": "left"}
     for state in model.states:
         if "goal" not in look[state] and "goal" not in look[image(state)]:
@@ -148,7 +148,7 @@ def test_hallways_of_other_lengths(alcoves: int) -> None:
     model = hallway(alcoves=alcoves)
     assert len(model.states) == 4 * (2 * alcoves + 3 + alcoves)
     assert len(model.observations) == 16 + alcoves + 1
-    look = sights(model, "stay")
+    look = emissions(model, "stay")
     known = {state: seen for state, seen in look.items() if len(seen) == 1}
     assert [state for state in known if "r0" in state] == [
         f"r0c{2 * (i + 1)}-S" for i in range(alcoves)
@@ -163,7 +163,7 @@ def test_hallways_of_other_lengths(alcoves: int) -> None:
 @pytest.mark.parametrize("make", FLOORS)
 def test_goals_start_over(make: Callable[[], POMDP]) -> None:
     model = make()
-    follow, look = moves(model), sights(model, "stay")
+    follow, look = moves(model), emissions(model, "stay")
     start = {model.states[s]: p for s, p in model.record.start.fractions(0).items()}
     goals = [state for state in model.states if look[state] == {"goal": Fraction(1)}]
     assert len(goals) == 4

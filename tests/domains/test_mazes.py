@@ -3,7 +3,14 @@ from pathlib import Path
 
 import pytest
 from tests.domains.compare import assert_same_as_file
-from tests.domains.laws import earnings, mirrored, moves, named_outcomes, sights, steps_from_start
+from tests.domains.laws import (
+    earnings,
+    emissions,
+    mirrored,
+    moves,
+    named_outcomes,
+    steps_from_start,
+)
 
 from rpsr.domains.mazes import four_by_three, heaven_hell
 from rpsr.models import POMDP
@@ -60,7 +67,7 @@ def test_step_pays_on_unmarked_cells_only() -> None:
 
 
 def test_walls_are_felt_on_either_side() -> None:
-    felt = {cell: next(iter(seen)) for cell, seen in sights(four_by_three(), "n").items()}
+    felt = {cell: next(iter(seen)) for cell, seen in emissions(four_by_three(), "n").items()}
     assert felt["column-0-row-1"] == "both"
     assert felt["column-2-row-1"] == "left"
     assert felt["column-3-row-2"] == "right"
@@ -98,8 +105,8 @@ def test_only_the_priest_and_the_pay_tell_heaven(accuracy: Fraction | int) -> No
     ends = {"s4", "s6"}
     by_pay = {pair for pair in differing if pair[0].rsplit("-", 1)[1] in ends}
     assert len(by_pay) == 8  # four ends, two starts
-    told = {t.rsplit("-", 1)[1] for _, t in differing - by_pay}
-    assert told == (set() if accuracy == Fraction(1, 2) else {"s9"})
+    revealed = {t.rsplit("-", 1)[1] for _, t in differing - by_pay}
+    assert revealed == (set() if accuracy == Fraction(1, 2) else {"s9"})
 
 
 @pytest.mark.parametrize("name", ["stem", "arm", "aisle"])

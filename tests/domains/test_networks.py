@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 from tests.domains.compare import assert_same_as_file
-from tests.domains.laws import earnings, moves, sights
+from tests.domains.laws import earnings, emissions, moves
 
 from rpsr.domains.networks import network
 
@@ -29,7 +29,7 @@ def test_networks_of_other_grains(level: int) -> None:
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_the_higher_the_load_the_nearer_the_crash(level: int) -> None:
-    follow, look = moves(network(level=level)), sights(network(level=level), "steady")
+    follow, look = moves(network(level=level)), emissions(network(level=level), "steady")
     loads = [f"s{load:03d}" for load in range(0, 101, level)]
     for action in ("unrestrict", "steady", "restrict"):
         risks = [follow[load, action].get("crash", Fraction(0)) for load in loads]

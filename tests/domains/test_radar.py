@@ -3,7 +3,14 @@ from pathlib import Path
 
 import pytest
 from tests.domains.compare import assert_same_as_file
-from tests.domains.laws import earnings, mirrored, moves, named_outcomes, sights, steps_from_start
+from tests.domains.laws import (
+    earnings,
+    emissions,
+    mirrored,
+    moves,
+    named_outcomes,
+    steps_from_start,
+)
 
 from rpsr.domains.radar import iff
 
@@ -68,10 +75,10 @@ def test_exposure_invites_strikes() -> None:
 def test_the_active_sensor_tells_more_than_the_passive_one() -> None:
     model = iff(**SMALL)
     state = "foe-range-2-exposure-0"
-    right = {a: sights(model, a)[state]["foe-2"] for a in ("active-sensor", "passive-sensor")}
+    right = {a: emissions(model, a)[state]["foe-2"] for a in ("active-sensor", "passive-sensor")}
     assert right == {"active-sensor": Fraction(18, 25), "passive-sensor": Fraction(12, 25)}
-    assert sights(model, "fire") == sights(model, "active-sensor")
-    assert sights(model, "lie-low")[state] == {"nothing": 1}
+    assert emissions(model, "fire") == emissions(model, "active-sensor")
+    assert emissions(model, "lie-low")[state] == {"nothing": 1}
 
 
 def test_every_state_can_come_about() -> None:

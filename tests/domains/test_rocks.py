@@ -2,7 +2,7 @@ from fractions import Fraction
 from math import sqrt
 
 import pytest
-from tests.domains.laws import earnings, moves, sights, steps_from_start
+from tests.domains.laws import earnings, emissions, moves, steps_from_start
 
 from rpsr.domains.rocks import rock_sample
 
@@ -35,14 +35,14 @@ def test_published_maps() -> None:
     }
     assert rocks == {"x3y1", "x2y1", "x1y3", "x1y0"}
     # Efficiency falls as e^-d on this one map: one step away, (1 + 1/e) / 2 is 0.68394.
-    assert sights(rock_sample(), "check0")["x2y1-gggg"]["good"] == Fraction(683940, 10**6)
+    assert emissions(rock_sample(), "check0")["x2y1-gggg"]["good"] == Fraction(683940, 10**6)
 
 
 @pytest.mark.parametrize("half_distance", [1, 4.5, 20])
 def test_the_sensor_halves_its_efficiency_over_the_half_distance(half_distance: float) -> None:
     n = 5
     model = rock_sample(n=n, k=2, rocks=[(0, 0), (3, 4)], half_distance=half_distance)
-    look = sights(model, "check1")
+    look = emissions(model, "check1")
     for x in range(n):
         for y in range(n):
             efficiency = 2 ** (-sqrt((x - 3) ** 2 + (y - 4) ** 2) / half_distance)

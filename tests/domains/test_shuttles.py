@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.domains.compare import assert_same_as_file
-from tests.domains.laws import earnings, moves, named_outcomes, sights, steps_from_start
+from tests.domains.laws import earnings, emissions, moves, named_outcomes, steps_from_start
 
 from rpsr.domains.shuttles import shuttle
 
@@ -51,7 +51,7 @@ def test_in_flight_the_stations_are_alike() -> None:
 
 @pytest.mark.parametrize("visibility", [0, Fraction(1, 3), 1])
 def test_stations_are_seen_from_space_with_the_given_chance(visibility: Fraction | int) -> None:
-    look = sights(shuttle(visibility=visibility), "GoForward")
+    look = emissions(shuttle(visibility=visibility), "GoForward")
     assert look["space-facing-MRV"].get("see-MRV", 0) == visibility
     assert look["before-MRV-facing-it"] == {"see-MRV": 1}
     assert look["before-LRV-back-to-it"] == {"nothing": 1}

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 from tests.domains.compare import assert_same_as_file
-from tests.domains.laws import earnings, moves, sights
+from tests.domains.laws import earnings, emissions, moves
 
 from rpsr.domains.tag import tag
 
@@ -68,7 +68,7 @@ def test_catching() -> None:
 
 
 def test_the_robot_sees_its_cell_or_the_opponent() -> None:
-    look = sights(tag(), "North")
+    look = emissions(tag(), "North")
     for robot in range(CELLS):
         for opponent in range(CELLS + 1):
             seen = "yes" if opponent == robot else f"o{robot}"

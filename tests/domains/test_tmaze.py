@@ -1,7 +1,14 @@
 from fractions import Fraction
 
 import pytest
-from tests.domains.laws import earnings, mirrored, moves, named_outcomes, sights, steps_from_start
+from tests.domains.laws import (
+    earnings,
+    emissions,
+    mirrored,
+    moves,
+    named_outcomes,
+    steps_from_start,
+)
 
 from rpsr.domains.tmaze import t_maze
 
@@ -27,7 +34,7 @@ def test_north_and_south_are_alike(length: int) -> None:
 
 @pytest.mark.parametrize("length", LENGTHS)
 def test_only_the_sign_tells_the_goal(length: int) -> None:
-    look = sights(t_maze(length=length), "east")
+    look = emissions(t_maze(length=length), "east")
     for cell in range(1, length + 1):
         assert look[f"goal-north-{cell}"] == look[f"goal-south-{cell}"]
     assert look["goal-north-0"] == {"sign-north": 1}

@@ -17,7 +17,7 @@ Rewards = list[list[Fraction]]
 
 
 def expected_return(pomdp: POMDP, choose: Choice, steps: int, rewards: Rewards | None = None):
-    """The expected discounted return of so many steps, as a Fraction.
+    """The expected discounted return of a number of steps, as a Fraction.
 
     choose: the probabilities of actions after a history. rewards[s][a]: instead of the POMDP's.
     """

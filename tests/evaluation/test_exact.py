@@ -56,7 +56,7 @@ def test_a_psrs_rewards_are_those_of_the_reconstruction(pomdp, seed):
 
 @given(pomdps(), st.integers(0, 2**32 - 1), st.integers(1, 3), st.booleans())
 @settings(max_examples=25)
-def test_for_ever_is_the_limit_of_many_steps(pomdp, seed, nodes, mixed):
+def test_the_infinite_horizon_is_the_limit_of_many_steps(pomdp, seed, nodes, mixed):
     table = random_table(seed, pomdp, nodes, mixed=mixed)
     most = exact_return(pomdp, table, steps=400)  # at discount 0.9 what follows is below 1e-16
     assert exact_return(pomdp, table) == pytest.approx(most, abs=1e-10)
@@ -154,7 +154,7 @@ def test_a_policy_that_is_no_table_has_no_exact_value(monkeypatch):
     assert exact_return(pomdp, policy) is None
 
 
-def test_for_ever_needs_a_discount():
+def test_an_infinite_horizon_needs_a_discount():
     pomdp = random_exact(1, Sizes(2, 2, 2)).with_discount(1)
     policy = StochasticController.stationary(pomdp)
     with pytest.raises(ModelError, match="give a horizon"):
@@ -174,9 +174,9 @@ def test_for_ever_needs_a_discount():
 
 
 @pytest.mark.parametrize("steps", [10, None])
-def test_an_observation_that_the_policy_excludes_is_told(steps):
+def test_an_observation_that_the_policy_excludes_is_an_error(steps):
     sure = build("tiger:accuracy=1").belief_model().with_rewards(np.zeros((2, 3)))
-    policy = AlphaPolicy(sure, np.zeros((1, 2)))  # listens for ever, and always hears the same
+    policy = AlphaPolicy(sure, np.zeros((1, 2)))  # always listens, certain to hear the same
     assert exact_return(sure, policy, steps=steps) == 0
     with pytest.raises(ImpossibleObservation, match=r"rules out .* after action 'listen'"):
         exact_return(build("tiger"), policy, steps=steps)

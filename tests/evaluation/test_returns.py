@@ -28,7 +28,7 @@ def uniform_log(pomdp, **options):
 
 
 def all_histories(pomdp, steps):
-    """Every possible history of so many steps, and its probability under uniform actions."""
+    """Every possible history of a number of steps, and its probability under uniform actions."""
     D = process(pomdp)
     sides = len(pomdp.actions), len(pomdp.observations)
     found = [([], pomdp.record.start.fractions(0))]

@@ -177,10 +177,10 @@ def test_long_episodes_come_in_smaller_blocks():
 
 
 def test_progress_is_told():
-    told = []
+    calls = []
     pomdp = build("tiger")
-    simulate(pomdp, uniform(pomdp), episodes=300, steps=2, progress=lambda *done: told.append(done))
-    assert told == [(256, 300), (300, 300)]
+    simulate(pomdp, uniform(pomdp), episodes=300, steps=2, progress=lambda *at: calls.append(at))
+    assert calls == [(256, 300), (300, 300)]
 
 
 # ---- all forms of one policy
@@ -304,12 +304,12 @@ def test_refusals():
 
 
 @pytest.mark.parametrize("tabulated", [True, False])
-def test_an_observation_that_the_policy_excludes_is_told(tabulated, monkeypatch):
-    """A policy of a system where the sight is always true, on one where it is not."""
+def test_an_observation_that_the_policy_excludes_is_an_error(tabulated, monkeypatch):
+    """A policy for a system with reliable observations, on a system with unreliable ones."""
     if not tabulated:
         monkeypatch.setattr("rpsr.evaluation.simulation.tabulate", lambda policy, steps: None)
     sure = build("tiger:accuracy=1").belief_model().with_rewards(np.zeros((2, 3)))
-    policy = AlphaPolicy(sure, np.zeros((1, 2)))  # to which all is one, so it listens for ever
+    policy = AlphaPolicy(sure, np.zeros((1, 2)))  # all values are equal, so it always listens
     with pytest.raises(ImpossibleObservation, match=r"rules out .* after action 'listen'"):
         simulate(build("tiger"), policy, episodes=100, steps=10)
 

@@ -25,14 +25,14 @@ def test_what_is_cut_off_by_default_is_less_than_the_standard_error(name):
     for row in evaluate(pomdp, policy, models=models_of(pomdp), episodes=200):
         assert row.steps < MOST_STEPS
         assert row.cut_off <= max(row.stderr, 1e-6 * row.cut_off / pomdp.discount**row.steps)
-        if row.model == "pomdp":  # the others' rewards are not those of the system for ever
-            for_ever = exact_return(pomdp, policy)
-            assert abs(row.exact - for_ever) <= row.cut_off
-            assert abs(row.mean - for_ever) <= 5 * row.stderr + row.cut_off
+        if row.model == "pomdp":  # the others' rewards are not the system's
+            infinite = exact_return(pomdp, policy)
+            assert abs(row.exact - infinite) <= row.cut_off
+            assert abs(row.mean - infinite) <= 5 * row.stderr + row.cut_off
 
 
 @pytest.mark.parametrize("steps", [1, 10, 100, 300])
-def test_the_bound_is_met_by_one_reward_for_ever(steps):
+def test_the_bound_is_met_by_a_constant_reward(steps):
     one = POMDP.from_arrays(np.ones((1, 1, 1)), np.ones((1, 1, 1)), [[-3.0]], discount=0.99)
     tail = 3 * Fraction(99, 100) ** steps * 100
     assert cut_off(one.belief_model(), 0.99, steps) == pytest.approx(float(tail), rel=1e-12)

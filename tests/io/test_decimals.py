@@ -80,7 +80,7 @@ def test_a_value_half_way_between_two_floats_is_rounded_as_it_was():
 
 
 def test_a_row_that_no_decimals_can_say_is_refused():
-    with pytest.raises(InputError, match="no decimals read back as a row of probabilities"):
+    with pytest.raises(InputError, match="cannot be written as decimals that read back"):
         probabilities([1, 2], [0.25, 0.75], -1)
 
 

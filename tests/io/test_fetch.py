@@ -142,12 +142,12 @@ def test_the_announced_length_is_only_a_hint(server, get, length):
 
 def test_report_keeps_the_file_and_warns(server, get):
     server.files["one.POMDP"] = TEXTS["one"].replace(b"\n", b"\r\n")
-    told: list[str] = []
-    path = get("one", "set-1", checksums="report", warn=told.append)[0]
+    messages: list[str] = []
+    path = get("one", "set-1", checksums="report", warn=messages.append)[0]
     assert path.read_bytes() == server.files["one.POMDP"]
-    assert len(told) == 1
-    assert "one.POMDP has SHA-256" in told[0]
-    assert told[0].endswith("kept nevertheless")
+    assert len(messages) == 1
+    assert "one.POMDP has SHA-256" in messages[0]
+    assert messages[0].endswith("kept nevertheless")
     with pytest.warns(UserWarning, match="kept nevertheless"):
         get("one", checksums="report")
     with pytest.raises(InputError, match="expected"):
@@ -235,10 +235,10 @@ def test_the_table_is_sound():
 
 
 def test_the_corpus_is_a_mirror_but_for_five_corrected_files(corpus, tmp_path):
-    told: list[str] = []
-    paths = fetch(mirror=corpus.as_uri(), folder=tmp_path, checksums="report", warn=told.append)
+    messages: list[str] = []
+    paths = fetch(mirror=corpus.as_uri(), folder=tmp_path, checksums="report", warn=messages.append)
     assert sum(path.stat().st_size for path in paths) > 15_000_000
-    assert [message.split()[1] for message in told] == [f"ejs{k}.POMDP" for k in (2, 4, 5, 6, 7)]
+    assert [text.split()[1] for text in messages] == [f"ejs{k}.POMDP" for k in (2, 4, 5, 6, 7)]
     for k in (2, 4, 5, 6, 7):
         text = (tmp_path / f"ejs{k}.POMDP").read_bytes().replace(b": reward\n", b": rewards\n")
         (tmp_path / f"ejs{k}.POMDP").write_bytes(text)

@@ -18,7 +18,7 @@ JANI = '{\n  "jani-version": 1,\n  "name": "maze",\n  "type": "pomdp"\n}\n'
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
 @pytest.mark.parametrize("suffix", ["", ".pomdp", ".own"])
 @pytest.mark.parametrize(
-    ("text", "own", "told"),
+    ("text", "own", "message"),
     [
         (POMDPX, ".pomdpx", "is a POMDPX file (XML), which rpsr does not read"),
         (POMDPX.split("\n", 1)[1], ".xml", "is a POMDPX file (XML), which rpsr does not read"),
@@ -28,13 +28,13 @@ JANI = '{\n  "jani-version": 1,\n  "name": "maze",\n  "type": "pomdp"\n}\n'
         (JANI, ".jani", "is a JANI model (JSON), which rpsr does not read"),
     ],
 )
-def test_by_content_whatever_the_name(tmp_path, text, own, told, suffix, packed):
+def test_by_content_whatever_the_name(tmp_path, text, own, message, suffix, packed):
     path = tmp_path / ("model" + suffix.replace(".own", own) + ".gz" * packed)
     path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
     with pytest.raises(InputError) as caught:
         load(path)
     reads = "rpsr reads .pomdp files (also gzipped) and its own .rpsr files"
-    assert str(caught.value) == f"{path}: {told}; {reads}"
+    assert str(caught.value) == f"{path}: {message}; {reads}"
 
 
 @pytest.mark.parametrize("suffix", [".pomdpx", ".prism", ".drn", ".jani"])

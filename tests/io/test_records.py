@@ -52,7 +52,7 @@ def test_rows_known_only_in_floats_have_no_fractions():
 
 
 @given(records())
-def test_outcomes_are_the_products_of_moves_and_sights(record: Record):
+def test_outcomes_are_the_products_of_transitions_and_emissions(record: Record):
     edge, entry = record.outcome_entries()
     row_of_edge = record.emission_row_of_edge()
     expected = [

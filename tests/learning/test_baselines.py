@@ -87,7 +87,7 @@ def test_held_out_episodes_choose_how_many_pairs_to_keep(remembered):
 
 @pytest.mark.parametrize("k", [1, 2])
 def test_a_task_that_ended_earns_nothing_more(k):
-    """Work earns 1 for ever; to quit earns 2 once, which is worth more only if tasks never end."""
+    """Work earns 1 at every step, quitting earns 2 once: better only if tasks never end."""
     stay, leave = [0] * 10, [0] * 4 + [1]
     episodes = [stay] * 30 + [leave] * 30
     log = from_arrays(

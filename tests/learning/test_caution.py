@@ -1,4 +1,4 @@
-"""What a log hardly shows is not what a plan rests on; what it foretells stays as it was."""
+"""Plans do not rely on rarely tried actions; predictions are unchanged."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ ESTIMATORS = {
 
 
 def lucky(times, pay=10.0, episodes=60):
-    """A log of load/unload in which a third action was taken so many times, and paid each time."""
+    """A log of load/unload in which a third action was taken a number of times and always paid."""
     _, log = uniform_log("loadunload", episodes, 20, seed=2)
     rng = np.random.default_rng(2)
     early = np.flatnonzero(np.arange(log.steps) % 20 < 16)  # what comes after is logged, too
@@ -80,7 +80,7 @@ def test_caution_is_for_planning_and_changes_nothing_else(name):
     for action, seen in ((0, 0), (1, 1), (0, 0)):
         fitted = careful.fitted_.expected_rewards(state.state)
         expected = careful.model_.expected_rewards(state.state)
-        # Once of the twenty times that are asked for; else 0 now and 10 less than may be for ever.
+        # Once of the required twenty times; else 0 now, and 10 less than possible at every step.
         assert expected[2] == pytest.approx(fitted[2] / 20 - 190 * 19 / 20)
         np.testing.assert_array_equal(expected[:2], fitted[:2])
         state.update(action, seen)
@@ -113,7 +113,7 @@ def test_what_is_known_is_what_was_taken_often_or_about_as_often(taken, enough):
     st.lists(st.floats(0, 1), max_size=40),
 )
 def test_nothing_makes_up_for_the_worst(low, extent, discount, rewards):
-    """Whatever comes after it, at the best for ever, it is no better than the least for ever."""
+    """Followed by the best reward at every step, it is no better than always the least one."""
     high = low + extent
     least = worst(low, high, discount, 0)
     best = least + discount / (1 - discount) * high
@@ -131,10 +131,10 @@ def test_caution_is_of_the_whole_log_whatever_its_chunks():
     assert found == Caution((1.0, 1.0, 3 / 20), -20 * 10, ("jump",))  # episodes are of 20 steps
 
 
-def test_caution_is_told():
-    told = learn("spectral", lucky(1), discount=0.95, rank=3)
-    assert told.document()["caution"] == {"unknown": 1, "actions": 3}
-    assert told.findings.caution.warning.startswith(
+def test_caution_is_reported():
+    learned = learn("spectral", lucky(1), discount=0.95, rank=3)
+    assert learned.document()["caution"] == {"unknown": 1, "actions": 3}
+    assert learned.findings.caution.warning.startswith(
         "1 of 3 actions (jump) was rarely tried: the model to plan "
     )
     silent = learn("spectral", lucky(200), discount=0.95, rank=3)

@@ -1,4 +1,4 @@
-"""Tasks that end: every estimator learns when, and no filter doubts that a task goes on."""
+"""Tasks that end: every estimator learns when; filters do not expect an end too early."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -53,7 +53,7 @@ def fitted(request):
 
 
 def test_values_reckon_with_ends_nothing_shows(fitted):
-    """Work for ever is worth 10, or, with its ends, less than to rest; as often as ends came."""
+    """Without ends, work is worth 10; with ends, less than rest."""
     rest = LOG.action_names.index("rest")
     taken = LOG.actions == rest
     often = taken[LOG.ends].sum() / taken.sum()
@@ -101,7 +101,7 @@ def test_ends_do_not_hide_what_a_psr_forgets():
     assert [each.statistic for each in found] == pytest.approx([found[0].statistic] * 3, rel=1e-6)
 
 
-def test_a_filter_does_not_tire_of_a_task_that_goes_on(fitted):
+def test_a_filter_does_not_expect_the_end_of_a_task_that_continues(fitted):
     """At every step the task may have ended, and whoever is still at work sees that it has not."""
     model = fitted.model_
     state = model.filter()
@@ -249,10 +249,10 @@ def test_logs_that_a_model_and_the_system_wrote_are_one_log():
     real = from_arrays([[0, 0]] * 4, [[0, 0]] * 4, [[1, 1]] * 4, terminated=[True] * 4)
     real = replace(real, observation_names=("0", END))
     shown = with_end(from_arrays([[0]], [[0]], [[1]], terminated=[True]))
-    told = PreparedLog.of(join([real, shown])).in_memory
-    assert told.observation_names == ("0", END)
-    np.testing.assert_array_equal(told.observations, [0, 1] * 4 + [1])
-    model = LastKTable(k=1).fit(told).model_
+    prepared = PreparedLog.of(join([real, shown])).in_memory
+    assert prepared.observation_names == ("0", END)
+    np.testing.assert_array_equal(prepared.observations, [0, 1] * 4 + [1])
+    model = LastKTable(k=1).fit(prepared).model_
     np.testing.assert_array_equal(as_seen_by(real, model).observations, [0, 1] * 4)
     cut = from_arrays([[0, 0]], [[0, 1]], [[1, 1]], observation_names=["0", END])
     with pytest.raises(InputError, match=r"episode 4, step 1: observations: read '\(end\)'"):
@@ -279,24 +279,24 @@ def test_an_end_that_looks_like_no_end_is_seen(log, parts):
     for (first, last), over in zip(pairwise(log.offsets), log.terminated, strict=True):
         for t in range(first, last):
             (ends if over and t == last - 1 else others).add(int(log.observations[t]))
-    told = PreparedLog.of(log).in_memory
+    prepared = PreparedLog.of(log).in_memory
     if ends & others:
-        assert told.observation_names == ("x", "y", "z", END)
+        assert prepared.observation_names == ("x", "y", "z", END)
         expected = log.observations.copy()
         expected[log.ends] = 3
-        np.testing.assert_array_equal(told.observations, expected)
+        np.testing.assert_array_equal(prepared.observations, expected)
         assert not final_observations(log).any()
     else:
-        assert told is log
+        assert prepared is log
         assert set(np.flatnonzero(final_observations(log))) == ends
-    assert PreparedLog.of(told).in_memory is told
-    np.testing.assert_array_equal(told.rewards, log.rewards)
+    assert PreparedLog.of(prepared).in_memory is prepared
+    np.testing.assert_array_equal(prepared.rewards, log.rewards)
     chunks = [log.select(each) for each in np.array_split(np.arange(log.episodes), parts)]
     stream = PreparedLog.of(chunks)
     again = join(stream)
-    np.testing.assert_array_equal(again.observations, told.observations)
-    assert again.observation_names == told.observation_names
+    np.testing.assert_array_equal(again.observations, prepared.observations)
+    assert again.observation_names == prepared.observation_names
     assert PreparedLog.of(stream) is stream
     for part in (stream.training, stream.held_out, stream.resampled(0)):
         assert part.hidden_ends == stream.hidden_ends  # whatever ends the part has itself
-    assert (Encoded.of(told).final == final_observations(told)).all() if log.steps else True
+    assert (Encoded.of(prepared).final == final_observations(prepared)).all() if log.steps else True

@@ -1,4 +1,4 @@
-"""From a log to all that is said of a model: the same for every estimator, log or stream."""
+"""From a log to a model and its diagnostics: every estimator, in memory or streamed."""
 
 import json
 from dataclasses import replace
@@ -223,7 +223,7 @@ def logs_of_any_lengths(draw):
     lengths = draw(st.lists(st.sampled_from([0, 1, 3, 499, 501, 1300]), min_size=1, max_size=12))
     steps = sum(lengths)
     ended = draw(st.lists(st.booleans(), min_size=len(lengths), max_size=len(lengths)))
-    number = np.arange(steps)  # every step can be told from every other
+    number = np.arange(steps)  # every step is distinct
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     return Trajectories(("a",), ("x",), 0 * number, 0 * number, offsets, ended, rewards=number)
 

@@ -60,7 +60,7 @@ def simulate(name, episodes, steps, seed, chances=None, ago=1):
 
 
 def whole_plan(model, tests, histories, **options):
-    """A plan with every word of up to so many pairs."""
+    """A plan with every word up to a length."""
     pairs = range(len(model.actions) * len(model.observations))
 
     def words(longest):

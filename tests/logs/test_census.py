@@ -9,7 +9,7 @@ from rpsr.logs import Census, Trajectories
 
 
 def census(counts, *, chunks=1, rewards=None):
-    """Of a log of one action in which each observation is seen so many times."""
+    """The census of a log of one action, with a count for each observation."""
     seen = np.repeat(np.arange(len(counts)), list(counts.values()))
     found = Census()
     parts = np.array_split(seen, chunks)
@@ -35,7 +35,7 @@ def test_names_are_counted_whatever_the_chunks(times, chunks):
 @pytest.mark.parametrize(
     "slip", ["lefft", "lft", "lift", "elft", "Left", "LEFT", " left", "le ft", "left ", "lefts"]
 )
-def test_a_slip_of_the_pen_is_told(slip):
+def test_a_misspelling_is_reported(slip):
     expected = "a misspelling of 'left' (50,012 times)?"
     for times, word in ((1, "once"), (2, "twice")):
         (line,) = census({"left": 50_012, "right": 49_000, slip: times}).slips()

@@ -53,21 +53,21 @@ def random_lottery(rng: np.random.Generator, width: int, size: int = 9) -> Distr
 def random_exact(seed: int, sizes: Sizes, *, by_edge: bool = False) -> POMDP:
     """A random POMDP known in fractions, with names that are not numbers."""
     rng = np.random.default_rng(seed)
-    actions, sights = [f"a{i}" for i in range(sizes.A)], [f"o{i}" for i in range(sizes.O)]
+    actions, observations = [f"a{i}" for i in range(sizes.A)], [f"o{i}" for i in range(sizes.O)]
     states = range(sizes.S)
 
-    def sight() -> dict[str, Fraction]:
-        return {sights[o]: p for o, p in random_lottery(rng, sizes.O).items()}
+    def emission_row() -> dict[str, Fraction]:
+        return {observations[o]: p for o, p in random_lottery(rng, sizes.O).items()}
 
     return tabulate(
         name=f"random-{seed}",
         states=states,
         actions=actions,
-        observations=sights,
+        observations=observations,
         start=random_lottery(rng, sizes.S),
         transition=lambda _s, _a: random_lottery(rng, sizes.S),
-        emission=None if by_edge else lambda _a, _t: sight(),
-        edge_emission=(lambda _s, _a, _t: sight()) if by_edge else None,
+        emission=None if by_edge else lambda _a, _t: emission_row(),
+        edge_emission=(lambda _s, _a, _t: emission_row()) if by_edge else None,
         reward=lambda *_: Fraction(int(rng.integers(-9, 10)), int(rng.integers(1, 4))),
         discount=Fraction(9, 10),
         state_name=lambda s: f"s{s}",
@@ -95,8 +95,8 @@ def dense_process(pomdp: POMDP) -> Array:
         for s in range(S):
             for t, move in record.transition.fractions(a * S + s).items():
                 seen = record.emission.fractions(edge if record.emission_by_edge else a * S + t)
-                for o, sight in seen.items():
-                    D[a, o, s, t] = float(move * sight)
+                for o, emission in seen.items():
+                    D[a, o, s, t] = float(move * emission)
                 edge += 1
     return D
 

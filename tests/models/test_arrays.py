@@ -134,7 +134,7 @@ def test_sparse_matrices_given_are_not_changed():
 
 
 def test_thousands_of_states_are_never_made_dense():
-    n, actions, sights = 5000, 2, 3
+    n, actions, observations = 5000, 2, 3
     rng = np.random.default_rng(8)
     columns = rng.integers(n, size=(actions, n, 4))
     indptr = np.arange(0, 4 * n + 1, 4)
@@ -142,7 +142,7 @@ def test_thousands_of_states_are_never_made_dense():
         sp.csr_array((np.full(4 * n, 0.25), columns[a].ravel(), indptr), shape=(n, n))
         for a in range(actions)
     ]
-    seen = random_rows(rng, actions, n, sights)
+    seen = random_rows(rng, actions, n, observations)
     tracemalloc.start()
     try:
         pomdp = POMDP.from_arrays(T, seen, rng.normal(size=(n, actions)), discount=0.9)

@@ -1,4 +1,4 @@
-"""A filter on a model that is wrong: it goes on, and what it says are probabilities."""
+"""A filter on a wrong model: it continues, and its predictions are probabilities."""
 
 from copy import copy
 from dataclasses import replace

@@ -210,9 +210,9 @@ def test_the_belief_model_is_the_pomdp():
 
 
 def test_provenance_decides_nothing():
-    told = coin(provenance={"estimator": "somebody", "pomdp": "0", "final": ["heads"]})
-    assert not told.estimated
-    assert (told.estimator, told.final, told.pomdp) == (None, (), None)
+    described = coin(provenance={"estimator": "somebody", "pomdp": "0", "final": ["heads"]})
+    assert not described.estimated
+    assert (described.estimator, described.final, described.pomdp) == (None, (), None)
 
 
 def test_the_origin_has_fields_and_provenance():

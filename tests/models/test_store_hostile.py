@@ -97,7 +97,7 @@ def assert_damaged(path, message):
         (put("transition.indptr", 1, 2**62), "the offsets do not fit the rows"),
         (put("transition.indptr", -1, 2**35), "the offsets do not fit the rows"),
         (put("transition.indptr", 2, 1), "the offsets do not fit the rows"),
-        (put("emission.digits", 0, 10**9), "a number of digits is out of range"),
+        (put("emission.digits", 0, 10**9), "a count of decimal digits is out of range"),
         (put("rewards.values", 0, np.nan), "rewards: read nan"),
         (put("rewards.values", 0, 1e308), "rewards: read 1e[+]308"),
         (put("rewards.values", 0, -99.0), "the rewards differ from their fractions"),
@@ -278,5 +278,8 @@ def test_a_mutated_file_is_refused_or_holds_a_model(path, model):
 
 def test_what_a_policy_carries_is_checked_as_well(path):
     forged(rpsr(build("tiger")), path, put("kernel.values", 0, -0.5))
-    with pytest.raises(RpsrError, match="p: damaged model file: the kernel has a negative entry"):
+    with pytest.raises(
+        RpsrError,
+        match="p: damaged model file: a transition probability between",
+    ):
         store.from_native_bytes(path.read_bytes(), "p")

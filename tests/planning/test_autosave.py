@@ -1,4 +1,4 @@
-"""What was found is kept while planning, survives a kill, and is gone on from."""
+"""Solutions are saved while planning, survive a kill, and planning continues from them."""
 
 import os
 import signal
@@ -94,7 +94,7 @@ def test_a_checkpoint_without_successors_is_refused():
     unknown = replace(found, successors=np.full_like(found.successors, -1))
     open_ended = replace(saved, value_function=unknown)
     for name in SHORT:
-        with pytest.raises(ModelError, match="has no successors"):
+        with pytest.raises(ModelError, match="does not store the successors"):
             planner_by_name(name).resume(model, ignore, open_ended)
 
 

@@ -22,13 +22,13 @@ from rpsr.predictive.reach import reachable_states
 
 
 def wasteful(seed, *, by_edge=False):
-    """A random POMDP of three states, told with a twin of each and two states never reached.
+    """A random POMDP of three states, with a twin of each and two unreachable states.
 
     A state is (what matters, which twin). "Outside" leads in, and nothing leads there.
     """
     rng = np.random.default_rng(seed)
     moves = {(s, a): random_lottery(rng, 3) for s in range(3) for a in "ab"}
-    sights = {
+    emissions = {
         (a, t): {f"o{o}": p for o, p in random_lottery(rng, 2).items()}
         for a in "ab"
         for t in range(3)
@@ -48,7 +48,7 @@ def wasteful(seed, *, by_edge=False):
 
     states = [(s, twin) for s in range(3) for twin in ("left", "right")]
     states[2:2] = [(3, "outside"), (4, "outside")]
-    emission = {(a, t): sights[a, t % 3] for a in "ab" for t in range(5)}
+    emission = {(a, t): emissions[a, t % 3] for a in "ab" for t in range(5)}
     return tabulate(
         name=f"wasteful-{seed}",
         states=states,
@@ -66,7 +66,7 @@ def wasteful(seed, *, by_edge=False):
 
 @given(st.integers(0, 10**6), st.booleans())
 @settings(max_examples=15)
-def test_nothing_is_lost_for_ever(seed, by_edge):
+def test_nothing_is_lost_with_an_infinite_horizon(seed, by_edge):
     pomdp = wasteful(seed, by_edge=by_edge)
     small = compress(pomdp)
     assert small.saved.states == 8

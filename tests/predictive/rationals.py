@@ -122,7 +122,7 @@ def random_pomdp(seed: int, kind: str, n_states: int, *, rewarding: bool = True)
     first two. What they earn has nothing to do with that if `rewarding`, and follows suit if not.
     """
     rng = np.random.default_rng(seed)
-    states, actions, sights = range(n_states), ["left", "right"], ["dark", "light"]
+    states, actions, observations = range(n_states), ["left", "right"], ["dark", "light"]
 
     def lottery(width: int) -> dict[int, Fraction]:
         weights = rng.integers(0, 6, width) * rng.integers(0, 2, width)
@@ -149,10 +149,10 @@ def random_pomdp(seed: int, kind: str, n_states: int, *, rewarding: bool = True)
         name=f"{kind}-{seed}",
         states=states,
         actions=actions,
-        observations=sights,
+        observations=observations,
         start={0: 1},
         transition=lambda s, a: moves[s, a],
-        emission=lambda a, t: {sights[o]: p for o, p in seen[a, looks[t]].items()},
+        emission=lambda a, t: {observations[o]: p for o, p in seen[a, looks[t]].items()},
         reward=lambda s, a, _t, _o: earned[s, a],
         discount=Fraction(9, 10),
     )

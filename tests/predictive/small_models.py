@@ -45,12 +45,12 @@ def blind_walk() -> POMDP:
 
 
 def hidden_coin() -> POMDP:
-    """Both sides are possible for ever and neither is ever seen: b(h) = (1/2, 1/2)."""
+    """Both sides are possible at every step and neither is observed: b(h) = (1/2, 1/2)."""
     return blind(2, move=lambda s, _: {s: 1}, reward=lambda s, _: s, start={0: HALF, 1: HALF})
 
 
 def two_doors() -> POMDP:
-    """A prize behind one of two doors for ever; opening the right one pays, and nothing is seen."""
+    """A prize stays behind one of two doors; opening the right one pays; nothing is observed."""
     return blind(
         2,
         actions=("left", "right"),
@@ -115,7 +115,7 @@ def fair_bets() -> POMDP:
 
 
 def fuse(n: int = 40) -> POMDP:
-    """A spark of probability 1e-12 a step: outcomes of long tests underflow."""
+    """A spark of probability 1e-12 per step: outcomes of long tests underflow."""
     rare = Fraction(1, 10**12)
     return tabulate(
         name="fuse",

@@ -153,7 +153,7 @@ def test_what_can_be_visited_is_a_model_of_its_own(pomdp):
     assert D.sum(axis=(1, 3)) == pytest.approx(1)
     T, R = D.sum(axis=1), pomdp.R[visited]
     seen = np.divide(D, T[:, None], where=T[:, None] > 0, out=np.zeros_like(D))
-    seen[:, 0] += T == 0  # the sight of what cannot happen is of no consequence
+    seen[:, 0] += T == 0  # observations in impossible transitions have no effect
     alone = POMDP.from_arrays(T, seen.transpose(2, 0, 3, 1), R, start=pomdp.start[visited])
     errors = reward_errors(pomdp, find_core(pomdp, "psr"), reachable_states(pomdp))
     try:

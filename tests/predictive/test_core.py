@@ -90,8 +90,8 @@ def test_the_printed_reward_vector_fits_the_tests_in_another_order():
 )
 def test_the_papers_core_tests_are_found_with_observations_in_another_order(order, last):
     search = LiteralSearch(LOAD_UNLOAD, rewards=False)
-    sights = [LOAD_UNLOAD.observations.index(name) for name in order]
-    search.steps = [(a, o) for a in range(2) for o in sights]
+    indices = [LOAD_UNLOAD.observations.index(name) for name in order]
+    search.steps = [(a, o) for a in range(2) for o in indices]
     found = {str(as_future(LOAD_UNLOAD, member, "psr")) for member in search.breadth_first()}
     assert found == {*list(TABLE)[:4], last}
 

@@ -122,12 +122,14 @@ def test_rewards_that_show_the_load():
 # ---- how the control problem changes
 
 
-@pytest.mark.parametrize(("horizon", "blind", "told"), [(1, 0.5, 0.5), (2, 1, 1.5), (5, 2.5, 4.5)])
-def test_an_agent_that_sees_its_rewards_can_earn_more(horizon, blind, told):
+@pytest.mark.parametrize(
+    ("horizon", "unobserved", "observed"), [(1, 0.5, 0.5), (2, 1, 1.5), (5, 2.5, 4.5)]
+)
+def test_an_agent_that_sees_its_rewards_can_earn_more(horizon, unobserved, observed):
     pomdp = two_doors()
     seen = reward_aware(pomdp)
-    assert best_value(pomdp, pomdp.start, horizon, 1.0) == pytest.approx(blind)
-    assert best_value(seen, seen.start, horizon, 1.0) == pytest.approx(told)
+    assert best_value(pomdp, pomdp.start, horizon, 1.0) == pytest.approx(unobserved)
+    assert best_value(seen, seen.start, horizon, 1.0) == pytest.approx(observed)
 
 
 def test_the_rpsr_keeps_the_control_problem_and_the_reward_aware_psr_does_not():

@@ -1,6 +1,6 @@
 """A limit on time ends every phase of `accuracy` and `find_core`, and changes no answer.
 
-The clock of these tests goes on by a second whenever somebody looks at it.
+The clock of these tests advances by a second whenever it is read.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def test_a_row_says_that_the_limit_was_reached_and_what_is_known(clock):
     assert row["psr_rank"] is row["accurate"] is row["d_inf"] is row["margin"] is None
 
 
-def test_each_source_has_the_limit_to_itself_and_the_rest_goes_on(clock):
+def test_each_source_has_its_own_time_limit_and_the_others_continue(clock):
     needed = clock()
     survey_row("tiger", Options(time_limit=1e6))
     options = Options(time_limit=len(needed) + 0.5)

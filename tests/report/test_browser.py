@@ -208,7 +208,7 @@ def test_the_keyboard_is_enough(visit):
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     assert page.locator(".history li").all_text_contents() == ["left → loading"]
-    for _ in range(3):  # at the end of the corridor, left brings loading for ever
+    for _ in range(3):  # at the end of the corridor, left gives loading at every step
         page.keyboard.press("Enter")
     assert page.locator(".history li").count() == 4
     page.locator("fieldset").nth(0).locator("button").nth(0).focus()

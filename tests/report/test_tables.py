@@ -79,7 +79,7 @@ def test_numbers_of_numpy_are_numbers():
     [
         ({"rows": ((1,),)}, "row 0: read 1 cells, expected 2"),
         ({"align": "lx"}, "align: read 'lx', expected 2 of the letters l, c, r"),
-        ({"formats": (".1f",)}, "formats: read 1, expected 2"),
+        ({"formats": (".1f",)}, "formats: read 1, expected one per column, 2"),
         ({"bold": {(1, 0)}}, "bold: read .*, expected the row"),
     ],
 )

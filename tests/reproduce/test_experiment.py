@@ -14,7 +14,7 @@ from rpsr.reproduce import PAPER_DOMAINS, Experiment, experiment, paper_domain
 from rpsr.reproduce.experiment import MODELS, POLICIES
 
 STEPS = 100
-GEOMETRIC = (1 - 0.95**STEPS) / 0.05  # the return of one reward a step
+GEOMETRIC = (1 - 0.95**STEPS) / 0.05  # the return of one reward per step
 
 
 # ---- estimates
@@ -97,7 +97,7 @@ def test_the_experiment_is_complete_and_consistent(line):
         assert abs(true.deviation) < 4
     best = line.estimate("pomdp-vi", "pomdp").exact
     assert all(line.estimate(policy, "pomdp").exact <= best + 1e-9 for policy in POLICIES)
-    # To its PSR every policy is optimal, so the range holds what any of them is worth for ever.
+    # To its PSR every policy is optimal, so the range contains the infinite-horizon value of each.
     low, high = line.psr_range.least[0], line.psr_range.greatest[1]
     assert low <= line.estimate("uniform", "pomdp").exact <= high
     assert line.plans[0].value <= high + 1e-9
@@ -113,13 +113,13 @@ def test_an_experiment_goes_through_json(line):
 
 
 def test_another_planner_and_progress():
-    told = []
+    reported = []
     found = experiment(
-        build("parr"), planner=Reachable(), episodes=50, steps=20, progress=told.append
+        build("parr"), planner=Reachable(), episodes=50, steps=20, progress=reported.append
     )
     assert {plan.planner for plan in found.plans} == {"reachable"}
-    assert told[0] == "models"
-    assert told[-1] == "the range of PSR-optimal policies"
+    assert reported[0] == "models"
+    assert reported[-1] == "the range of PSR-optimal policies"
     assert found.psr_range is not None
     again = experiment(build("parr"), planner=Reachable(), episodes=50, steps=20, workers=2)
     assert again == found

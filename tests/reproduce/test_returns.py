@@ -18,7 +18,7 @@ def exact(found, name, policy, row):
 
 
 def every(period, first, steps, reward=1):
-    """The return of a reward at step `first` (from 1) and every so many steps after it."""
+    """The return of a reward at step `first` (from 1) and periodically after it."""
     return float(sum(reward * G ** (step - 1) for step in range(first, steps + 1, period)))
 
 
@@ -40,7 +40,7 @@ def drive(first, turn, steps=100):
                 loaded ^= paid
                 true += G**step * paid
                 believed += G**step * (cell in (0, 4)) / 2
-                if turn and step > 0 and cell in (0, 4):  # before a step, nothing has been seen
+                if turn and step > 0 and cell in (0, 4):  # no observation before step 1
                     way = 1 if cell == 0 else -1
                 cell = min(max(cell + way, 0), 4)
     return float(true / 10), float(believed / 10)

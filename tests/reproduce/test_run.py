@@ -120,21 +120,21 @@ def test_tables_are_read_back_from_csv(folders):
 
 
 def test_what_is_done_is_kept_when_interrupted(cheap, tmp_path):
-    told = []
+    finished = []
 
     def stop_after_two(name):
-        told.append(name)
-        if len(told) == 2:
+        finished.append(name)
+        if len(finished) == 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         reproduce(Settings(), tmp_path, progress=stop_after_two)
     kept = sorted(path.name for path in (tmp_path / "pieces").iterdir())
     assert kept == [f"{piece.name}.json" for piece in CHEAP[:2]]
-    assert json.loads((tmp_path / "timings.json").read_text())["pieces"].keys() == set(told)
+    assert json.loads((tmp_path / "timings.json").read_text())["pieces"].keys() == set(finished)
     done = []
     again = reproduce(Settings(), tmp_path, progress=done.append)
-    assert done[:2] == told
+    assert done[:2] == finished
     assert again.answers.keys() == {piece.name for piece in CHEAP}
     assert again.seconds.keys() == again.answers.keys()
 

@@ -242,7 +242,7 @@ def _show(learned: Learned) -> None:
         )
     if found.candidates:
         print_table(
-            ("states", "log-likelihood", "behind"),
+            ("states", "log-likelihood", "behind the best by"),
             [(size.states, size.loglik, size.behind) for size in found.candidates],
             "Candidates, the chosen one first: held-out log-likelihood per episode, rewards "
             "included.",

@@ -20,7 +20,8 @@ def check_domain(generator: Callable[..., POMDP]) -> None:
         has_default = parameter.default is not inspect.Parameter.empty
         _require(has_default, f"parameter {key} has no default")
     pomdp: Any = generator()
-    _require(isinstance(pomdp, POMDP), f"the generator returned {type(pomdp).__name__}")
+    kind = type(pomdp).__name__
+    _require(isinstance(pomdp, POMDP), f"the generator returned a {kind}, expected a POMDP")
     _require(pomdp.exact, "the POMDP is not exact: give probabilities and rewards as fractions")
     _require(not pomdp.warnings, f"the POMDP comes with warnings: {'; '.join(pomdp.warnings)}")
     _require(generator() == pomdp, "calling the generator again gave another POMDP")

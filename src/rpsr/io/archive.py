@@ -112,7 +112,7 @@ def _array(member: str, content: bytes) -> tuple[str, NDArray[Any]]:
     shape, _, dtype = read[npy.read_magic(stream)](stream)
     text = name.endswith(BIG)
     if dtype.kind != "U" if text else dtype.str not in _KINDS:
-        raise ValueError(f"{member!r} has the type {dtype}")
+        raise ValueError(f"{member!r} has the type {dtype}, expected another")
     # numpy would allocate the stated shape before it noticed that the data are shorter.
     if prod(shape) * dtype.itemsize != len(content) - stream.tell():
         raise ValueError(f"{member!r} does not have the size of its shape {shape} of {dtype}")

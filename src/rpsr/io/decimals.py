@@ -87,7 +87,10 @@ def _factor(weights: list[int], values: list[float], total: int) -> tuple[int, i
             factor = int(low * 10**places) + 1
             if Fraction(factor, 10**places) < high:
                 return factor, places
-    raise InputError(f"no decimals read back as a row of probabilities with denominator {total}")
+    raise InputError(
+        f"a row of probabilities with denominator {total} cannot be written as decimals that read "
+        "back as the same row"
+    )
 
 
 def float_probabilities(values: list[float]) -> list[str]:

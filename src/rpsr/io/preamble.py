@@ -39,9 +39,8 @@ def read_preamble(tokens: Tokens, statements: dict[bytes, Statements]) -> Preamb
         raise tokens.error(at, f"{sizes} is more than the reader's limit of {MOST_ROWS} rows")
     if len(actions) * len(states) ** 2 * len(observations) >= 2**62:
         at = int(statements[b"observations"].first[0])
-        raise tokens.error(
-            at, f"{len(observations)} observations are too many for {len(states)} states"
-        )
+        sizes = f"{len(states)} states, {len(actions)} actions and {len(observations)} observations"
+        raise tokens.error(at, f"{sizes} have more combinations (s, a, s', o) than 2^62")
     return Preamble(
         discount=_discount(tokens, statements[b"discount"]),
         costs=_costs(tokens, statements[b"values"]),

@@ -60,18 +60,26 @@ def check_estimator(estimator: Estimator, *, seed: int = 0) -> None:
 
 def _check_model(fitted: Estimator, log: Trajectories) -> None:
     model: Any = fitted.model_
-    _require(isinstance(model, LinearModel), f"model_ is {type(model).__name__}")
-    _require(model.actions == log.action_names, f"actions {model.actions}")
+    kind = type(model).__name__
+    _require(isinstance(model, LinearModel), f"model_ is a {kind}, expected a LinearModel")
+    names = f"model_ has the actions {model.actions}, the log {log.action_names}"
+    _require(model.actions == log.action_names, names)
     seen = tuple(name for name in model.observations if name != END)
-    _require(seen == log.observation_names, f"observations {model.observations}")
+    names = f"model_ has the observations {seen}, the log {log.observation_names}"
+    _require(seen == log.observation_names, names)
     _require(model.estimated, "model_.estimated is not set")
-    _require(fitted.rank_ == model.dimension, f"rank_ {fitted.rank_} of {model.dimension}")
+    rank, n = fitted.rank_, model.dimension
+    _require(rank == n, f"rank_ is {rank}, expected the dimension of model_, {n}")
     found: Any = fitted.findings()
-    _require(isinstance(found, Findings), f"findings() gave {type(found).__name__}")
-    _require(found.rank == fitted.rank_, f"findings() gave rank {found.rank} of {fitted.rank_}")
+    kind = type(found).__name__
+    _require(isinstance(found, Findings), f"findings() gave a {kind}, expected Findings")
+    _require(found.rank == rank, f"findings() gave the rank {found.rank}, expected rank_, {rank}")
     _require(found.caution is fitted.caution_, "findings() gave another caution than caution_")
     estimated: Any = fitted.fitted_
-    _require(isinstance(estimated, LinearModel), f"fitted_ is {type(estimated).__name__}")
+    _require(
+        isinstance(estimated, LinearModel),
+        f"fitted_ is a {type(estimated).__name__}, expected a LinearModel",
+    )
     _require(estimated.observations == model.observations, "fitted_ has other observations")
     _require(fitted.models()[0] is model, "models() does not begin with model_")
 

@@ -152,7 +152,7 @@ def propensities(
             raise DataError(NO_PROPENSITIES)
         return log.propensities
     if tables is None:
-        raise DataError("estimated propensities need the counts of a survey")
+        raise DataError("estimated propensities need `tables`, counts of actions after contexts")
     n_pairs = n_actions * n_observations
     pairs = log.actions * n_observations + log.observations
     codes = code_words(pairs, log.offsets, len(tables) - 1, n_pairs)

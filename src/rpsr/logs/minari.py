@@ -74,7 +74,7 @@ def _load(name: str) -> Any:
     except FileNotFoundError:
         known = ", ".join(sorted(minari.list_local_datasets())) or "none"
         raise InputError(
-            f"no such local Minari dataset (there is: {known}); `minari download` fetches one",
+            f"no such local Minari dataset (existing: {known}); `minari download` fetches one",
             place=name,
         ) from None
     except (ImportError, ValueError) as error:  # ImportError if a reader of the format is missing

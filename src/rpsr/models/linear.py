@@ -121,7 +121,9 @@ class LinearModel(Shown):
         if self.coordinates is None:
             raise ModelError(f"a {self.kind} model has no core set, so no outcome matrix")
         if not isinstance(self.domain, Corners):
-            raise ModelError("the model does not hold the states of its POMDP")
+            raise ModelError(
+                "the outcome matrix needs the states of the POMDP, which this model does not have"
+            )
         return self.domain.points @ self.coordinates
 
     @property

@@ -263,7 +263,7 @@ def _unpack_linear(header: dict[str, Any], arrays: Arrays) -> LinearModel:
         case "unknown":
             domain = Unknown()
         case other:
-            raise ValueError(f"domain: read the kind {other!r}")
+            raise ValueError(f"domain: read {other!r}, expected simplex, corners or unknown")
     return LinearModel(
         kind=text_of(header["model_kind"]),
         name=text_of(header["name"]),

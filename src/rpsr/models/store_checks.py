@@ -144,7 +144,7 @@ def _check_rows(rows: Rows, height: int, what: str) -> None:
     if rows.digits is not None:
         _check_array(rows.digits, np.int64, (height,), f"{what}.digits")
         read = (rows.digits >= -1) & (rows.digits <= MOST_DIGITS)
-        _require(read.all(), f"{what}: a number of digits is out of range")
+        _require(read.all(), f"{what}: a count of decimal digits is out of range")
 
 
 def _check_weights(rows: Rows, entries: int, what: str) -> None:
@@ -240,7 +240,10 @@ def _check_corners(model: LinearModel, domain: Corners) -> None:
     probes = np.random.default_rng(0).standard_normal((_PROBES, n))
     for a in range(A):
         for o in range(O):
-            _require(kernel[a][o].data.min(initial=0.0) >= 0, "the kernel has a negative entry")
+            _require(
+                kernel[a][o].data.min(initial=0.0) >= 0,
+                "a transition probability between corners is negative",
+            )
             moved = points @ model.operators.right(probes, a, o).T
             off = np.abs(moved - kernel[a][o] @ (points @ probes.T)).max()
             _require(

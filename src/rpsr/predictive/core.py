@@ -154,8 +154,8 @@ def _find(
         members = float_members(pomdp, rewards=rewards, search=_SEARCHES[search], seed=seed)
         if len(members) != basis.shape[1]:
             raise ModelError(
-                f"{pomdp.name}: the rank is {basis.shape[1]}, but floats find {len(members)} "
-                "independent members; use exact arithmetic"
+                f"{pomdp.name}: the rank is {basis.shape[1]}, but the search in floats "
+                f"finds {len(members)} independent tests or intents; use exact arithmetic"
             )
     escaped = leak(pomdp, basis)
     return Core(

@@ -86,5 +86,6 @@ def _fit(core: Core, rewards: Floats, weights: Floats | None) -> Floats:
 def _checked(core: Core, rewards: Floats) -> Floats:
     array = np.asarray(rewards, dtype=np.float64)
     if array.ndim != 2 or len(array) != len(core.basis):
-        raise InputError(f"rewards: read shape {array.shape}, expected ({len(core.basis)}, A)")
+        expected = f"({len(core.basis)}, A): a row per state and a column per action"
+        raise InputError(f"rewards: read shape {array.shape}, expected {expected}")
     return array

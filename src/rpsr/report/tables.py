@@ -74,7 +74,7 @@ class Table:
             if len(row) != width:
                 raise InputError(f"row {number}: read {len(row)} cells, expected {width}")
         if self.formats and len(self.formats) != width:
-            raise InputError(f"formats: read {len(self.formats)}, expected {width}")
+            raise InputError(f"formats: read {len(self.formats)}, expected one per column, {width}")
         if not self.align:
             object.__setattr__(self, "align", "".join(map(self._alignment, range(width))))
         if len(self.align) != width or set(self.align) - set("lcr"):

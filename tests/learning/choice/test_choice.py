@@ -237,7 +237,7 @@ def test_an_ended_episode_goes_on_speaking_of_nothing_earned(tiger):
 @pytest.mark.parametrize(("value", "doubted"), [(10, False), (10.02, True)])
 @pytest.mark.parametrize("ends", [False, True])
 def test_a_promise_that_no_rewards_add_up_to_is_doubted(value, doubted, ends):
-    """Rewards of 1 at most are worth 10 for ever; planners of estimates may say more."""
+    """Rewards up to 1 have values up to 10; on estimated models planners may claim more."""
     log = from_arrays([[0, 0]] * 9, [[0, 0]] * 9, [[1, 0]] * 9, terminated=[ends] * 9)
     model = LastKTable(k=1, discount=0.9).fit(log).model_
 

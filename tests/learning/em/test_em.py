@@ -215,7 +215,7 @@ def test_a_way_down_loses_one_state_at_a_time_and_keeps_the_end():
         assert (p.means[:, p.end] == 0).all()
 
 
-def test_a_remembered_sight_is_found_and_remembered():
+def test_a_remembered_observation_is_learned():
     """In the T-maze a sign at the start says where the goal will be; nothing shows it later."""
     pomdp, log = uniform_log("t-maze:length=2", 300, 20, 0)
     encoded = Encoded.of(log)
@@ -278,7 +278,7 @@ def test_what_was_hardly_tried_earns_the_worst():
     assert fitted.visits.sum() == pytest.approx(log.steps)
     fitted = replace(fitted, visits=np.array([[0.0, 2, 10, 8], [40, 3, 100, 12]]))
     known = np.array([[0, 2 / 5, 10 / 20, 1], [1, 3 / 5, 1, 1]])
-    worst = -1.0  # 0 now, and for ever 1 less than it might be
+    worst = -1.0  # 0 now, and 1 less than possible at every later step
     expected = known * fitted.means + (1 - known) * worst
     assert cautious(fitted, log, 0.5, 20) == pytest.approx(expected)
     assert cautious(fitted, log, 0.5, 0) == pytest.approx(fitted.means)

@@ -55,12 +55,12 @@ def test_less_than_a_nat_in_all_decides_nothing():
         assert (chosen(found, 1)[0].fitted is one) == smaller
 
 
-@pytest.mark.parametrize("sights", [1, 2])
-def test_a_task_without_a_state_has_one(sights):
+@pytest.mark.parametrize("n_observations", [1, 2])
+def test_a_task_without_a_state_has_one(n_observations):
     """Actions pay, and what is seen is chance, or always the same: there is nothing to remember."""
     rng = np.random.default_rng(1)
     actions = rng.integers(2, size=(100, 10))
-    log = from_arrays(actions, rng.integers(sights, size=actions.shape), actions * 1.0)
+    log = from_arrays(actions, rng.integers(n_observations, size=actions.shape), actions * 1.0)
     found = EMRPSR(discount=0.9, search=Search(sizes=(4,), starts=2)).fit(log)
     assert found.candidates_[0].states == found.rank_ == 1
 
@@ -215,7 +215,7 @@ def test_states_are_looked_for_with_rewards_in_bins():
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_noise_on_rewards_hides_no_state(seed):
-    """In bins or not: the model that results foretells them as well as can be."""
+    """In bins or not, the model predicts the rewards as well as possible."""
     pomdp, log = uniform_log("loadunload", 100, 20, seed)
     assert log.rewards is not None
     noise = np.random.default_rng(seed).normal(0, 0.5 * log.rewards.std(), size=log.steps)

@@ -41,7 +41,7 @@ def test_recordings_that_are_cut_off_do_not_make_ends_more_likely(name, steps):
 
 
 def word_chance(word):
-    """How likely pairs of a coin and an action, which is given, are in a task that goes on."""
+    """The probability of a coin given an action, in a task that continues."""
     chance, over = 1.0, False
     for pair in word:
         action, seen = divmod(pair, 3)
@@ -53,7 +53,7 @@ def word_chance(word):
 
 @pytest.mark.parametrize("cut", [lambda rng: rng.geometric(0.2), lambda rng: rng.choice([1, 5, 9])])
 def test_moments_are_those_of_the_task_whenever_recordings_are_cut(cut):
-    """Every test after every history of a task that goes on, by its own standard error."""
+    """Every test after every history of a task that continues, in standard errors."""
     rng = np.random.default_rng(3)
     log = with_end(join([coin_log(1, seed, cut(rng)) for seed in range(6000)]))
     moments = Moments.of([log], WindowPlan.of(Survey.of([log]), behaviour="blind"))

@@ -61,7 +61,7 @@ def test_the_plan_does_not_depend_on_chunks_either(seed):
         assert np.array_equal(a, b)
 
 
-def test_saved_moments_go_on_where_they_were(tmp_path):
+def test_saved_moments_continue_where_they_stopped(tmp_path):
     plan = WindowPlan.of(Survey.of([LOG]))
     half = Moments.of([LOG.select(np.arange(20))], plan)
     half.save(tmp_path / "half.npz")
@@ -118,7 +118,7 @@ def test_compiled_and_plain_kernels_agree():
 
 
 def test_the_end_of_a_task_goes_on_and_a_cut_does_not():
-    """After an end the last observation comes for ever, nothing is earned, and actions are even."""
+    """After an end the last observation repeats, rewards are 0, and actions are uniform."""
     columns = ([[0, 1]], [[1, 0]], [[1.0, 2.0]])
     cut, ended = from_arrays(*columns), from_arrays(*columns, terminated=[True])
     words = tuple(word for k in range(2) for word in product(range(4), repeat=k))
@@ -127,7 +127,7 @@ def test_the_end_of_a_task_goes_on_and_a_cut_does_not():
     moments = Moments.of([ended], plan)
     assert moments.windows == 2  # from each step
     came = {word: moments.nodes[node, 0] / UNIT for word, node in plan.nodes.items()}
-    # Pairs are 2 a + o: 1, then 2, then for ever either 0 or 2.
+    # Interactions are 2 a + o: 1, then 2, then 0 or 2 at every step.
     assert [came[word,] for word in range(4)] == [0, 1, 1, 0]
     assert [came[2, word] for word in range(4)] == [0.5, 0, 0.5, 0]
     earned = moments.stats[0, :, 0, 1] / UNIT * plan.scale
@@ -135,7 +135,7 @@ def test_the_end_of_a_task_goes_on_and_a_cut_does_not():
 
 
 def test_what_comes_after_an_end_does_not_depend_on_what_was_done_before_it():
-    """Half of all episodes end at once, the others go on: either is as likely after any action."""
+    """Half of all episodes end at once, the others continue, equally often after each action."""
     later = [list(actions) for actions in product(range(2), repeat=5)]
     actions = [[first, *rest] for first in range(2) for rest in later]
     observations = [[0, 1, 1, 1, 1, 1] for _ in actions]

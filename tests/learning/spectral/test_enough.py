@@ -94,7 +94,7 @@ def test_one_observation_leaves_nothing_to_be_unsure_of():
 
 
 def test_enough_does_not_judge_by_rewards_that_come_out_of_nowhere():
-    """Rare rewards that no history foretells: nothing shows that a PSR is enough, or not."""
+    """Rare rewards that no history predicts: the log does not show whether a PSR is enough."""
     rng = np.random.default_rng(5)
     shape = (400, 20)
     rewards = np.where(rng.random(shape) < 0.02, rng.choice([-1.0, 1.0], shape), 0.0)
@@ -106,7 +106,7 @@ def test_enough_does_not_judge_by_rewards_that_come_out_of_nowhere():
     )  # on both sides of the tolerance
 
 
-# ---- two rooms, of which one pays; a sight tells them apart by as much as one likes
+# ---- two rooms, one of which pays; an observation distinguishes them, more or less
 
 
 def rooms(lean):
@@ -114,13 +114,13 @@ def rooms(lean):
 
     A state is the room before and the room now. A PSR knows the room if and only if light leans.
     """
-    moves, sights = np.zeros((2, 4, 4)), np.zeros((2, 4, 2))
+    moves, emissions = np.zeros((2, 4, 4)), np.zeros((2, 4, 2))
     for state, (before, now) in enumerate(np.ndindex(2, 2)):
         for action in range(2):
             moves[action, state, 2 * now + action] = 1
-        sights[:, state] = 0.5 + lean * np.array([-1, 1]) * (1 - 2 * before)
+        emissions[:, state] = 0.5 + lean * np.array([-1, 1]) * (1 - 2 * before)
     rewards = np.repeat([[1.0], [0], [1], [0]], 2, axis=1)
-    return POMDP.from_arrays(moves, sights, rewards, [1, 0, 0, 0], 0.9)
+    return POMDP.from_arrays(moves, emissions, rewards, [1, 0, 0, 0], 0.9)
 
 
 def rooms_log(lean, seed, episodes=200):
@@ -168,7 +168,7 @@ def test_rooms_that_look_alike_differ_or_hardly_differ(lean, verdict, seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_rewards_that_no_past_foretells_do_not_speak_for_a_psr_or_against(seed):
+def test_unpredictable_rewards_do_not_decide_whether_a_psr_is_enough(seed):
     """Nor would a longer log; what little the past does say, if it is a fifth of all, decides."""
     log = rooms_log(2 / 5, seed)
     noise = np.random.default_rng(seed).normal(size=log.steps)

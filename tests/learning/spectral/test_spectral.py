@@ -42,8 +42,8 @@ def furthest(name, model, rewards=True):
     said, known = filtered(model, log, states=True), filtered(truth, log, states=True)
     error = 0.0
     for a in range(len(truth.actions)):
-        told = said.states @ model.emissions[a] - known.states @ truth.emissions[a]
-        error = max(error, float(np.abs(told).max()))
+        difference = said.states @ model.emissions[a] - known.states @ truth.emissions[a]
+        error = max(error, float(np.abs(difference).max()))
     if rewards:
         gain = said.states @ model.rewards - known.states @ truth.rewards
         error = max(error, float(np.abs(gain).max()) / float(np.abs(truth.rewards).max()))
@@ -92,8 +92,8 @@ def test_discovery_on_exact_moments(name, algorithm):
     for _ in range(3):
         coordinates = found.model_.coordinates
         assert coordinates is not None
-        told = dict(zip(found.model_.core, state.state @ coordinates, strict=True))
-        for text, value in told.items():
+        predicted = dict(zip(found.model_.core, state.state @ coordinates, strict=True))
+        for text, value in predicted.items():
             true = float(before @ future_vector(belief, parse_future(text)))
             assert value == pytest.approx(true, abs=1e-7 * max(1, abs(true)))
         seen = int(belief.predict(before, 0).argmax())
@@ -177,15 +177,15 @@ def test_a_policy_that_looks_at_the_history_is_corrected():
 
 
 def test_progress_is_told_and_leaves_no_trace():
-    told = []
-    found = SpectralRPSR(progress=told.append).fit(LOG)
-    assert told[0] == "surveying, from step 0"
-    assert f"rank 1 of {len(found.trials_)}" in told
+    messages = []
+    found = SpectralRPSR(progress=messages.append).fit(LOG)
+    assert messages[0] == "surveying, from step 0"
+    assert f"rank 1 of {len(found.trials_)}" in messages
     assert "progress" not in found.model_.provenance
     json.dumps(found.model_.provenance)
-    told.clear()
-    DiscoveredRPSR(rank=9, repeats=2, progress=told.append).fit(LOG)
-    assert told[-1] == "bootstrap sample 2 of 2"
+    messages.clear()
+    DiscoveredRPSR(rank=9, repeats=2, progress=messages.append).fit(LOG)
+    assert messages[-1] == "bootstrap sample 2 of 2"
 
 
 def test_variances_by_a_model_are_those_of_counting():

@@ -39,7 +39,7 @@ PLANNERS = [HSVI, SARSOP]
 
 
 def searched(model, trials, *, selective=True, epsilon=1e-3):
-    """A search after so many trials."""
+    """A search after a number of trials."""
     search = schedule.Schedule(corner_process(model), Clock(ignore), Goal(epsilon), selective, 0)
     for _ in range(trials):
         search.sample()
@@ -280,7 +280,7 @@ def test_costs_are_paid_and_not_earned(tmp_path):
     file.write_text(COSTS)
     found = SARSOP(epsilon=1e-6).solve(load_pomdp(file).belief_model(), ignore)
     assert found.status is Status.SOLVED
-    assert found.lower <= -12 <= found.upper  # 3 now, then 1 for ever: 3 + 0.9 * 10
+    assert found.lower <= -12 <= found.upper  # 3 now, then 1 at every step: 3 + 0.9 * 10
     assert found.gap <= 1e-6
 
 

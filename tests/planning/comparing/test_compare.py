@@ -64,7 +64,7 @@ def test_a_difference_is_found_where_it_is_and_priced():
     assert only.history == (("a", "A"),)
     assert only.probability == 1
     assert only.actions[0] == "a"
-    # The policies go on alike after one wrong step: the cost of that step, discounted, is ...
+    # The policies are equal after one wrong step: the cost of that step, discounted, is ...
     assert only.cost is not None
     assert 0 < 0.95 * only.cost <= best.value - found.values[1][1] + 1e-9
     unpriced = compare(AlphaPolicy.of(best), AlphaPolicy.of(wrong), model)
@@ -90,7 +90,7 @@ def test_over_the_domain_a_difference_costs_something():
         compare_over_domain(AlphaPolicy.of(best), AlphaPolicy.of(plans("parr")[0]))
 
 
-def test_a_value_of_so_many_steps():
+def test_the_value_of_a_finite_number_of_steps():
     (model, _, _), (best, _, _) = forms("parr"), plans("parr")
     policy = AlphaPolicy.of(best)
     whole = policy_value(policy, model)

@@ -52,8 +52,8 @@ def test_one_state_is_known_to_rounding(discount):
 
 def test_the_tiger_blind_and_seen():
     lower, informed, qmdp, mdp = bounds_at_start(build("tiger").belief_model())
-    assert lower == pytest.approx(-20, rel=1e-12)  # listen for ever, at -1 a step
-    assert mdp == pytest.approx(200, rel=1e-12)  # open the right door for ever
+    assert lower == pytest.approx(-20, rel=1e-12)  # listening at every step, at -1 per step
+    assert mdp == pytest.approx(200, rel=1e-12)  # the right door at every step
     assert qmdp == pytest.approx(-1 + 0.95 * 200, rel=1e-12)
     assert informed < 100
 

@@ -37,7 +37,7 @@ def test_one_state_sums_its_best_reward(discount, horizon):
     assert found.status is Status.HORIZON
 
 
-def test_one_state_for_ever():
+def test_one_state_with_an_infinite_horizon():
     found = Enumeration(epsilon=1e-9).solve(one_state(0.9).belief_model(), ignore)
     assert found.lower <= 25.0 <= found.upper
     assert found.upper - found.lower <= 3e-9

@@ -43,7 +43,7 @@ def test_one_state_sums_its_best_reward(discount, horizon):
 
 
 @pytest.mark.parametrize("discount", [0.0, 0.5, 0.95])
-def test_one_state_for_ever(discount):
+def test_one_state_with_an_infinite_horizon(discount):
     found = vi(one_state(discount), epsilon=1e-9)
     assert found.lower <= 2.5 / (1 - discount) <= found.upper
     assert found.gap <= 2.1e-9
@@ -104,7 +104,7 @@ def test_representations_agree_step_by_step(name, kind):
 
 
 def in_fractions(model, horizon):
-    """The best value of so many steps, every float of the model taken as the fraction it is."""
+    """The optimal value of a number of steps, with every float read as a fraction."""
     as_fractions = np.vectorize(Fraction, otypes=[object])
     shape = model.operators.shape[:2]
     moves = {(a, o): as_fractions(model.operators.matrix(a, o)) for a, o in np.ndindex(shape)}

@@ -174,7 +174,7 @@ def test_a_long_horizon_on_reachable_states_is_solved_and_valued_while_there_is_
     assert found.lower > 0.9 * optimum
 
 
-def test_a_tree_with_too_many_successors_is_a_limit_and_states_that_go_on_alike_share_a_node(
+def test_a_tree_with_too_many_successors_is_a_limit_and_equal_successors_share_a_node(
     monkeypatch,
 ):
     pomdp = build("loadunload").with_discount("0.9")

@@ -104,7 +104,7 @@ def test_a_policy_graph_reads_back_to_the_same_controller(name):
 
 def test_a_policy_graph_begins_where_it_is_worth_most():
     tiger = build("tiger").belief_model()
-    # Node 0 opens a door for ever, node 1 listens for ever.
+    # Node 0 opens a door at every step, node 1 listens at every step.
     Path("t.pg").write_text("0 1  0 0\n1 0  X -\n")
     controller = read_pg("t.pg", tiger)
     assert controller.first == 1

@@ -80,10 +80,10 @@ def test_another_model_s_names_are_refused_clearly():
     save_policy(solved("parr"), "p.json")
     with pytest.raises(InputError) as caught:
         load_policy("p.json", build("tiger").belief_model())
-    told = (
+    expected = (
         "p.json: was made for other actions: read a, b, c, expected listen, open-left, open-right"
     )
-    assert str(caught.value) == told
+    assert str(caught.value) == expected
     with pytest.raises(InputError, match="was made for other observations"):
         load_policy("p.json", replace(PARR, observations=tuple("uvwxyz")))
 
@@ -113,7 +113,7 @@ DAMAGE = {
     ),
     "an action too many": (
         {"vector_actions": ["a"] * 9},
-        "damaged, or made for another model: vectors of shape",
+        "damaged, or made for another model: read 8 vectors for 9 vector_actions",
     ),
     "an unknown action": ({"vector_actions": ["z"] * 8}, "action 'z' is not among"),
     "no epsilon": ({"epsilon": "small"}, "damaged, or made for another model: "),

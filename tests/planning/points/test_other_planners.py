@@ -174,7 +174,7 @@ def test_a_memory_limit_leaves_bounds_that_hold(name):
     just_enough = corner_process(model).nbytes + model.start.nbytes + model.rewards.nbytes
     found = plan(model, name, memory_limit=just_enough)
     assert found.status is Status.MEMORY
-    assert found.lower == pytest.approx(-20)  # listening for ever
+    assert found.lower == pytest.approx(-20)  # listening at every step
     assert found.upper >= 19.37
 
 
@@ -210,7 +210,7 @@ def test_what_was_learned_before_ctrl_c_is_the_policy(monkeypatch):
     monkeypatch.setattr(Clock, "check", interrupt)
     found = plan(model, "q-learning", max_iterations=3000)
     assert found.status is Status.INTERRUPTED
-    assert found.lower > 0  # and listening for ever is worth -20
+    assert found.lower > 0  # and listening at every step is worth -20
 
 
 @pytest.mark.parametrize("name", BELOW + ABOVE)

@@ -68,7 +68,7 @@ def test_sweeps_end_at_the_controllers_values():
     assert excess(model, raised, corners) == pytest.approx(1 - model.discount)
 
 
-def test_what_is_needed_to_go_on_is_kept_unless_another_is_as_good():
+def test_successors_are_kept_unless_another_vector_is_as_good():
     vectors = np.array([[3.0, 0.0], [1.0, 1.0], [2.0, -1.0]])
     choices = np.array([[0, 1], [0, 0], [1, 2]])
     plans, worth = ValueFunction.of(vectors, choices), vectors.T
@@ -97,7 +97,7 @@ def test_walkers_see_what_the_model_predicts_and_filter_as_it_does():
             assert np.allclose(after[rows], expected, atol=1e-13)
 
 
-def test_a_walker_that_cannot_go_on_is_put_back_to_the_start():
+def test_a_walk_that_cannot_continue_restarts():
     model = build("tiger").belief_model()
     nothing = replace(model, operators=DenseOperators(np.zeros((3, 2, 2, 2))))
     seen, after = step(nothing, np.array([[0.3, 0.7]]), np.array([1]), np.random.default_rng(0))
@@ -105,11 +105,11 @@ def test_a_walker_that_cannot_go_on_is_put_back_to_the_start():
     assert after.tolist() == [[0.5, 0.5]]
 
 
-def test_first_plans_are_blind_policies_or_the_worst_reward_for_ever():
+def test_first_plans_are_blind_policies_or_the_worst_reward_at_every_step():
     model = build("tiger").with_discount("0.95").belief_model()
     plans = first_plans(model, model.start[None])
     assert plans.choices[:, 0].tolist() == [0, 1, 2]
-    assert plans.vectors[0] == pytest.approx([-20, -20])  # listening for ever
+    assert plans.vectors[0] == pytest.approx([-20, -20])  # listening at every step
     doubled = 2 * np.array([[model.operators.matrix(a, o) for o in range(2)] for a in range(3)])
     broken = replace(model, operators=DenseOperators(doubled), domain=Unknown())
     worst = first_plans(broken, model.start[None])
@@ -118,8 +118,8 @@ def test_first_plans_are_blind_policies_or_the_worst_reward_for_ever():
 
 
 @pytest.mark.parametrize("planner", ["pbvi", "perseus", "q-learning"])
-def test_what_the_start_earns_is_not_promised_for_ever(planner):
-    """A task that earns 1 a step and ends with probability 1/2, told by an observation."""
+def test_the_reward_at_the_start_is_not_promised_at_every_step(planner):
+    """A task with reward 1 per step that ends with probability 1/2, which is observed."""
     moves = [[0.5, 0.5], [0, 1]]
     model = POMDP.from_arrays(
         [moves, moves], [np.eye(2)] * 2, [[1, 1], [0, 0]], [1, 0], 0.9

@@ -68,8 +68,8 @@ def exactly_reachable(pomdp, limit):
     chance = {}
     for a, s in product(range(len(pomdp.actions)), range(S)):
         for t, move in D.transition.fractions(a * S + s).items():
-            for o, sight in D.emission.fractions(a * S + t).items():
-                chance.setdefault((a, o), []).append((s, t, move * sight))
+            for o, emission in D.emission.fractions(a * S + t).items():
+                chance.setdefault((a, o), []).append((s, t, move * emission))
     start = tuple(D.start.fractions(0).get(s, Fraction(0)) for s in range(S))
     seen, queue = {start}, [start]
     for belief in queue:
@@ -153,7 +153,7 @@ def test_a_linear_system_badly_solved_loosens_the_lower_bound_and_no_more(kind, 
 
 @pytest.mark.parametrize("digits", [3, 6, 9])
 def test_a_discount_near_one_ends_with_the_best_policy(digits):
-    # Two states in full view: leave the poor one at once, then earn 1 a step for ever.
+    # Two observed states: leave the poor one at once, then earn 1 at every step.
     pomdp = POMDP.from_arrays(
         np.array([np.eye(2), [[0, 1], [0, 1]]]),
         np.stack([np.eye(2)] * 2),
@@ -178,7 +178,7 @@ def test_a_discount_that_floats_hardly_tell_from_one_is_refused(planner):
 
 
 def interrupting(calls):
-    """`explore`'s expansion, interrupted after so many calls."""
+    """`explore`'s expansion, interrupted after a number of calls."""
     left = iter(range(calls))
 
     def expand(self, states, sources, action, observation):
@@ -269,7 +269,7 @@ def test_an_infinite_undiscounted_sum_is_refused():
 
 
 def by_expansion(pomdp, D, belief, steps):
-    """The optimal value of so many steps, by trying everything."""
+    """The optimal value of a number of steps, by trying all policies."""
     if steps == 0:
         return 0.0
     best = -np.inf

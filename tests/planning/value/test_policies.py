@@ -289,7 +289,7 @@ def test_a_sweep_carries_values_from_part_to_part(monkeypatch):
     monkeypatch.setattr(controllers, "_DIRECT", 0)
     equations = controller._equations(model)
     begin = np.zeros_like(equations.rewards)
-    # A part has 64 nodes, and its nodes go on with those of the part before.
+    # A part has 64 nodes, and their successors are nodes of the part before.
     after = equations.swept(begin, equations.rewards, None)
     once = equations.rewards + equations.following(begin)
     assert (once == -1).all()

@@ -132,7 +132,7 @@ STOPPED = {
 
 @pytest.mark.parametrize("name", ["hsvi", "sarsop"])
 @pytest.mark.parametrize("problem", STOPPED)
-def test_a_search_that_is_stopped_at_any_trial_knows_how_its_vectors_go_on(name, problem):
+def test_a_search_stopped_at_any_trial_has_the_successors_of_its_vectors(name, problem):
     pomdp = STOPPED[problem]()
     model = pomdp.belief_model()
     for trials in (1, 3, 30):
@@ -145,7 +145,7 @@ def test_a_search_that_is_stopped_at_any_trial_knows_how_its_vectors_go_on(name,
 
 
 def earned(pomdp, vectors, actions, depth):
-    """Bounds on what the best vector's action earns, from the start, by so many steps."""
+    """Bounds on the value of the best vector's policy at the start, from `steps` steps."""
     process = dense_process(pomdp)
     rewards, discount = pomdp.R, pomdp.discount
     least, most = rewards.min() / (1 - discount), rewards.max() / (1 - discount)

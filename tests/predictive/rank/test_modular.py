@@ -188,8 +188,8 @@ def coarsest_by_fractions(pomdp: POMDP, *, rewards: bool) -> list[int]:
         keys = []
         for s in range(len(labels)):
             sums: dict[tuple[int, int, int], Fraction] = {}
-            for a, by_sight in enumerate(D):
-                for o, by_state in enumerate(by_sight):
+            for a, by_observation in enumerate(D):
+                for o, by_state in enumerate(by_observation):
                     for t, p in by_state[s].items():
                         sums[a, o, labels[t]] = sums.get((a, o, labels[t]), Fraction(0)) + p
             keys.append((labels[s], frozenset(sums.items())))

@@ -120,7 +120,7 @@ def test_a_prime_is_searched_once_for_certificate_and_basis(searched, search):
     assert len(searched) == len(set(searched)) == 3
 
 
-def test_more_primes_for_longer_fractions_go_on_from_those_before(searched):
+def test_longer_fractions_use_more_primes_after_the_earlier_ones(searched):
     pomdp = mixture(Fraction("0.314159265359"))
     core = find_core(pomdp, "psr")
     assert not core.accurate

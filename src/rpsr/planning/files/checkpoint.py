@@ -48,7 +48,8 @@ class Checkpoint:
         """The value function; a `ModelError` if a successor is unknown."""
         if int(self.value_function.successors.min(initial=0)) < 0:
             raise ModelError(
-                f"a checkpoint of planner {self.planner} has no successors of its vectors"
+                f"planning cannot continue from this checkpoint: planner {self.planner} does not "
+                "store the successors of its vectors"
             )
         return self.value_function
 

@@ -181,7 +181,7 @@ def _carried(document: dict[str, Any], system: LinearModel, place: str) -> Store
             raise ValueError(f"vectors of shape {vectors.shape} for {model}")
         actions = _actions(document["vector_actions"], model)
         if len(actions) != len(vectors):
-            raise ValueError(f"vectors of shape {vectors.shape} for {len(actions)} actions")
+            raise ValueError(f"read {len(vectors)} vectors for {len(actions)} vector_actions")
         made_for, ahead = document["model"], _look_ahead(document)
     except KeyError as error:
         raise InputError(f"damaged policy file: it has no {error}", place=place) from None
@@ -238,7 +238,7 @@ def _vectors(document: dict[str, Any], model: LinearModel) -> StoredVectors:
     vectors = _coefficients(document)
     actions = _actions(document["vector_actions"], model)
     if len(vectors) != len(actions):
-        raise ValueError(f"vectors of shape {vectors.shape} for {len(actions)} actions")
+        raise ValueError(f"read {len(vectors)} vectors for {len(actions)} vector_actions")
     if document["coordinates"] == "belief":
         vectors = from_beliefs(model, vectors)
     elif document["model"]["kind"] != model.kind or vectors.shape[1] != model.dimension:

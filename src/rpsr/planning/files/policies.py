@@ -99,8 +99,8 @@ def _storable(policy: Any) -> tuple[Stored, LinearModel | None]:
         case AlphaPolicy(model=model, vectors=vectors, actions=actions):
             if actions is None:
                 raise InputError(
-                    "policy: this one looks one step ahead and does not know the actions of its "
-                    "vectors; save its plan instead"
+                    "policy: a look-ahead policy has no actions for its vectors; save the Solution "
+                    "that it was made from"
                 )
             found = unconnected(vectors, actions, model)
             return StoredVectors(model, found, policy.epsilon), model

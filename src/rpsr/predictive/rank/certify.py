@@ -244,7 +244,9 @@ def _prove_by_agreement(
     while left > error:
         if len(primes) == _MOST_PRIMES:
             name = found.model.pomdp.name
-            raise ModelError(f"{name}: the denominators are too large to certify the rank")
+            raise ModelError(
+                f"{name}: the denominators are too large to certify the rank; decide it in floats"
+            )
         deadline.begin("certifying the rank")
         other = _attempt(next(models), rng, search, rewards=rewards)
         if not found.agrees_with(other):
