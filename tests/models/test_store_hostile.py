@@ -139,7 +139,7 @@ def test_a_pomdp_with_a_valid_fingerprint_and_nonsense_in_it(path, change, messa
         (put("corners", 0, np.nan), "points: entry"),
         (put("corners", 0, 3.0), "a corner is not normalized|but for"),
         (put("kernel.values", 0, np.nan), "kernel: .* expected finite"),
-        (put("kernel.values", 0, -0.5), "negative entry"),
+        (put("kernel.values", 0, -0.5), "between corners is negative"),
         (put("kernel.values", 0, 0.3), "the operators and the kernel move corners differently"),
         (put("kernel.indices", 0, 10**9), "kernel: an index is out of range"),
         (said("discount", 7), "discount: read 7"),
