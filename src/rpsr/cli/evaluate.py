@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter, validators
 
+from rpsr.cli.completion import any_file
 from rpsr.cli.options import Discount, Json, Normalize, Source, standard_streams, whole
 from rpsr.cli.output import note, print_json, print_lines, print_table
 from rpsr.cli.progress import measured_progress
@@ -28,6 +29,7 @@ def evaluate(
         list[str] | None,
         Parameter(
             converter=standard_streams,
+            completer=any_file,
             help="A policy file of `rpsr solve -o`, or an .alpha or .pg file of pomdp-solve; "
             "repeat the option to compare policies; by default the uniformly random policy.",
         ),
