@@ -21,6 +21,7 @@ PAGES = [
     "explanation/predictive-states.md",
     "howto/choosing-a-planner.md",
     "howto/extending.md",
+    "howto/from-csv-to-policy.md",
     "howto/is-a-psr-enough.md",
     "howto/reading-the-report.md",
     "howto/solve-a-file.md",

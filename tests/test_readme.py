@@ -65,7 +65,7 @@ def test_the_shell_examples_run(
             main([word.replace("-", "piped.pomdp") if word == "-" else word for word in words]) == 0
         )
         out = capsys.readouterr().out
-    written = ("tiger.pomdp", "episodes.jsonl", "page.html")
+    written = ("tiger.pomdp", "logs.csv", "episodes.jsonl", "page.html")
     assert out or any(Path(name).exists() for name in written)
 
 

@@ -20,7 +20,7 @@ from rpsr.cli.app import main
         (["-o", "m.rpsr", "--discount", "0.9", "--columns", "act=a"], 2, "a role of episode, step"),
         (["-o", "m.rpsr", "--discount", "0.9", "--columns", "action"], 2, "expected ROLE=NAME"),
         (["-o", "m.rpsr", "--discount", "0.9", "--columns", "step=a,step=b"], 2, "step twice"),
-        (["-o", "m.rpsr", "--discount", "0.9", "--columns", "step=t"], 1, "need a Parquet file"),
+        (["-o", "m.rpsr", "--discount", "0.9", "--columns", "step=t"], 1, "need a table"),
     ],
 )
 def test_wrong_words_are_refused_in_one_line(words, code, said, log, tmp_path, capsys, monkeypatch):
@@ -47,6 +47,28 @@ def test_columns_of_a_table_may_have_names_of_their_own(tmp_path, say):
     code, _, error = say("learn", "u.parquet", *words, "--columns", "action=act")
     assert code == 1
     assert "u.parquet: has no column 'act' for the action; its columns are episode, gain" in error
+
+
+def test_a_csv_file_with_columns_of_its_own(say, log):
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    rows = ["patient,ward,drug,test,gain"]
+    for patient, line in enumerate(lines):
+        steps = zip(line["actions"], line["observations"], line["rewards"], strict=True)
+        rows += [f"p{patient},7,{drug},{test},{gain}" for drug, test, gain in steps]
+    Path("log.csv").write_text("\n".join(rows))
+    Path("log.csv.gz").write_bytes(gzip.compress("\n".join(rows).encode()))
+    words = ["-o", "m.rpsr", "--discount", "0.9", "--estimator", "last-k", "--json"]
+    columns = ("--columns", "episode=patient,action=drug,observation=test,reward=gain")
+    expected = json.loads(say("learn", str(log), *words)[1])
+    for file in ("log.csv", "log.csv.gz"):
+        code, out, error = say("learn", file, *words, *columns)
+        assert (code, json.loads(out)["heldout"]) == (0, expected["heldout"])
+        assert error.count("ignored 'ward'") == 1
+    Path("log.csv").write_text("\n".join([*rows, "p99,7,left,0.5,"]))
+    code, _, error = say("learn", "log.csv", *words, *columns)
+    assert (code, error.count("\n")) == (1, 1)
+    line = f"log.csv:{len(rows) + 1}: episode {len(lines)}, step 0: column 'gain': read nothing"
+    assert line in error
 
 
 def test_what_a_folder_holds_and_is_not_read_is_said(log, say):

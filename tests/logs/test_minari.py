@@ -1,5 +1,10 @@
-"""Minari datasets: stand-ins with the attributes of the real ones, and a real one."""
+"""Minari datasets: stand-ins with the attributes of the real ones, and real ones."""
 
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
 from types import SimpleNamespace
 
 import minari
@@ -9,8 +14,8 @@ from gymnasium.spaces import Discrete
 from minari.data_collector import EpisodeBuffer
 
 from rpsr.errors import InputError
-from rpsr.logs import read_minari
-from rpsr.logs.minari import BEGIN
+from rpsr.logs import Trajectories, from_arrays, read_minari, write_minari
+from rpsr.logs.minari import BEGIN, START
 
 
 def dataset(first=(0, 0), start=0):
@@ -117,3 +122,113 @@ def test_a_real_dataset(tmp_path, monkeypatch):
         assert log.terminated.tolist() == [True, True, False]
     with pytest.raises(InputError, match="no such local Minari dataset"):
         read_minari("ring/other-v0")
+
+
+RECORDED = """
+import json, warnings
+warnings.simplefilter("ignore")
+import gymnasium, minari
+import numpy as np
+
+env = minari.DataCollector(gymnasium.make("FrozenLake-v1", max_episode_steps=7), record_infos=True)
+rng, told = np.random.default_rng(0), []
+for seed in range(12):
+    env.reset(seed=seed)
+    steps, over, cut = [], False, False
+    while not (over or cut):
+        action = int(rng.integers(4))
+        seen, reward, over, cut, _ = env.step(action)
+        steps.append([action, int(seen), float(reward)])
+    told.append([steps, bool(over), bool(cut)])
+env.create_dataset("lake/random-v0", algorithm_name="random")
+print(json.dumps(told))
+"""
+
+
+def test_a_dataset_that_its_data_collector_has_recorded(tmp_path, monkeypatch):
+    """In a process of its own, because importing jax starts threads."""
+    if find_spec("jax") is None:
+        pytest.skip("jax is not installed, which Minari's DataCollector needs")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    environment = os.environ | {"JAX_PLATFORMS": "cpu"}
+    done = subprocess.run(
+        [sys.executable, "-c", RECORDED],
+        env=environment, cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    with pytest.warns(UserWarning, match="lake/random-v0: ignored 'infos/prob'; a log consists of"):
+        log = read_minari("lake/random-v0")
+    assert log.action_names == ("0", "1", "2", "3")
+    assert len(log.observation_names) == 16
+    assert log.lengths.tolist() == [len(steps) for steps, _, _ in told]
+    rows = np.stack([log.actions, log.observations, log.rewards], axis=1)
+    assert rows.tolist() == [row for steps, _, _ in told for row in steps]
+    assert log.terminated.tolist() == [over for _, over, _ in told]
+    assert log.truncated.tolist() == [cut for _, _, cut in told]
+    assert log.terminated.any()
+    assert not log.terminated.all()
+
+
+@pytest.fixture
+def _store(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+
+
+@pytest.mark.usefixtures("_store")
+def test_a_written_dataset_is_read_by_its_own_loader():
+    log = Trajectories(
+        action_names=("stay", "go"),
+        observation_names=("dark", "light", "never"),
+        actions=[1, 0, 1],
+        observations=[1, 1, 0],
+        rewards=[0.5, -1, 2],
+        propensities=[0.5, 0.25, 1],
+        offsets=[0, 2, 3],
+        terminated=[True, False],
+        truncated=[True, True],
+    )
+    write_minari(log, "some/log-v0", description="by hand")
+    loaded = minari.load_dataset("some/log-v0")
+    assert (loaded.total_episodes, loaded.total_steps) == (2, 3)
+    assert (loaded.action_space.n, loaded.observation_space.n) == (2, 4)
+    first, second = loaded.iterate_episodes()
+    assert first.observations.tolist() == [3, 1, 1]  # the first one stands for none
+    assert first.actions.tolist() == [1, 0]
+    assert first.rewards.tolist() == [0.5, -1]
+    assert first.terminations.tolist() == first.truncations.tolist() == [False, True]
+    assert (second.terminations.tolist(), second.truncations.tolist()) == ([False], [True])
+    assert loaded.storage.metadata["description"] == "by hand"
+    again = read_minari("some/log-v0")
+    assert again.action_names == log.action_names
+    assert again.observation_names == log.observation_names
+    assert again.propensities.tolist() == [0.5, 0.25, 1]
+    assert START in read_minari("some/log-v0", initial="step").observation_names
+
+
+@pytest.mark.usefixtures("_store")
+def test_the_extra_first_action_is_removed_by_writing():
+    log = read_minari(dataset(first=(0, 2)), initial="step")
+    write_minari(log, "some/log-v0")
+    first, second = minari.load_dataset("some/log-v0").iterate_episodes()
+    assert (first.observations.tolist(), second.observations.tolist()) == ([0, 1, 2], [2, 1])
+    again = read_minari("some/log-v0", initial="step")
+    assert again.action_names == log.action_names
+    assert again.observations.tolist() == log.observations.tolist()
+    assert again.rewards.tolist() == log.rewards.tolist()
+
+
+@pytest.mark.usefixtures("_store")
+@pytest.mark.parametrize(
+    ("log", "name", "message"),
+    [
+        (from_arrays([[0]], [[0]]), "a/b-v0", "a/b-v0: the log has no rewards"),
+        (from_arrays([[0], []], [[0], []], [[1], []]), "a/b-v0", "episode 1 has no step"),
+        (from_arrays([[0]], [[0]], [[1]]), "a b", "a b: Minari cannot write it: "),
+    ],
+)
+def test_what_cannot_be_written(tmp_path, log, name, message):
+    with pytest.raises(InputError, match=message) as caught:
+        write_minari(log, name)
+    assert "\n" not in str(caught.value)
+    assert not list(tmp_path.rglob("*.hdf5"))

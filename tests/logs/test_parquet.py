@@ -38,16 +38,18 @@ def test_parquet_and_json_lines_say_the_same(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"step": [0, 2, 0]}, ":1: episode 0: row 2: step: read 2, expected 1"),
-        ({"step": [3, 4, 0]}, ":1: episode 0: step: read 3, expected 0 or 1 in its first row"),
-        ({"step": [1, 2, 0]}, ":3: episode 1: step: read 0, expected 1 in its first row"),
-        ({"episode": [7, 8, 7]}, ":2: episode 1: step: read 1, expected 0 in its first row"),
-        (
-            {"episode": [7, 7, None]},
-            ":3: episode 1: episode: read nothing, expected a name or number",
-        ),
-        ({"terminated": [True, True, False]}, ":1: episode 0, step 1: terminated: read true"),
-        ({"reward": [0.0, None, 1.0]}, ":1: episode 0, step 1: rewards: read None"),
+        ({"step": [0, 2, 0]}, ":2: episode 0, step 1: column 'step': read 2, expected 1"),
+        ({"step": [3, 4, 0]}, ":1: episode 0, step 0: column 'step': read 3, expected 0 or 1 in"),
+        ({"step": [1, 2, 0]}, ":3: episode 1, step 0: column 'step': read 0, expected 1 in the"),
+        ({"episode": [7, 8, 7]}, ":2: episode 1, step 0: column 'step': read 1, expected 0 in"),
+        ({"episode": [7, 7, None]}, ":3: episode 1, step 0: column 'episode': read nothing"),
+        ({"terminated": [True, True, False]}, ":1: episode 0, step 0: column 'terminated': read t"),
+        ({"truncated": [1, 0, 0]}, ":1: episode 0, step 0: column 'truncated': read true, exp"),
+        ({"reward": [0.0, None, None]}, ":2: episode 0, step 1: column 'reward': read nothing"),
+        ({"reward": [0.0, None, None]}, "for the reward; also missing in row 3"),
+        ({"reward": [0.0, 1.0, float("inf")]}, ":3: episode 1, step 0: column 'reward': read inf"),
+        ({"observation": [0.5, 1, 1]}, ": column 'observation': read decimal numbers (double), e"),
+        ({"action": [[0], [1], [0]]}, ":1: episode 0, step 0: column 'action': read [0], expect"),
         ({"action": None}, "has no column 'action' for the action; its columns are episode"),
     ],
 )
@@ -69,9 +71,7 @@ def test_a_column_that_was_asked_for_by_name_must_be_there(tmp_path):
 def test_names_of_columns_mean_nothing_without_a_table(tmp_path):
     table, lines = parquet(tmp_path / "a.parquet"), write(tmp_path / "a.jsonl", GOOD)
     columns = Columns(action="action")
-    with pytest.raises(
-        InputError, match=r"need a Parquet file: read a.jsonl, expected a file named"
-    ):
+    with pytest.raises(InputError, match=r"need a table: read a.jsonl, expected a file named"):
         read_logs(lines, columns=columns)
     assert read_logs([lines, table], columns=columns).episodes == 3
 

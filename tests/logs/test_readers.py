@@ -28,12 +28,14 @@ def test_names_are_sorted_and_columns_kept(tmp_path):
     assert log.terminated.tolist() == [True, False]  # a recording that says nothing was cut off
 
 
-def test_truncated_is_the_opposite_of_terminated(tmp_path):
+def test_a_task_may_end_at_the_last_step_allowed(tmp_path):
     cut = {"actions": ["go"], "observations": ["x"], "truncated": True}
     both = cut | {"terminated": True}  # the last step allowed was also the end of the task
     log = read_logs(write(tmp_path / "a.jsonl", cut, both))
     assert log.terminated.tolist() == [False, True]
-    assert log.truncated.tolist() == [True, False]
+    assert log.truncated.tolist() == [True, True]
+    silent = {"actions": ["go"], "observations": ["x"], "truncated": False, "terminated": False}
+    assert read_logs(write(tmp_path / "a.jsonl", silent)).truncated.tolist() == [True]
 
 
 def test_indices_count_up_to_the_largest_of_all_files(tmp_path):
@@ -112,7 +114,6 @@ def test_gzip(tmp_path):
         ({"terminated": 1}, "terminated: read 1, expected true or false"),
         ({"truncated": [False]}, "truncated: read [false], expected true or false"),
         ({"observations": ["dark"] * 3}, "one per action (without one before the first action)"),
-        ({"reward": [0, 0]}, "read the key 'reward', expected one of actions"),
         ({"states": [0, 0]}, "read states; the first episode has none"),
     ],
 )
@@ -177,7 +178,7 @@ def test_places_that_hold_no_log(tmp_path):
 
 def test_what_a_folder_holds_and_is_not_read_is_said(tmp_path):
     write(tmp_path / "a.jsonl", GOOD)
-    for other in ("notes.txt", "table.csv", "more.md", "plan.json"):
+    for other in ("notes.txt", "table.xls", "more.md", "plan.json"):
         (tmp_path / other).touch()
     (tmp_path / "b.jsonl").mkdir()
     (tmp_path / ".hidden").mkdir()

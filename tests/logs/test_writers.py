@@ -1,5 +1,6 @@
 """Logs on disk: what the forms say, read back by other programs' readers."""
 
+import csv
 import gzip
 import json
 import sys
@@ -83,6 +84,7 @@ def test_parquet(tmp_path):
     assert list(table) == [
         *("episode", "step", "action", "observation", "reward", "propensity", "state"),
         "terminated",
+        "truncated",
     ]
     assert table["episode"] == [0, 0, 0, 1, 1, 2, 2, 2, 3, 3]
     assert table["step"] == [0, 1, 2, 0, 1] * 2
@@ -111,6 +113,22 @@ def test_without_pyarrow_the_extra_is_named(tmp_path, monkeypatch):
         write_logs(make(), tmp_path / "log.parquet")
 
 
+@pytest.mark.parametrize(("name", "separator"), [("log.csv", ","), ("log.TSV.gz", "\t")])
+def test_csv_as_the_standard_library_reads_it(tmp_path, name, separator):
+    log = make(observation_names=(" dünn;", 'a"b'), truncated=[True, True])
+    write_logs([log, log], tmp_path / name)
+    content = (tmp_path / name).read_bytes()
+    text = gzip.decompress(content) if name.endswith(".gz") else content
+    rows = list(csv.DictReader(text.decode().splitlines(), delimiter=separator))
+    assert [row["episode"] for row in rows] == [*"0001122233"]
+    assert [row["step"] for row in rows] == [*"0120101201"]
+    assert [row["action"] for row in rows] == [n for e in EPISODES * 2 for n in e["actions"]]
+    assert [row["observation"] for row in rows[:3]] == [" dünn;", " dünn;", 'a"b']
+    assert [float(row["reward"]) for row in rows[:5]] == [0.1, 1e-30, -1.0, 0.5, 2.0]
+    assert [row["terminated"] for row in rows[:5]] == ["false", "false", "true", "false", "false"]
+    assert [row["truncated"] for row in rows[:5]] == ["false", "false", "true", "false", "true"]
+
+
 # ---- nothing half-written
 
 
@@ -119,7 +137,9 @@ def failing():
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("name", ["log.jsonl", "log.jsonl.gz", "log.parquet"])
+@pytest.mark.parametrize(
+    "name", ["log.jsonl", "log.jsonl.gz", "log.parquet", "log.csv", "log.csv.gz"]
+)
 def test_what_is_interrupted_is_not_written(tmp_path, name):
     (tmp_path / name).write_text("before")
     with pytest.raises(KeyboardInterrupt):
@@ -131,7 +151,10 @@ def test_what_is_interrupted_is_not_written(tmp_path, name):
 @pytest.mark.parametrize(
     ("logs", "name", "message"),
     [
-        (make(), "log.csv", "expected a name ending in .jsonl"),
+        (make(), "log.xls", "expected a name ending in .jsonl"),
+        (make(action_names=("NA", "b")), "log.csv", "action 'NA' reads as a missing value in CSV"),
+        (make(action_names=("0.5", "1")), "log.csv", "read as decimal numbers in CSV"),
+        (make(offsets=[0, 0, 5]), "log.csv", "episode 0 has no step"),
         (make(), "no/such/folder.jsonl", "cannot be written"),
         ([make(), make(rewards=None)], "log.jsonl", "the logs differ in names or columns"),
         ([], "log.parquet", "no episodes"),

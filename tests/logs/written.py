@@ -28,4 +28,5 @@ def same(a: Trajectories, b: Trajectories) -> bool:
 
     names = (a.action_names, a.observation_names) == (b.action_names, b.observation_names)
     columns = ("actions", "observations", "rewards", "propensities", "offsets", "terminated")
+    columns += ("truncated", "states")
     return names and all(equal(getattr(a, c), getattr(b, c)) for c in columns)

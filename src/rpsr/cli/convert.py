@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from rpsr.cli.options import Discount, Normalize, Source, standard_stream
+from rpsr.cli.completion import any_file
+from rpsr.cli.options import ColumnNames, Discount, Normalize, Source, standard_stream
 from rpsr.cli.output import check_targets, note, wrote
 
 if TYPE_CHECKING:
@@ -38,7 +39,9 @@ def convert(
         str,
         Parameter(
             converter=standard_stream,
-            help="The file to write: .pomdp, .pomdp.gz, .rpsr, or - for standard output.",
+            completer=any_file,
+            help="The file to write: .pomdp, .pomdp.gz, .rpsr; for logs .jsonl, .csv, .parquet; or "
+            "- for standard output.",
         ),
     ],
     /,
@@ -48,15 +51,25 @@ def convert(
     ] = None,
     normalize: Normalize = False,
     discount: Discount = None,
+    columns: ColumnNames = None,
 ) -> None:
-    """Read a model and write it in another format.
+    """Read a model or a log and write it in another format.
 
-    A .pomdp file is compact and reads back to the same numbers; a .rpsr file holds any model.
+    A .pomdp file is compact and reads back to the same numbers; a .rpsr file holds any model. Logs
+    are .jsonl, .csv or .parquet files, and --columns names the columns of those that are read.
     """
+    from rpsr.cli.convert_log import convert_log, is_log
     from rpsr.errors import InputError
     from rpsr.models import POMDP
     from rpsr.sources import load, save
 
+    if is_log(source, target):
+        if (model, normalize, discount) != (None, False, None):
+            raise InputError("--model, --normalize and --discount are for models, not for logs")
+        convert_log(source, target, columns)
+        return
+    if columns is not None:
+        raise InputError("--columns is for logs, .csv or .parquet", place=source)
     check_targets(target)  # the target may be the source, which is read before it is replaced
     loaded = load(source, normalize=normalize, discount=discount)
     if isinstance(loaded, POMDP):

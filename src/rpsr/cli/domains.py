@@ -8,6 +8,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
+from rpsr.cli.completion import any_domain
 from rpsr.cli.options import Discount, Json, Output, named_path
 from rpsr.cli.output import check_targets, note, print_json, print_lines, print_table, wrote
 from rpsr.cli.progress import download_progress
@@ -55,7 +56,10 @@ def list_domains(*, json: Json = False) -> None:
 
 @app.command
 def export(
-    name: Annotated[str, Parameter(help="A built-in domain, such as loadunload:cells=20.")],
+    name: Annotated[
+        str,
+        Parameter(completer=any_domain, help="A built-in domain, such as loadunload:cells=20."),
+    ],
     /,
     *,
     output: Output,

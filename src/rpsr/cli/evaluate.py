@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter, validators
 
+from rpsr.cli.completion import any_file
 from rpsr.cli.loading import load_system, looking_ahead, policy_of
 from rpsr.cli.options import (
     Discount,
@@ -39,6 +40,7 @@ def evaluate(
         list[str] | None,
         Parameter(
             converter=standard_streams,
+            completer=any_file,
             help="A policy file of `rpsr solve -o`, or an .alpha or .pg file of pomdp-solve; "
             "repeat the option to compare policies; by default the uniformly random policy.",
         ),

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter, validators
 
-from rpsr.cli.options import Json, named_file, named_path, standard_streams
+from rpsr.cli.completion import any_file
+from rpsr.cli.options import ColumnNames, Json, named_file, named_path, standard_streams
 from rpsr.cli.output import (
     PAGES,
     check_policy_name,
@@ -55,32 +56,15 @@ def _known_behaviour(_type: Any, name: str | None) -> None:
         raise ValueError(f"read {name!r}, expected {', '.join(BEHAVIOURS)}")
 
 
-def _columns(_type: Any, tokens: Any) -> dict[str, str]:
-    """Names of columns by their roles, from `role=name` with commas between."""
-    from rpsr.logs import Columns
-
-    roles = tuple(vars(Columns()))
-    columns: dict[str, str] = {}
-    for pair in tokens[0].value.split(","):
-        role, equals, name = map(str.strip, pair.partition("="))
-        if role not in roles or not (equals and name):
-            raise ValueError(
-                f"read {pair.strip()!r}, expected ROLE=NAME, a role of {', '.join(roles)}"
-            )
-        if role in columns:
-            raise ValueError(f"read {role} twice")
-        columns[role] = name
-    return columns
-
-
 # One option of the verb is one of its arguments: there are as many as the command has.
 def learn(
     logs: Annotated[
         list[str],
         Parameter(
             converter=standard_streams,
-            help="Logs: .jsonl or .parquet files, or folders of them, read as one log; - reads "
-            "JSON lines from standard input.",
+            completer=any_file,
+            help="Logs: .jsonl, .csv or .parquet files, or folders of them, read as one log; - "
+            "reads JSON lines from standard input.",
         ),
     ],
     /,
@@ -88,7 +72,10 @@ def learn(
     output: Annotated[
         str,
         Parameter(
-            name=["--output", "-o"], converter=named_file, help="The model file to write, .rpsr."
+            name=["--output", "-o"],
+            converter=named_file,
+            completer=any_file,
+            help="The model file to write, .rpsr.",
         ),
     ],
     discount: Annotated[
@@ -121,16 +108,7 @@ def learn(
             "need none.",
         ),
     ] = None,
-    columns: Annotated[
-        dict[str, str] | None,
-        Parameter(
-            converter=_columns,
-            n_tokens=1,
-            accepts_keys=False,
-            help="Column names of Parquet files that differ from the default names: "
-            "action=act,observation=obs; likewise episode, step, reward, propensity, terminated.",
-        ),
-    ] = None,
+    columns: ColumnNames = None,
     report: Annotated[
         Path | None,
         Parameter(converter=named_path, help="Write a page of diagnostics here, .html."),
@@ -139,6 +117,7 @@ def learn(
         str | None,
         Parameter(
             converter=named_file,
+            completer=any_file,
             help="Also plan, and write the policy here. Each model that explains the log about "
             "equally well gives a plan; the highest mean value over all models decides.",
         ),

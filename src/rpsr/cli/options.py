@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter, Token, validators
 
+from rpsr.cli.completion import any_file, model_or_domain
 from rpsr.io.allowance import parse_size
 
 if TYPE_CHECKING:
@@ -80,10 +81,39 @@ def positive(_type: Any, value: float | None) -> None:
         raise ValueError(f"read {value}, expected a finite number above 0")
 
 
+def column_names(_type: Any, tokens: Sequence[Token]) -> dict[str, str]:
+    """Names of columns by their roles, from `role=name` with commas between."""
+    from rpsr.logs.columns import ROLES
+
+    columns: dict[str, str] = {}
+    for pair in tokens[0].value.split(","):
+        role, equals, name = map(str.strip, pair.partition("="))
+        if role not in ROLES or not (equals and name):
+            raise ValueError(
+                f"read {pair.strip()!r}, expected ROLE=NAME, a role of {', '.join(ROLES)}"
+            )
+        if role in columns:
+            raise ValueError(f"read {role} twice")
+        columns[role] = name
+    return columns
+
+
+ColumnNames = Annotated[
+    dict[str, str] | None,
+    Parameter(
+        converter=column_names,
+        n_tokens=1,
+        accepts_keys=False,
+        help="Column names of CSV and Parquet files that differ from the usual names: "
+        "episode=patient,action=drug,observation=test,reward=gain; likewise step, propensity, "
+        "terminated, truncated, state.",
+    ),
+]
 Source = Annotated[
     str,
     Parameter(
         converter=standard_stream,
+        completer=model_or_domain,
         help="A .pomdp file (plain, gzipped, or - for standard input), a native .rpsr file, or a "
         "built-in domain's name such as tiger or loadunload:cells=20.",
     ),
@@ -127,6 +157,7 @@ Output = Annotated[
     Parameter(
         name=["--output", "-o"],
         converter=standard_stream,
+        completer=any_file,
         help="The file to write, or - for standard output.",
     ),
 ]

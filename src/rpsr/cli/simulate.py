@@ -6,6 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter, validators
 
+from rpsr.cli.completion import any_file
 from rpsr.cli.loading import load_system, looking_ahead, policy_of
 from rpsr.cli.options import (
     Discount,
@@ -25,6 +26,7 @@ PolicyFile = Annotated[
     str | None,
     Parameter(
         converter=standard_stream,
+        completer=any_file,
         help="A policy file of `rpsr solve -o`, or an .alpha or .pg file of pomdp-solve; by "
         "default the uniformly random policy.",
     ),
@@ -42,8 +44,9 @@ def simulate(
         Parameter(
             name=["--output", "-o"],
             converter=standard_stream,
-            help="The file to write: .jsonl or .ndjson (also .gz) has one episode per line, "
-            ".parquet one row per step; - is JSON lines on standard output.",
+            completer=any_file,
+            help="The file to write: .jsonl or .ndjson (also .gz) has one episode per line, .csv "
+            "(also .gz) or .parquet one row per step; - is JSON lines on standard output.",
         ),
     ],
     episodes: Annotated[

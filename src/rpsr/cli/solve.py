@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from rpsr.cli.autosave import with_autosave
+from rpsr.cli.completion import any_file
 from rpsr.cli.convert import as_kind
 from rpsr.cli.options import (
     Discount,
@@ -117,6 +118,7 @@ def solve(
         Parameter(
             name=["--output", "-o"],
             converter=standard_stream,
+            completer=any_file,
             help="The policy file to write: .alpha or .pg in the format of pomdp-solve, else "
             "native JSON; - is standard output.",
         ),

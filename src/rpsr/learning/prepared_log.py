@@ -23,6 +23,7 @@ from rpsr.learning.propensities import propensities
 from rpsr.logs.census import Census
 from rpsr.logs.parts import LONG, Chunks, Part, Resampled, beginning, pieces, stretches
 from rpsr.logs.readers import open_logs
+from rpsr.logs.records import as_log
 from rpsr.logs.trajectories import Trajectories, join
 
 FEW = 20  # episodes: enough to learn how episodes start
@@ -47,6 +48,8 @@ class PreparedLog:
     def of(logs: Logs, *, held: bool = False) -> PreparedLog:
         """Prepare a log: one in memory, several, a stream of chunks, or the names of files.
 
+        A data frame, flat arrays and a list of dictionaries are read as `rpsr.logs` reads them.
+
         held: read a stream into memory; necessary for an iterator, which can be read only once.
         A prepared log is returned unchanged.
         """
@@ -55,13 +58,14 @@ class PreparedLog:
         given: Any = logs
         if _is_path(given) or _all(given, _is_path):
             given = open_logs(given)
+        given = as_log(given)
         if isinstance(given, Trajectories):
             return PreparedLog((given,))
         chunked = isinstance(given, Iterable) and not isinstance(given, str | bytes | np.ndarray)
         parts: Iterable[Any] = given if isinstance(given, list | tuple) else ()
         for part in parts if chunked else [given]:
             if not isinstance(part, Trajectories):
-                expected = "expected Trajectories, a stream of them, or names of files"
+                expected = "expected Trajectories, a stream of them, a table, or names of files"
                 raise DataError(f"read a {type(part).__name__}, {expected}")
         if held:
             return PreparedLog((join(given),))

@@ -14,6 +14,7 @@ from rpsr.logs.trajectories import Trajectories
 from rpsr.showing import counted
 
 
+# The arguments are the columns of a log, and the names in two of them.
 def from_arrays(
     actions: Any,
     observations: Any,
@@ -22,6 +23,7 @@ def from_arrays(
     propensities: Any = None,
     lengths: Any = None,
     terminated: Any = None,
+    truncated: Any = None,
     action_names: Sequence[str] | None = None,
     observation_names: Sequence[str] | None = None,
 ) -> Trajectories:
@@ -29,7 +31,8 @@ def from_arrays(
 
     Each column is a table (N, T) or a sequence of N arrays. lengths (N,): the number of steps to
     use of each row, by default all. terminated (N,): whether the task ended there, by default
-    false. Without names, an index is its own name.
+    false. truncated (N,): whether the recording ended, by default where the task did not. Without
+    names, an index is its own name.
     """
     rows = _rows(actions, lengths, "actions")
     sizes = [len(row) for row in rows]
@@ -47,6 +50,8 @@ def from_arrays(
                     f"episode {episode}: {name}: read {len(row)} values, expected {size}"
                 )
         columns[name] = np.concatenate([*found, np.zeros(0)])
+    if truncated is not None:
+        columns["truncated"] = _flags(truncated, "truncated")
     return Trajectories(
         action_names=_names(action_names, columns["actions"]),
         observation_names=_names(observation_names, columns["observations"]),
@@ -103,11 +108,11 @@ _NUMBER = (int, float, np.integer, np.floating)
 _LARGEST = sys.float_info.max
 
 
-def _flags(terminated: Any) -> np.ndarray:
-    flags = np.asarray(terminated)
+def _flags(given: Any, name: str = "terminated") -> np.ndarray:
+    flags = np.asarray(given)
     numeric = flags.dtype.kind in "biu" or not flags.size
     if not numeric or not np.isin(flags, (0, 1)).all():
-        raise InputError("terminated: expected true or false, one per episode")
+        raise InputError(f"{name}: expected true or false, one per episode")
     return flags.astype(np.bool_)
 
 

@@ -1,79 +1,134 @@
-"""Convert columns of a Parquet file, which are pyarrow arrays, to numpy arrays, (L,)."""
+"""Columns of Parquet files and data frames, which are pyarrow arrays, as columns of a table."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rpsr.errors import InputError
 from rpsr.io.records import Bools, Ints
-from rpsr.logs.blocks import Labels, Numbers, numbers_of
+from rpsr.logs.blocks import DISCRETISE, Labels, Numbers, numbers_of
+from rpsr.logs.columns import NEEDED, Columns, Roles, roles_of
+from rpsr.logs.tables import Rows
 
 
-def decoded(column: Any) -> Any:
-    """A column, decoded if it is dictionary-encoded."""
-    return column.dictionary_decode() if hasattr(column, "dictionary_decode") else column
+@dataclass(frozen=True)
+class ArrowColumn:
+    """A pyarrow array, (L,)."""
+
+    array: Any
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def value(self, row: int) -> Any:
+        """One value."""
+        return self.array[row].as_py()
+
+    def part(self, first: int, last: int) -> ArrowColumn:
+        """The rows from `first` to before `last`."""
+        return ArrowColumn(self.array[first:last])
+
+    def join(self, others: Sequence[ArrowColumn]) -> ArrowColumn:
+        """The column with others below it."""
+        import pyarrow as pa
+
+        return ArrowColumn(pa.concat_arrays([self.array, *(other.array for other in others)]))
+
+    def missing(self) -> Bools:
+        """Where there is no value."""
+        return self.array.is_null().to_numpy(zero_copy_only=False)
+
+    def changes(self) -> Ints:
+        """The rows whose value differs from that of the previous row; never the first row."""
+        found = self._numeric()
+        found = self.labels().codes if found is None else found
+        return np.flatnonzero(found[1:] != found[:-1]) + 1
+
+    def labels(self) -> Labels:
+        """The values as labels; a missing value counts as a label."""
+        import pyarrow as pa
+
+        column = self.array
+        if isinstance(column, pa.DictionaryArray):  # in any order, possibly with unused values
+            used = column.indices.dictionary_encode("encode")
+            words = column.dictionary.to_pylist()
+            places = used.dictionary.to_pylist()
+            distinct = [None if place is None else words[place] for place in places]
+            return Labels(distinct, used.indices.to_numpy(), named=True)
+        try:
+            coded = column.dictionary_encode("encode")
+        except pa.ArrowNotImplementedError:  # lists and the like
+            plain = Labels.of(column.to_pylist())
+            return Labels(plain.distinct, plain.codes, named=True)
+        return Labels(coded.dictionary.to_pylist(), coded.indices.to_numpy(), named=True)
+
+    def numbers(self, name: str) -> Numbers:
+        """The values as numbers."""
+        found = self._numeric()
+        if found is not None and (name != "states" or found.dtype.kind in "iu"):
+            return found
+        return numbers_of(name, self.array.to_pylist())
+
+    def flags(self) -> tuple[Bools, Bools]:
+        """Where the column is true, and where it is neither true nor false; 1 and 0 are these."""
+        import pyarrow as pa
+
+        if pa.types.is_boolean(self.array.type):
+            return self.array.fill_null(False).to_numpy(zero_copy_only=False), self.missing()
+        found = self._numeric()
+        if found is None:
+            return np.zeros(len(self), dtype=np.bool_), np.ones(len(self), dtype=np.bool_)
+        return found == 1, (found != 0) & (found != 1)
+
+    def _numeric(self) -> NDArray[Any] | None:
+        """The numbers of a numeric column without missing values; else None."""
+        import pyarrow as pa
+
+        kind = self.array.type
+        numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+        if not numeric or self.array.null_count:
+            return None
+        return self.array.to_numpy(zero_copy_only=False)
 
 
-def labels_of(column: Any) -> Labels:
-    """A column of any type as labels; a missing value counts as a label."""
+def arrow_roles(schema: Any, columns: Columns, place: str) -> Roles:
+    """The roles of the columns of a schema; an error if actions or observations are decimals."""
     import pyarrow as pa
 
-    if isinstance(column, pa.DictionaryArray):  # in any order, possibly with unused values
-        used = column.indices.dictionary_encode("encode")
-        return Labels(column.dictionary.take(used.dictionary).to_pylist(), used.indices.to_numpy())
-    try:
-        coded = column.dictionary_encode("encode")
-    except pa.ArrowNotImplementedError:  # lists and the like
-        return Labels.of(column.to_pylist())
-    return Labels(coded.dictionary.to_pylist(), coded.indices.to_numpy())
+    types = pa.types
+    roles = roles_of(
+        schema.names, columns, place, lambda name: types.is_integer(schema.field(name).type)
+    )
+    for role in NEEDED:
+        name = roles.used[role]
+        kind = schema.field(name).type
+        kind = kind.value_type if types.is_dictionary(kind) else kind
+        if types.is_floating(kind) or types.is_decimal(kind):
+            read = f"column {name!r}: read decimal numbers ({kind})"
+            expected = f"expected names or whole numbers for the {role}"
+            raise InputError(f"{read}, {expected}; {DISCRETISE}", place=place)
+    return roles
 
 
-def changes(column: Any) -> Ints:
-    """The rows whose value differs from that of the previous row; never the first row."""
-    found = _numeric(column)
-    found = labels_of(column).codes if found is None else found
-    return np.flatnonzero(found[1:] != found[:-1]) + 1
+def arrow_rows(batches: Iterable[Any], roles: Roles, first: int) -> Iterator[Rows]:
+    """The rows of record batches. first: the number of the first row."""
+    for batch in batches:
+        columns = {
+            role: ArrowColumn(_decoded(batch.column(name), role in NEEDED))
+            for role, name in roles.used.items()
+        }
+        if batch.num_rows:
+            yield Rows(np.arange(first, first + batch.num_rows), dict(columns))
+        first += batch.num_rows
 
 
-def numbers_in(column: Any, name: str) -> Numbers | None:
-    """A column of rewards or propensities; None if there is none."""
-    if column is None:
-        return None
-    found = _numeric(column)
-    return numbers_of(name, column.to_pylist()) if found is None else found
-
-
-def differs(column: Any, expected: Ints) -> Bools:
-    """Where a column of any type differs from the expected numbers."""
-    found = _numeric(column)
-    if found is None:
-        pairs = zip(column.to_pylist(), expected.tolist(), strict=True)
-        return np.array([read != number for read, number in pairs])
-    return found != expected
-
-
-def is_null(column: Any) -> Bools:
-    """Where a column has no value."""
-    return column.is_null().to_numpy(zero_copy_only=False)
-
-
-def flags_of(column: Any, rows: int) -> tuple[Bools, Bools]:
-    """Where a column is true, and where it is neither true nor false; None is all false."""
-    import pyarrow as pa
-
-    nowhere = np.zeros(rows, dtype=np.bool_)
-    if column is None:
-        return nowhere, nowhere
-    if not pa.types.is_boolean(column.type):
-        return nowhere, ~nowhere
-    return column.fill_null(False).to_numpy(zero_copy_only=False), is_null(column)
-
-
-def _numeric(column: Any) -> NDArray[Any] | None:
-    """The numbers of a numeric column without missing values; else None."""
-    import pyarrow as pa
-
-    numeric = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
-    return column.to_numpy(zero_copy_only=False) if numeric and not column.null_count else None
+def _decoded(column: Any, label: bool) -> Any:
+    """A column, decoded if it is dictionary-encoded, except labels."""
+    return (
+        column if label or not hasattr(column, "dictionary_decode") else column.dictionary_decode()
+    )

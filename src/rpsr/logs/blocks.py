@@ -6,7 +6,7 @@ the steps are array indexing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,15 +17,22 @@ from rpsr.errors import InputError
 from rpsr.io.printable import shortened
 from rpsr.io.records import IN_RANGE, LARGEST_REWARD, Bools, Ints
 
+DISCRETISE = "discretise measurements first, for example with scikit-learn's KBinsDiscretizer"
 Numbers = NDArray[Any] | list[Any]  # a list, for the error message, if a value is invalid
 
 
 @dataclass(frozen=True)
 class Labels:
-    """A column of labels: distinct ones in order of appearance, and the code of each step, (L,)."""
+    """A column of labels: distinct ones in order of appearance, and the code of each step, (L,).
+
+    named: whether whole numbers are names, as in a table, and not indices. text: whether they come
+    from a file in which numbers and names are both text, so that all of them decide on the type.
+    """
 
     distinct: list[Any]
     codes: NDArray[np.integer[Any]]
+    named: bool = False
+    text: bool = False
 
     @staticmethod
     def of(values: Sequence[Any]) -> Labels:
@@ -56,7 +63,9 @@ class Block:
     """N whole episodes of a file, one after another, L steps in all.
 
     number: that of the first episode within the file, from 0. lines (N,): the line where each
-    begins, from 1. offsets (N + 1,): the first step of each. A missing column is None.
+    begins, from 1. offsets (N + 1,): the first step of each. A missing column is None. ignored:
+    unknown keys or columns. Of a table, rows (L,) has the line of each step, and columns the name
+    of the column for each role.
     """
 
     place: str
@@ -69,6 +78,10 @@ class Block:
     propensities: Numbers | None
     states: Numbers | None
     terminated: Bools
+    truncated: Bools
+    ignored: tuple[str, ...] = ()
+    rows: Ints | None = None
+    columns: Mapping[str, str] | None = None
 
     @property
     def steps(self) -> int:
@@ -81,8 +94,13 @@ class Block:
             return episode_error(message, self.place, int(self.lines[0]), self.number)
         episode = int(np.searchsorted(self.offsets, at, side="right")) - 1
         step = at - int(self.offsets[episode])
-        line = int(self.lines[episode])
+        line = int(self.lines[episode] if self.rows is None else self.rows[at])
         return episode_error(message, self.place, line, self.number + episode, step)
+
+    def field(self, name: str) -> str:
+        """What a message calls the values of a role ('action', 'rewards')."""
+        column = (self.columns or {}).get(ROLE_OF.get(name, name))
+        return name if column is None else f"column {column!r}"
 
     def numbers(self, name: str) -> NDArray[Any] | None:
         """The rewards, propensities or states; an error if one is invalid."""
@@ -97,9 +115,11 @@ class Block:
             return np.asarray(column)
         at = int(np.argmin(good))
         value = column[at] if isinstance(column, list) else column[at].item()
-        raise self.error(f"{name}: read {shortened(repr(value))}, expected {_EXPECTED[name]}", at)
+        read = f"{self.field(name)}: read {shortened(repr(value))}"
+        raise self.error(f"{read}, expected {_EXPECTED[name]}", at)
 
 
+ROLE_OF = {"rewards": "reward", "propensities": "propensity", "states": "state"}  # of a table
 _EXPECTED = {
     "rewards": f"a finite number, {IN_RANGE.removeprefix('a number ')}",
     "propensities": "a probability above 0, at most 1",

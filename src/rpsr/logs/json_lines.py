@@ -3,8 +3,8 @@
     {"actions": ["left", "left"], "observations": ["travel", "loading"], "rewards": [0, 1]}
 
 Optional: "rewards", "propensities" (the probability with which each action was taken), "terminated"
-(whether the task ended there, by default false), "truncated" (whether only the recording ended;
-ignored, because it is implied by "terminated") and "states" (of a simulation).
+(whether the task ended there, by default false), "truncated" (whether the recording ended, by
+default where the task did not) and "states" (of a simulation). Other keys are ignored, with a note.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ import gzip
 import json
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
@@ -34,7 +35,7 @@ BYTE_COST, VALUE_COST = 3, 64  # bytes of memory per byte of a line, and per val
 PIECE = 2**16  # bytes of a line between two checks of the memory it needs
 _LISTS = ("actions", "observations", "rewards", "propensities", "states")
 _FLAGS = ("terminated", "truncated")
-_KEYS = (*_LISTS, *_FLAGS)
+KEYS = (*_LISTS, *_FLAGS)
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class _Episode:
     line: int
     lists: dict[str, list[Any]]
     terminated: bool
+    truncated: bool
+    ignored: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -89,13 +92,23 @@ def size_of(path: LogFile) -> int:
 def json_blocks(path: LogFile) -> Iterator[Block]:
     """The episodes of one file; those of a block have the same lists."""
     place = str(path)
+    lines = enumerate(_lines(path), start=1)
+    return _blocks(
+        ((line, _parsed(text, place, line)) for line, text in lines if text.strip()), place
+    )
+
+
+def blocks_of(episodes: Iterable[Any], place: str) -> Iterator[Block]:
+    """Episodes that are dictionaries already; errors count them from 0."""
+    return _blocks(enumerate(episodes), place)
+
+
+def _blocks(episodes: Iterable[tuple[int, Any]], place: str) -> Iterator[Block]:
     held: list[_Episode] = []
     number = size = 0  # the first episode held, and the steps of all of them
     try:
-        for line, text in enumerate(_lines(path), start=1):
-            if not text.strip():
-                continue
-            episode = _episode(text, place, line, number + len(held))
+        for line, read in episodes:
+            episode = _episode(read, place, line, number + len(held))
             if held and (size >= BLOCK or episode.lists.keys() != held[0].lists.keys()):
                 yield _block(held, place, number)
                 number, held, size = number + len(held), [], 0
@@ -114,10 +127,10 @@ def _block(held: list[_Episode], place: str, number: int) -> Block:
         name: list(chain.from_iterable(episode.lists[name] for episode in held))
         for name in held[0].lists
     }
-    numbers: dict[str, Numbers | None] = {
-        name: numbers_of(name, columns[name]) if name in columns else None
-        for name in ("rewards", "propensities", "states")
-    }
+
+    def numbers(name: str) -> Numbers | None:
+        return numbers_of(name, columns[name]) if name in columns else None
+
     return Block(
         place=place,
         number=number,
@@ -125,30 +138,40 @@ def _block(held: list[_Episode], place: str, number: int) -> Block:
         offsets=np.cumsum([0, *(len(episode.lists["actions"]) for episode in held)]),
         actions=Labels.of(columns["actions"]),
         observations=Labels.of(columns["observations"]),
+        rewards=numbers("rewards"),
+        propensities=numbers("propensities"),
+        states=numbers("states"),
         terminated=np.array([episode.terminated for episode in held]),
-        **numbers,
+        truncated=np.array([episode.truncated for episode in held]),
+        ignored=tuple(dict.fromkeys(name for episode in held for name in episode.ignored)),
     )
 
 
 def _lines(path: LogFile) -> Iterator[bytes]:
+    with opened(path) as stream:
+        number = 1
+        while text := _line(stream, size_of(path), str(path), number):
+            yield text
+            number += 1
+
+
+@contextmanager
+def opened(path: LogFile) -> Generator[BinaryIO]:
+    """The content of a file, unpacked if it is gzipped; reading errors become input errors."""
     place = str(path)
     try:
         with path.open("rb") as plain:
             packed = plain.read(2) == GZIP_MAGIC
             plain.seek(0)
-            size = size_of(path)
             with gzip.GzipFile(fileobj=plain) if packed else plain as stream:
-                number = 1
-                while text := _line(stream, size, place, number):
-                    yield text
-                    number += 1
+                yield cast(BinaryIO, stream)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f"broken gzip: {error}", place=place) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", place=place) from None
 
 
-def _line(stream: BinaryIO | gzip.GzipFile, size: int, place: str, number: int) -> bytes:
+def _line(stream: BinaryIO, size: int, place: str, number: int) -> bytes:
     """The next line; an error as soon as its first part needs too much memory."""
     pieces: list[bytes] = []
     length = values = 0
@@ -164,9 +187,9 @@ def _line(stream: BinaryIO | gzip.GzipFile, size: int, place: str, number: int) 
     return b"".join(pieces)
 
 
-def _episode(text: bytes, place: str, line: int, number: int) -> _Episode:
+def _parsed(text: bytes, place: str, line: int) -> Any:
     try:
-        read: Any = json.loads(text)
+        return json.loads(text)
     except json.JSONDecodeError as error:
         raise InputError(
             f"not JSON: {error.msg}; expected one episode per line",
@@ -180,18 +203,19 @@ def _episode(text: bytes, place: str, line: int, number: int) -> _Episode:
         raise InputError(
             "not JSON: expected one episode per line", place=place, line=line
         ) from None
+
+
+def _episode(read: Any, place: str, line: int, number: int) -> _Episode:
     if not isinstance(read, dict):
         raise InputError(f"read {_short(read)}, expected a JSON object", place=place, line=line)
-    if unknown := [name for name in read if name not in _KEYS]:
-        message = f"read the key {unknown[0]!r}, expected one of {', '.join(_KEYS)}"
-        raise episode_error(message, place, line, number)
     lists: dict[str, list[Any]] = {}
     for name in _LISTS:
         values = read.get(name)
         if values is None and name not in ("actions", "observations"):
             continue
         if not isinstance(values, list):
-            message = f"{name}: read {_short(values)}, expected a list"
+            keys = "" if name in read else f"; the keys are {shortened(', '.join(read) or 'none')}"
+            message = f"{name}: read {_short(values)}, expected a list{keys}"
             raise episode_error(message, place, line, number)
         lists[name] = values
         expected = len(lists["actions"])
@@ -204,10 +228,12 @@ def _episode(text: bytes, place: str, line: int, number: int) -> _Episode:
         if not isinstance(flag := read.get(name, False), bool):
             message = f"{name}: read {_short(flag)}, expected true or false"
             raise episode_error(message, place, line, number)
-    return _Episode(line, lists, read.get("terminated", False))
+    ignored = tuple(name for name in read if name not in KEYS)
+    terminated, truncated = (read.get(name, False) for name in _FLAGS)
+    return _Episode(line, lists, terminated, truncated, ignored)
 
 
 def _short(value: Any) -> str:
     if value is None:
         return "nothing"
-    return shortened(json.dumps(value))
+    return shortened(json.dumps(value, default=repr))

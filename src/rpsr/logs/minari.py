@@ -1,23 +1,31 @@
-"""Logs from Minari datasets with discrete spaces; needs minari (the extra `data`).
+"""Logs from and to Minari datasets with discrete spaces; needs minari (the extra `data`).
 
-Minari has an observation before the first action; rpsr's models observe after each action. If that
-first observation is always the same, it is dropped. Otherwise, choose: `initial="drop"` drops it,
-`initial="step"` makes it the observation after an extra first action.
+Minari has an observation before the first action (see `rollouts`). A log has none, so writing adds
+one observation, `(start)`, before every first action; reading drops it. An extra first action that
+reading added is removed by writing. Names, propensities and states are kept beside Minari's own
+data: names in the metadata, the others in `infos`.
 """
 
 from __future__ import annotations
 
+import json
+import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from rpsr.errors import InputError
 from rpsr.logs.arrays import from_arrays
+from rpsr.logs.columns import ignored_note
+from rpsr.logs.rollouts import BEGIN, Initial, check_initial, keeps_first
 from rpsr.logs.trajectories import Trajectories
 
-BEGIN = "begin"  # the name of the extra action
+START = "(start)"  # the name of the observation before the first action
+_INFOS = {"propensities": "propensity", "states": "state"}
+_NAMES = {"action_space": "rpsr_action_names", "observation_space": "rpsr_observation_names"}
 
 
 def read_minari(
@@ -25,50 +33,125 @@ def read_minari(
     *,
     action_names: Sequence[str] | None = None,
     observation_names: Sequence[str] | None = None,
-    initial: Literal["drop", "step"] | None = None,
+    initial: Initial = None,
 ) -> Trajectories:
     """The episodes of a Minari dataset, given as an object or by its local name."""
-    if initial not in (None, "drop", "step"):
-        raise InputError(f"initial: read {initial!r}, expected None, 'drop' or 'step'")
+    check_initial(initial)
     if isinstance(dataset, str):
         dataset = _load(dataset)
     possible_actions = _labels(dataset, "action_space")
     possible_observations = _labels(dataset, "observation_space")
     episodes = list(dataset.iterate_episodes())
     seen = [_indices(e.observations, possible_observations) for e in episodes]
-    actions = [_indices(e.actions, possible_actions) for e in episodes]
-    rewards = [np.asarray(episode.rewards, dtype=np.float64) for episode in episodes]
-    names = list(action_names or map(str, possible_actions))
-    if len({int(row[0]) for row in seen if len(row)}) > 1 and initial is None:
-        raise InputError(
-            "the observations before the first action differ: use initial='drop' to drop them "
-            "or initial='step' to keep them after an extra first action"
-        )
-    if initial == "step":
-        actions = [np.append(len(names), row) for row in actions]
-        rewards = [np.append(0.0, row) for row in rewards]
+    columns: dict[str, list[np.ndarray[Any, Any]]] = {
+        "actions": [_indices(e.actions, possible_actions) for e in episodes],
+        "rewards": [np.asarray(episode.rewards, dtype=np.float64) for episode in episodes],
+    }
+    infos = [getattr(episode, "infos", None) or {} for episode in episodes]
+    for name, key in _INFOS.items():
+        if infos and all(key in info for info in infos):
+            columns[name] = [np.asarray(info[key])[1:] for info in infos]
+    _note_ignored(infos, dataset)
+    names = list(action_names or _names(dataset, "action_space", possible_actions))
+    sights = list(observation_names or _names(dataset, "observation_space", possible_observations))
+    firsts = [int(row[0]) for row in seen if len(row)]
+    if keeps_first(initial, firsts):
+        fill = {"actions": len(names), "rewards": 0.0, "propensities": 1.0}
+        columns = {
+            name: [np.append(fill[name], row) for row in rows]
+            for name, rows in columns.items()
+            if name in fill
+        }
         names.append(BEGIN)
     else:
         seen = [row[1:] for row in seen]
-    return from_arrays(
-        actions,
+        if observation_names is None and sights[-1:] == [START]:
+            sights.pop()
+    log = from_arrays(
+        columns["actions"],
         seen,
-        rewards,
-        terminated=np.array(
-            [bool(len(e.terminations) and e.terminations[-1]) for e in episodes], dtype=bool
-        ),
+        columns["rewards"],
+        propensities=columns.get("propensities"),
+        terminated=_last(episodes, "terminations"),
+        truncated=_last(episodes, "truncations"),
         action_names=names,
-        observation_names=observation_names or tuple(map(str, possible_observations)),
+        observation_names=sights,
     )
+    states = columns.get("states")
+    return log if states is None else replace(log, states=np.concatenate(states))
+
+
+def write_minari(log: Trajectories, name: str, *, description: str | None = None) -> Any:
+    """Write a log as a local Minari dataset, which is returned; its name is new, as `a/b-v0`."""
+    minari = _minari("writing", name)
+    spaces: Any = import_module("gymnasium.spaces")
+    buffers: Any = import_module("minari.data_collector.episode_buffer")
+    if log.rewards is None:
+        raise InputError("the log has no rewards, expected them for Minari", place=name)
+    begun = _begun(log)
+    actions = log.action_names[:-1] if begun else log.action_names
+    sights = log.observation_names if begun else (*log.observation_names, START)
+
+    def buffer(number: int, episode: Trajectories) -> Any:
+        cut = slice(1, None) if begun else slice(None)
+        assert episode.rewards is not None, "checked above"
+        last = np.arange(len(episode.actions[cut])) == len(episode.actions[cut]) - 1
+        infos = {
+            key: np.append([1], getattr(episode, column)[cut])
+            for column, key in _INFOS.items()
+            if getattr(episode, column) is not None
+        }
+        first = [] if begun else [len(log.observation_names)]
+        return buffers.EpisodeBuffer(
+            id=number,
+            observations=np.append(np.array(first, dtype=np.int64), episode.observations),
+            actions=episode.actions[cut].copy(),
+            rewards=episode.rewards[cut].copy(),
+            terminations=last & episode.terminated[0],
+            truncations=last & episode.truncated[0],
+            infos=infos or None,
+        )
+
+    shortest = int(log.lengths.argmin()) if log.episodes else 0
+    if not log.episodes or log.lengths[shortest] <= begun:
+        raise InputError(f"episode {shortest} has no step, which Minari cannot hold", place=name)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # on metadata that only the maker of data knows
+            made = minari.create_dataset_from_buffers(
+                name,
+                [buffer(number, episode) for number, episode in enumerate(log)],
+                action_space=spaces.Discrete(len(actions)),
+                observation_space=spaces.Discrete(len(sights)),
+                description=description,
+            )
+    except (ImportError, ValueError, FileExistsError) as error:
+        raise InputError(f"Minari cannot write it: {_line(error)}", place=name) from None
+    texts = {"action_space": json.dumps(actions), "observation_space": json.dumps(sights)}
+    made.storage.update_metadata({_NAMES[space]: text for space, text in texts.items()})
+    return made
+
+
+def _begun(log: Trajectories) -> bool:
+    """Whether every episode begins with the extra action, which occurs nowhere else."""
+    if not log.episodes or log.action_names[-1:] != (BEGIN,) or not log.lengths.all():
+        return False
+    first = np.zeros(log.steps, dtype=np.bool_)
+    first[log.offsets[:-1]] = True
+    return bool(np.array_equal(log.actions == len(log.action_names) - 1, first))
+
+
+def _minari(doing: str, name: str) -> Any:
+    try:
+        return import_module("minari")
+    except ImportError:
+        raise InputError(
+            f"{doing} Minari datasets needs minari: pip install 'rpsr[data]'", place=name
+        ) from None
 
 
 def _load(name: str) -> Any:
-    try:
-        minari: Any = import_module("minari")
-    except ImportError:
-        raise InputError(
-            "reading Minari datasets needs minari: pip install 'rpsr[data]'", place=name
-        ) from None
+    minari = _minari("reading", name)
     try:
         return minari.load_dataset(name)
     except FileNotFoundError:
@@ -78,7 +161,11 @@ def _load(name: str) -> Any:
             place=name,
         ) from None
     except (ImportError, ValueError) as error:  # ImportError if a reader of the format is missing
-        raise InputError(f"Minari cannot load it: {error}", place=name) from None
+        raise InputError(f"Minari cannot load it: {_line(error)}", place=name) from None
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())
 
 
 def _labels(dataset: Any, which: str) -> range:
@@ -90,5 +177,27 @@ def _labels(dataset: Any, which: str) -> range:
     return range(int(start), int(start) + int(size))
 
 
-def _indices(column: Any, labels: range) -> np.ndarray:
+def _names(dataset: Any, which: str, labels: range) -> list[str]:
+    """The names that `write_minari` has kept, or the numbers."""
+    metadata = getattr(getattr(dataset, "storage", None), "metadata", None) or {}
+    kept = metadata.get(_NAMES[which])
+    names: list[str] = json.loads(kept) if isinstance(kept, str) else []
+    return names if len(names) == len(labels) else list(map(str, labels))
+
+
+def _indices(column: Any, labels: range) -> np.ndarray[Any, Any]:
     return np.asarray(column).reshape(len(column)).astype(np.int64) - labels.start
+
+
+def _last(episodes: Sequence[Any], name: str) -> np.ndarray[Any, Any]:
+    flags = [getattr(episode, name) for episode in episodes]
+    return np.array([bool(len(flag) and flag[-1]) for flag in flags], dtype=np.bool_)
+
+
+def _note_ignored(infos: Sequence[dict[str, Any]], dataset: Any) -> None:
+    unknown = sorted({str(key) for info in infos for key in info} - set(_INFOS.values()))
+    if unknown:
+        place = getattr(getattr(dataset, "spec", None), "dataset_id", None) or "dataset"
+        known = ("observations", "actions", "rewards", "terminations", "truncations")
+        note = ignored_note([f"infos/{key}" for key in unknown], known, [place])
+        warnings.warn(note, stacklevel=3)

@@ -79,6 +79,7 @@ def _cut(log: Trajectories, sizes: Ints, last: bool) -> Trajectories:
         some("rewards"),
         some("propensities"),
         some("states"),
+        log.truncated & whole,
     )
 
 
@@ -103,9 +104,10 @@ def stretches(log: Trajectories) -> Trajectories:
         for first, last in pairwise(log.offsets.tolist())
     ]
     offsets = np.append(np.concatenate(starts), log.steps)
-    terminated = np.zeros(len(offsets) - 1, dtype=bool)
-    terminated[np.cumsum([len(part) for part in starts]) - 1] = log.terminated
-    return replace(log, offsets=offsets, terminated=terminated)
+    terminated, truncated = np.zeros((2, len(offsets) - 1), dtype=bool)
+    last = np.cumsum([len(part) for part in starts]) - 1
+    terminated[last], truncated[last] = log.terminated, log.truncated
+    return replace(log, offsets=offsets, terminated=terminated, truncated=truncated)
 
 
 @dataclass(frozen=True)

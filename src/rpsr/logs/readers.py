@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rpsr.logs.episodes import Columns
+from rpsr.logs.columns import Columns
 from rpsr.logs.stream import LogStream, Paths, stream_logs
 from rpsr.logs.trajectories import Trajectories, join
 
@@ -21,7 +21,8 @@ def read_logs(
     """The episodes of a file, a folder of files, or several of these, in order of file name.
 
     `-` is standard input, in JSON lines.
-    JSON lines hold one episode per line, Parquet one row per step with the column names `columns`.
+    JSON lines hold one episode per line, CSV and Parquet one row per step with the column names
+    `columns`.
     If no names are given, those in the log are sorted, and indices are counted from 0.
     """
     log = stream_logs(

@@ -16,12 +16,15 @@ from pathlib import Path
 from rpsr.errors import InputError
 from rpsr.io.allowance import excess
 from rpsr.logs.blocks import Block
-from rpsr.logs.episodes import Alphabet, Columns, alphabets, chunks
-from rpsr.logs.json_lines import JSON_SUFFIXES, LogFile, StandardInput, json_blocks, size_of
+from rpsr.logs.columns import ROLES, Columns, ignored_note
+from rpsr.logs.csv_files import CSV_SUFFIXES, csv_blocks
+from rpsr.logs.episodes import NOTHING, Alphabet, alphabets, chunks
+from rpsr.logs.json_lines import JSON_SUFFIXES, KEYS, LogFile, StandardInput, json_blocks, size_of
 from rpsr.logs.parquet import PARQUET_SUFFIXES, parquet_blocks
 from rpsr.logs.trajectories import Trajectories
 
-LOG_SUFFIXES = (*JSON_SUFFIXES, *PARQUET_SUFFIXES)
+TABLE_SUFFIXES = (*CSV_SUFFIXES, *PARQUET_SUFFIXES)
+LOG_SUFFIXES = (*JSON_SUFFIXES, *TABLE_SUFFIXES)
 CHUNK = 2**18  # steps
 STEP_BYTES = 80  # of memory per step of a whole log
 SOME = 3  # names of files in a message
@@ -40,6 +43,7 @@ class LogStream:
     observation_names: tuple[str, ...] | None = None
     columns: Columns = field(default_factory=Columns)
     chunk: int = CHUNK
+    _noted: set[str] = field(default_factory=set[str], compare=False)  # keys said to be ignored
 
     @cached_property
     def _alphabets(self) -> tuple[Alphabet, Alphabet]:
@@ -52,11 +56,26 @@ class LogStream:
         return actions.names, observations.names
 
     def _blocks(self) -> Iterator[Block]:
+        """The episodes of all files; at the end, one note per format names what was ignored."""
+        ignored: dict[tuple[str, ...], dict[str, set[str]]] = {}
         for file in self.files:
-            if isinstance(file, Path) and _is_parquet(file):
-                yield from parquet_blocks(file, self.columns)
-            else:
-                yield from json_blocks(file)
+            for block in self._of_file(file):
+                if block.ignored:
+                    found = ignored.setdefault(ROLES if block.columns else KEYS, {})
+                    found.setdefault(block.place, set()).update(block.ignored)
+                yield block
+        for known, places in ignored.items():
+            names = sorted(set[str]().union(*places.values()) - self._noted)
+            self._noted.update(names)
+            if names:
+                warnings.warn(ignored_note(names, known, list(places)), stacklevel=2)
+
+    def _of_file(self, file: LogFile) -> Iterator[Block]:
+        if isinstance(file, Path) and file.name.lower().endswith(PARQUET_SUFFIXES):
+            return parquet_blocks(file, self.columns)
+        if isinstance(file, Path) and file.name.lower().endswith(CSV_SUFFIXES):
+            return csv_blocks(file, self.columns)
+        return json_blocks(file)
 
     def __iter__(self) -> Iterator[Trajectories]:
         """The chunks of the log; at least one, which may be empty."""
@@ -88,10 +107,7 @@ class LogStream:
             empty = False
             yield chunk
         if empty:
-            yield Trajectories(actions.names, observations.names, *_NOTHING)  # pyright: ignore
-
-
-_NOTHING = ([], [], [0], [])
+            yield Trajectories(actions.names, observations.names, *NOTHING)
 
 
 def stream_logs(
@@ -104,10 +120,11 @@ def stream_logs(
 ) -> LogStream:
     """A log as a stream of chunks: a file, a folder of files, or several of these.
 
-    Files are JSON lines (`.jsonl`, `.ndjson`, also `.gz`) or Parquet (`.parquet`). A file with
-    another suffix is read as JSON lines if named itself; in a folder, such files and subfolders are
-    skipped with a warning, hidden ones silently. `-` is JSON lines on standard input, which are
-    kept in memory. columns: column names of Parquet; an error if no file is Parquet.
+    Files are JSON lines (`.jsonl`, `.ndjson`), CSV (`.csv`, `.tsv`), all of these also gzipped
+    (`.gz`), or Parquet (`.parquet`). A file with another suffix is read as JSON lines if named
+    itself; in a folder, such files and subfolders are skipped with a warning, hidden ones silently.
+    `-` is JSON lines on standard input, which are kept in memory. columns: column names of CSV and
+    Parquet; an error if no file is a table.
     """
     named = [paths] if isinstance(paths, str | Path) else list(paths)
     if not named:
@@ -119,9 +136,9 @@ def stream_logs(
         for path in named
         for file in ([StandardInput.read()] if str(path) == "-" else _files(Path(path)))
     )
-    if columns is not None and not any(map(_is_parquet, files)):
-        expected = f"a file named {' or '.join(PARQUET_SUFFIXES)}"
-        raise InputError(f"columns need a Parquet file: read {_some(files)}, expected {expected}")
+    if columns is not None and not any(map(_is_table, files)):
+        expected = f"a file named {', '.join(TABLE_SUFFIXES)}"
+        raise InputError(f"columns need a table: read {_some(files)}, expected {expected}")
     return LogStream(
         files,
         None if action_names is None else tuple(action_names),
@@ -150,8 +167,8 @@ def _files(path: Path) -> Sequence[LogFile]:
     return files
 
 
-def _is_parquet(file: LogFile) -> bool:
-    return file.name.lower().endswith(PARQUET_SUFFIXES)
+def _is_table(file: LogFile) -> bool:
+    return file.name.lower().endswith(TABLE_SUFFIXES)
 
 
 def _some(files: Sequence[LogFile]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from rpsr.errors import InputError
 from rpsr.io.records import IN_RANGE, LARGEST_REWARD, Bools, Floats, Ints, frozen
 from rpsr.showing import Shown, counted, some
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trajectories(Shown):
@@ -25,8 +28,9 @@ class Trajectories(Shown):
 
     actions, observations (L,): indices. rewards (L,), propensities (L,) (the probability with which
     the logged action was taken) and states (L,) (of a simulated system, before the action): None if
-    not recorded. offsets (N + 1,). terminated (N,): whether the task ended there, not just the
-    recording; `truncated` is the opposite.
+    not recorded. offsets (N + 1,). terminated (N,): whether the task ended there. truncated (N,):
+    whether the recording ended, as by a limit on steps; both may hold. An episode that did not
+    terminate is truncated, whatever is given; by default, only such an episode is.
     """
 
     action_names: tuple[str, ...]
@@ -38,6 +42,7 @@ class Trajectories(Shown):
     rewards: Floats | None = None
     propensities: Floats | None = None
     states: Ints | None = None
+    truncated: Bools = None  # pyright: ignore[reportAssignmentType]
 
     def __post_init__(self) -> None:
         for kind in ("action_names", "observation_names"):
@@ -47,6 +52,8 @@ class Trajectories(Shown):
             if given is not None:
                 object.__setattr__(self, name, frozen(np.asarray(given, dtype=kind)))
         self._check_offsets()
+        cut = ~self.terminated if self.truncated is None else self.truncated | ~self.terminated  # pyright: ignore[reportUnnecessaryComparison]
+        object.__setattr__(self, "truncated", frozen(cut))
         for name in ("actions", "observations", "rewards", "propensities", "states"):
             column = getattr(self, name)
             if column is not None and column.shape != (self.steps,):
@@ -69,9 +76,11 @@ class Trajectories(Shown):
             )
         if np.any(np.diff(offsets) < 0) or offsets[-1] != len(self.actions):
             raise InputError(f"offsets: expected to increase from 0 to {len(self.actions)}")
-        if self.terminated.shape != (self.episodes,):
-            read = self.terminated.shape
-            raise InputError(f"terminated: read shape {read}, expected ({self.episodes},)")
+        for name in ("terminated", "truncated"):
+            flags: Bools | None = getattr(self, name)
+            if flags is not None and flags.shape != (self.episodes,):
+                read = flags.shape
+                raise InputError(f"{name}: read shape {read}, expected ({self.episodes},)")
 
     @staticmethod
     def _inside(column: Ints, names: tuple[str, ...]) -> Bools:
@@ -102,11 +111,6 @@ class Trajectories(Shown):
     def steps(self) -> int:
         """The number L of steps in all episodes."""
         return len(self.actions)
-
-    @property
-    def truncated(self) -> Bools:
-        """Whether only the recording ended, (N,)."""
-        return ~self.terminated
 
     @property
     def ends(self) -> Ints:
@@ -177,8 +181,15 @@ class Trajectories(Shown):
             observation_names=self.observation_names,
             offsets=offsets,
             terminated=self.terminated[episodes],
+            truncated=self.truncated[episodes],
             **columns,
         )
+
+    def to_pandas(self) -> DataFrame:
+        """A pandas data frame with one row per step, as `from_frame` reads it; needs pandas."""
+        from rpsr.logs.frames import frame_of
+
+        return frame_of(self)
 
     def padded(self, name: str, fill: float) -> NDArray[Any]:
         """A column as a table with one row per episode, (N, longest), padded with `fill`."""
@@ -216,6 +227,7 @@ def join(logs: Iterable[Trajectories]) -> Trajectories:
         observations=np.concatenate([part.observations for part in parts]),
         offsets=np.cumsum([0, *(n for part in parts for n in part.lengths.tolist())]),
         terminated=np.concatenate([part.terminated for part in parts]),
+        truncated=np.concatenate([part.truncated for part in parts]),
         rewards=column("rewards"),
         propensities=column("propensities"),
         states=column("states"),
@@ -238,6 +250,7 @@ _KINDS: dict[str, Any] = {
     "observations": np.int64,
     "offsets": np.int64,
     "terminated": np.bool_,
+    "truncated": np.bool_,
     "rewards": np.float64,
     "propensities": np.float64,
     "states": np.int64,

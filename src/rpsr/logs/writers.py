@@ -1,8 +1,8 @@
-"""Write episodes to JSON lines or Parquet, piece by piece, completely or not at all.
+"""Write episodes to JSON lines, CSV or Parquet, piece by piece, completely or not at all.
 
-JSON lines hold one episode per line; Parquet holds one row per step and needs pyarrow (the extra
-`data`). Episodes come as one `Trajectories` or as several in turn, so that a simulation larger than
-memory can be written while it runs. States are written as indices.
+JSON lines hold one episode per line. CSV and Parquet hold one row per step; Parquet needs pyarrow
+(the extra `data`). Episodes come as one `Trajectories` or as several in turn, so that a simulation
+larger than memory can be written while it runs. States are written as indices.
 """
 
 from __future__ import annotations
@@ -11,20 +11,21 @@ import gzip
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any, BinaryIO
-
-import numpy as np
+from typing import Any, BinaryIO, cast
 
 from rpsr.errors import InputError
 from rpsr.io.files import write_whole
+from rpsr.logs.csv_files import CSV_SUFFIXES
+from rpsr.logs.csv_writer import write_csv
 from rpsr.logs.json_lines import JSON_SUFFIXES
 from rpsr.logs.parquet import PARQUET_SUFFIXES
+from rpsr.logs.steps import recorded, step_columns
 from rpsr.logs.trajectories import Trajectories
 
 ROW_GROUP = 2**17  # steps, at least
-_COLUMNS = {"rewards": "reward", "propensities": "propensity", "states": "state"}  # of Parquet
 
 
 def check_target(path: str | Path) -> None:
@@ -32,16 +33,16 @@ def check_target(path: str | Path) -> None:
     name = str(path).lower()
     if name.endswith(PARQUET_SUFFIXES):
         _pyarrow(path)
-    elif name != "-" and not name.endswith(JSON_SUFFIXES):
-        expected = ", ".join((*JSON_SUFFIXES, *PARQUET_SUFFIXES))
+    elif name != "-" and not name.endswith((*JSON_SUFFIXES, *CSV_SUFFIXES)):
+        expected = ", ".join((*JSON_SUFFIXES, *CSV_SUFFIXES, *PARQUET_SUFFIXES))
         raise InputError(f"expected a name ending in {expected}", place=str(path))
 
 
 def write_logs(logs: Trajectories | Iterable[Trajectories], path: str | Path) -> None:
     """Write episodes in the format of the file's suffix; `-` is JSON on standard output.
 
-    `.jsonl` or `.ndjson`, compressed if `.gz` follows, or `.parquet`. Several logs are written in
-    turn; all must have the same columns.
+    `.jsonl`, `.ndjson`, `.csv` or `.tsv`, compressed if `.gz` follows, or `.parquet`. Several logs
+    are written in turn; all must have the same columns.
     """
     check_target(path)
     parts = _alike([logs] if isinstance(logs, Trajectories) else logs, path)
@@ -51,25 +52,24 @@ def write_logs(logs: Trajectories | Iterable[Trajectories], path: str | Path) ->
         sys.stdout.buffer.flush()
     elif name.endswith(PARQUET_SUFFIXES):
         write_whole(path, _parquet_writer(parts, path))
-    elif name.endswith(".gz"):
-        write_whole(path, lambda stream: _write_gzip(parts, stream))
     else:
-        write_whole(path, lambda stream: _write_json(parts, stream))
+        write = _write_json
+        if name.endswith(CSV_SUFFIXES):
+            separator = "\t" if name.endswith((".tsv", ".tsv.gz")) else ","
+            write = partial(write_csv, separator=separator)
+        packed = partial(_write_gzip, write) if name.endswith(".gz") else write
+        write_whole(path, partial(packed, parts))
 
 
 def _alike(logs: Iterable[Trajectories], path: str | Path) -> Iterator[Trajectories]:
     """The logs; an error if their names or columns differ."""
     known: tuple[Any, ...] | None = None
     for log in logs:
-        kind = (log.action_names, log.observation_names, *(_optional(log)))
+        kind = (log.action_names, log.observation_names, *recorded(log))
         if known is not None and kind != known:
             raise InputError("the logs differ in names or columns", place=str(path))
         known = kind
         yield log
-
-
-def _optional(log: Trajectories) -> tuple[str, ...]:
-    return tuple(name for name in _COLUMNS if getattr(log, name) is not None)
 
 
 # ---- JSON lines
@@ -80,11 +80,14 @@ def _write_json(logs: Iterable[Trajectories], stream: BinaryIO) -> None:
         stream.write("".join(_lines(log)).encode())
 
 
-def _write_gzip(logs: Iterable[Trajectories], stream: BinaryIO) -> None:
+def _write_gzip(
+    write: Callable[[Iterable[Trajectories], BinaryIO], None],
+    logs: Iterable[Trajectories],
+    stream: BinaryIO,
+) -> None:
     # No name and no time in the header: equal episodes give equal bytes.
     with gzip.GzipFile(filename="", mode="wb", fileobj=stream, compresslevel=6, mtime=0) as packed:
-        for log in logs:
-            packed.write("".join(_lines(log)).encode())
+        write(logs, cast(BinaryIO, packed))
 
 
 def _lines(log: Trajectories) -> Iterator[str]:
@@ -92,15 +95,17 @@ def _lines(log: Trajectories) -> Iterator[str]:
         "actions": (log.actions.tolist(), _quoted(log.action_names)),
         "observations": (log.observations.tolist(), _quoted(log.observation_names)),
     }
-    for name in _optional(log):
+    for name in recorded(log):
         columns[name] = (getattr(log, name).tolist(), repr)
-    ends = zip(pairwise(log.offsets.tolist()), log.terminated.tolist(), strict=True)
-    for (first, last), terminated in ends:
+    both = log.terminated & log.truncated  # otherwise, one is the opposite of the other
+    ends = zip(pairwise(log.offsets.tolist()), log.terminated.tolist(), both.tolist(), strict=True)
+    for (first, last), terminated, cut in ends:
         parts = [
             f'"{name}": [{", ".join(map(text, values[first:last]))}]'
             for name, (values, text) in columns.items()
         ]
-        yield f'{{{", ".join(parts)}, "terminated": {json.dumps(terminated)}}}\n'
+        flags = f'"terminated": {json.dumps(terminated)}' + cut * ', "truncated": true'
+        yield f"{{{', '.join(parts)}, {flags}}}\n"
 
 
 def _quoted(names: tuple[str, ...]) -> Callable[[int], str]:
@@ -151,23 +156,10 @@ def _groups(arrow: Any, logs: Iterable[Trajectories]) -> Iterator[Any]:
 
 
 def _table(arrow: Any, log: Trajectories, episodes: int) -> Any:
-    """One row per step; `terminated` is true in the last row of an episode that ended."""
-    if not log.lengths.all():
-        raise InputError(
-            f"episode {episodes + int(log.lengths.argmin())} has no step, which Parquet cannot hold"
-        )
-    steps = np.arange(log.steps) - np.repeat(log.offsets[:-1], log.lengths)
-    terminated = np.zeros(log.steps, dtype=np.bool_)
-    terminated[log.offsets[1:][log.terminated] - 1] = True
-    columns = {
-        "episode": arrow.array(np.repeat(np.arange(log.episodes), log.lengths) + episodes),
-        "step": arrow.array(steps),
-        "action": _named(arrow, log.actions, log.action_names),
-        "observation": _named(arrow, log.observations, log.observation_names),
-    }
-    for name in _optional(log):
-        columns[_COLUMNS[name]] = arrow.array(getattr(log, name))
-    return arrow.table(columns | {"terminated": arrow.array(terminated)})
+    columns: dict[str, Any] = dict(step_columns(log, episodes))
+    for role, names in (("action", log.action_names), ("observation", log.observation_names)):
+        columns[role] = _named(arrow, columns[role], names)
+    return arrow.table(columns)
 
 
 def _named(arrow: Any, indices: Any, names: tuple[str, ...]) -> Any:

@@ -1,0 +1,122 @@
+"""Which column of a table, with one row per step, has which role in a log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rpsr.errors import InputError
+from rpsr.showing import some
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The column names of a table with one row per step.
+
+    A column that you name must exist. Of the others, only action and observation must exist, and
+    other usual names are understood, such as `obs`, `act`, `t`, `timestep` or `episode_id`.
+    """
+
+    episode: str = "episode"
+    step: str = "step"
+    action: str = "action"
+    observation: str = "observation"
+    reward: str = "reward"
+    propensity: str = "propensity"
+    terminated: str = "terminated"
+    truncated: str = "truncated"
+    state: str = "state"
+
+
+ROLES = tuple(vars(Columns()))
+NEEDED = ("action", "observation")
+# Other names of each role, compared without case and with _ for spaces, dots and dashes. `done` is
+# not among them, because it says that an episode ended and not whether the task did.
+USUAL = {
+    "episode": ("episodes", "episode_id", "episode_number", "ep", "trajectory", "trajectory_id"),
+    "step": ("steps", "timestep", "time_step", "t"),
+    "action": ("actions", "act"),
+    "observation": ("observations", "obs"),
+    "reward": ("rewards", "rew"),
+    "propensity": ("propensities",),
+    "terminated": ("terminal", "terminals", "terminations"),
+    "truncated": ("timeout", "timeouts", "truncations"),
+    "state": ("states",),
+}
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The column of each role that a table has, and the columns without a role."""
+
+    used: dict[str, str]
+    ignored: tuple[str, ...]
+
+
+def roles_of(
+    present: Sequence[str], columns: Columns, place: str, whole: Callable[[str], bool]
+) -> Roles:
+    """The roles of a table's columns; an error if a column is missing, twice there or unclear.
+
+    whole: whether a column holds whole numbers. A column `state` that does not is no state of a
+    simulation, so it has no role.
+    """
+    used: dict[str, str] = {}
+    named = {role: name for role, name in vars(columns).items() if name != getattr(_DEFAULT, role)}
+    for role, default in vars(_DEFAULT).items():
+        name = named.get(role) or _found(present, role, default, set(named.values()), place)
+        if name is None and role not in NEEDED:
+            continue
+        if name is None or name not in present:
+            raise _absent(name or default, role, present, place)
+        if role != "state" or role in named or (name not in named.values() and whole(name)):
+            used[role] = name
+    for name in used.values():
+        if present.count(name) > 1:
+            message = f"has {present.count(name)} columns {name!r}, expected one"
+            raise InputError(message, place=place)
+    ignored = tuple(dict.fromkeys(name for name in present if name not in used.values()))
+    if ignored and not used.keys() & {"episode", "step", "terminated", "truncated"}:
+        raise _absent("episode", "episode", present, place)
+    return Roles(used, ignored)
+
+
+_DEFAULT = Columns()
+
+
+def _absent(name: str, role: str, present: Sequence[str], place: str) -> InputError:
+    columns = ", ".join(sorted(set(present))) or "none"
+    return InputError(
+        f"has no column {name!r} for the {role}; its columns are {columns}", place=place
+    )
+
+
+def _found(
+    present: Sequence[str], role: str, default: str, named: set[str], place: str
+) -> str | None:
+    if default in present:
+        return default
+    others = [
+        name
+        for name in dict.fromkeys(present)
+        if name not in named and _plain(name) in (default, *USUAL[role])
+    ]
+    if len(others) > 1:
+        read = " and ".join(map(repr, others[:2]))
+        raise InputError(
+            f"the columns {read} could both be the {role}: name one of them with {role}=NAME",
+            place=place,
+        )
+    return others[0] if others else None
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\s.\-]+", "_", name.strip().casefold())
+
+
+def ignored_note(names: Sequence[str], known: Sequence[str], places: Sequence[str]) -> str:
+    """The note on unknown keys or columns: which, and where they were found first."""
+    more = f" and {len(places) - 1} more files" if len(places) > 1 else ""
+    read = some([repr(name) for name in names])
+    return f"{places[0]}{more}: ignored {read}; a log consists of {', '.join(known)}"
