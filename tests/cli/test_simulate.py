@@ -84,7 +84,7 @@ def test_standard_output_holds_episodes_only(capfdbinary):
     ("words", "code", "message"),
     [
         (["simulate", "tiger"], 2, "output"),
-        (["simulate", "tiger", "-o", "x.csv"], 1, "x.csv: expected a name ending in .jsonl"),
+        (["simulate", "tiger", "-o", "x.xls"], 1, "x.xls: expected a name ending in .jsonl"),
         (["simulate", "tiger", "-o", "x.jsonl", "--episodes", "0"], 2, "1"),
         (["simulate", "tiger", "-o", "x.jsonl", "--seed", "-1"], 2, "0"),
         (["simulate", "nothing", "-o", "x.jsonl"], 1, "nothing"),

@@ -25,6 +25,7 @@ from rpsr.logs.tables import Rows, Table
 
 CSV_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 LONGEST = 2**20  # bytes of a row
+BATCH = 2**12  # rows as lists of texts: few enough to stay in the processor's cache
 SEPARATORS = ",;\t|"
 
 
@@ -126,7 +127,7 @@ def _batches(
     try:
         for record in records:
             held.append(record)
-            if len(held) >= tables.BLOCK:
+            if len(held) >= min(BATCH, tables.BLOCK):
                 yield rows()
                 held = []
     except InputError:

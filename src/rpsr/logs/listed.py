@@ -48,7 +48,10 @@ class TextColumn:
 
     def missing(self) -> Bools:
         """Where there is no value."""
-        return self._table({text: text in MISSING for text in set(self.texts)})
+        distinct = set(self.texts)
+        if distinct.isdisjoint(MISSING):
+            return np.zeros(len(self.texts), dtype=np.bool_)
+        return self._table({text: text in MISSING for text in distinct})
 
     def changes(self) -> Ints:
         """The rows whose value differs from that of the previous row; never the first row."""
