@@ -8,7 +8,7 @@ from pathlib import Path
 from rpsr.domains.catalogue import DOMAINS, NAMES, build
 from rpsr.errors import InputError
 from rpsr.io.files import path_text
-from rpsr.io.pomdp_reader import read_pomdp
+from rpsr.io.model_files import read_model
 from rpsr.io.pomdp_writer import write_pomdp
 from rpsr.models.given import as_model
 from rpsr.models.linear import LinearModel
@@ -21,7 +21,7 @@ NATIVE_SUFFIX = ".rpsr"
 def load(
     source: str | os.PathLike[str], *, normalize: bool = False, discount: float | str | None = None
 ) -> POMDP | LinearModel:
-    """A model from a `.pomdp` file (also gzipped, or `-`), a native file, or a built-in name.
+    """A model from a `.pomdp` or `.pomdpx` file (also gzipped, or `-`), a native file, or a name.
 
     normalize: accept rows of probabilities of any positive sum and rescale them.
     discount: replaces the source's own discount.
@@ -49,7 +49,7 @@ def _open(text: str, normalize: bool) -> POMDP | LinearModel:
     if text == "-" or (_exists(path) and not (builtin and path.is_dir())):
         if path.suffix.lower() == NATIVE_SUFFIX:
             return load_native(path)
-        return POMDP(read_pomdp(text, normalize=normalize))
+        return POMDP(read_model(text, normalize=normalize))
     if builtin or text.partition(":")[0] in DOMAINS:
         return build(text)
     if path.suffix or "/" in text:
