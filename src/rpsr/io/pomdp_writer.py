@@ -10,7 +10,6 @@ sums), and a reset to anything but the start. A name that the format cannot hold
 
 from __future__ import annotations
 
-import gzip
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +18,7 @@ import numpy as np
 
 from rpsr.errors import InputError
 from rpsr.io.decimals import finite_digits, number
-from rpsr.io.files import write_bytes
+from rpsr.io.files import packed, write_bytes
 from rpsr.io.records import Bools, Record, Rows
 from rpsr.io.reward_lines import reward_lines
 from rpsr.io.row_texts import is_even, is_uniform, moved, printed_digits, row_texts
@@ -34,9 +33,7 @@ def write_pomdp(record: Record, path: str | Path) -> tuple[str, ...]:
     A name ending in `.gz` is compressed; `-` is standard output.
     """
     content = format_pomdp(record).encode()
-    if str(path).lower().endswith(".gz"):
-        content = gzip.compress(content, mtime=0)
-    write_bytes(path, content)
+    write_bytes(path, packed(content, path))
     return tuple(_notes(record))
 
 

@@ -113,8 +113,7 @@ def _pack_pomdp(pomdp: POMDP) -> tuple[dict[str, Any], Arrays]:
         "warnings": record.warnings,
         "digest": pomdp.digest,
     }
-    if record.state_variables:
-        header["state_variables"] = [asdict(variable) for variable in record.state_variables]
+    header |= _pack_variables(record.state_variables)
     arrays: Arrays = {
         "rewards.values": record.rewards.values,
         "rewards.index": record.rewards.index,
@@ -161,15 +160,23 @@ def _unpack_record(header: dict[str, Any], arrays: Arrays) -> Record:
         ),
         resets=arrays["resets"],
         warnings=tuple(text_of(warning) for warning in header["warnings"]),
-        state_variables=tuple(
-            Variable(text_of(v["name"]), names_of(v, "values"), flag_of(v["observed"]))
-            for v in header.get("state_variables", ())
-        ),
+        state_variables=_unpack_variables(header),
     )
     check_record(record)  # before the digest, which needs valid arrays
     if record.digest() != header["digest"]:
         raise ValueError("the content does not match its digest")
     return record
+
+
+def _pack_variables(variables: tuple[Variable, ...]) -> dict[str, Any]:
+    return {"state_variables": [asdict(variable) for variable in variables]} if variables else {}
+
+
+def _unpack_variables(header: dict[str, Any]) -> tuple[Variable, ...]:
+    return tuple(
+        Variable(text_of(v["name"]), names_of(v, "values"), flag_of(v["observed"]))
+        for v in header.get("state_variables", ())
+    )
 
 
 # ---- linear models
@@ -191,6 +198,7 @@ def _pack_linear(model: LinearModel) -> tuple[dict[str, Any], Arrays]:
         "pomdp": model.pomdp,
         "provenance": model.provenance,
     }
+    header |= _pack_variables(model.state_variables)
     arrays: Arrays = {
         "start": model.start,
         "normalizer": model.normalizer,
@@ -288,6 +296,7 @@ def _unpack_linear(header: dict[str, Any], arrays: Arrays) -> LinearModel:
         core=names_of(header, "core"),
         coordinates=arrays.get("coordinates"),
         estimator=optional_text_of(header["estimator"]),
+        state_variables=_unpack_variables(header),
         final=names_of(header, "final"),
         pomdp=optional_text_of(header["pomdp"]),
         provenance=dict(header["provenance"]),

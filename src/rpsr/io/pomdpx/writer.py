@@ -9,14 +9,13 @@ express is an error.
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
 from rpsr.errors import InputError
 from rpsr.io.decimals import finite_digits, number
-from rpsr.io.files import write_bytes
+from rpsr.io.files import packed, write_bytes
 from rpsr.io.records import Record, Rows
 from rpsr.io.reward_lines import reward_patterns
 from rpsr.io.row_texts import is_uniform, moved, row_texts
@@ -32,9 +31,7 @@ def write_pomdpx(record: Record, path: str | Path) -> tuple[str, ...]:
     A name ending in `.gz` is compressed; `-` is standard output.
     """
     content = format_pomdpx(record).encode()
-    if str(path).lower().endswith(".gz"):
-        content = gzip.compress(content, mtime=0)
-    write_bytes(path, content)
+    write_bytes(path, packed(content, path))
     return tuple(_notes(record))
 
 
