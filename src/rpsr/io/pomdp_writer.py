@@ -10,6 +10,7 @@ sums), and a reset to anything but the start. A name that the format cannot hold
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +25,7 @@ from rpsr.io.reward_lines import reward_lines
 from rpsr.io.row_texts import is_even, is_uniform, moved, printed_digits, row_texts
 from rpsr.io.tokens import is_name, tokenize
 
+_CLASSIC = re.compile("[A-Za-z][A-Za-z0-9_-]*")  # a name as the classic grammar has it
 DENSE_SHARE = 0.5  # a row with a larger share of non-zeros is written as a whole
 
 
@@ -52,6 +54,19 @@ def _notes(record: Record) -> Iterator[str]:
     off = sum(moved(rows) for rows in (record.start, record.transition, record.emission))
     if off:
         yield f"rows known only in floats that read back as slightly different floats: {off}"
+    if record.emission_by_edge:
+        yield "observations that depend on (s, a, s') are written as OO rows, which only rpsr reads"
+    strange = sum(
+        _CLASSIC.fullmatch(name) is None
+        for names in (record.states, record.actions, record.observations)
+        if names != tuple(map(str, range(len(names))))
+        for name in names
+    )
+    if strange:
+        yield f"names that other programs may refuse (not letters, digits, - and _): {strange}"
+    if any(variable.observed for variable in record.state_variables):
+        seen = ", ".join(v.name for v in record.state_variables if v.observed)
+        yield f"that the state variables are fully observed is not stored: {seen}"
     unmarked = int(record.resets.sum() - _resets(record).sum())
     if unmarked:
         yield f"resets that do not lead to the start, written as plain rows: {unmarked}"
