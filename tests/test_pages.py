@@ -23,6 +23,7 @@ PAGES = [
     "howto/extending.md",
     "howto/is-a-psr-enough.md",
     "howto/reading-the-report.md",
+    "howto/sarsop.md",
     "howto/solve-a-file.md",
     "howto/your-own-arrays.md",
     "howto/your-own-policy.md",
