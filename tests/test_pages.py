@@ -24,6 +24,7 @@ PAGES = [
     "howto/from-csv-to-policy.md",
     "howto/is-a-psr-enough.md",
     "howto/reading-the-report.md",
+    "howto/sarsop.md",
     "howto/solve-a-file.md",
     "howto/your-own-arrays.md",
     "howto/your-own-policy.md",

@@ -8,8 +8,9 @@ from pathlib import Path
 from rpsr.domains.catalogue import DOMAINS, NAMES, build
 from rpsr.errors import InputError
 from rpsr.io.files import path_text
-from rpsr.io.pomdp_reader import read_pomdp
+from rpsr.io.model_files import read_model
 from rpsr.io.pomdp_writer import write_pomdp
+from rpsr.io.pomdpx.writer import write_pomdpx
 from rpsr.models.given import as_model
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
@@ -21,7 +22,7 @@ NATIVE_SUFFIX = ".rpsr"
 def load(
     source: str | os.PathLike[str], *, normalize: bool = False, discount: float | str | None = None
 ) -> POMDP | LinearModel:
-    """A model from a `.pomdp` file (also gzipped, or `-`), a native file, or a built-in name.
+    """A model from a `.pomdp` or `.pomdpx` file (also gzipped, or `-`), a native file, or a name.
 
     normalize: accept rows of probabilities of any positive sum and rescale them.
     discount: replaces the source's own discount.
@@ -49,7 +50,7 @@ def _open(text: str, normalize: bool) -> POMDP | LinearModel:
     if text == "-" or (_exists(path) and not (builtin and path.is_dir())):
         if path.suffix.lower() == NATIVE_SUFFIX:
             return load_native(path)
-        return POMDP(read_pomdp(text, normalize=normalize))
+        return POMDP(read_model(text, normalize=normalize))
     if builtin or text.partition(":")[0] in DOMAINS:
         return build(text)
     if path.suffix or "/" in text:
@@ -70,15 +71,21 @@ def _exists(path: Path) -> bool:
 def save(model: POMDP | LinearModel, target: str | os.PathLike[str]) -> tuple[str, ...]:
     """Write a model in the format of the target's suffix; returns notes on what it cannot hold.
 
-    `.rpsr` holds any model; `.pomdp`, `.pomdp.gz` and `-` (standard output) hold POMDPs.
+    `.rpsr` holds any model; `.pomdp` and `.pomdpx`, also with `.gz`, hold POMDPs, as does `-`
+    (standard output, in the format `.pomdp`).
     """
     model, target = as_model(model), path_text(target, "target")
-    suffixes = [suffix.lower() for suffix in Path(target).suffixes]
-    if suffixes[-1:] == [NATIVE_SUFFIX]:
+    name = target.lower().removesuffix(".gz") if target != "-" else "-.pomdp"
+    if target.lower().endswith(NATIVE_SUFFIX):
         save_native(model, target)
         return ()
-    if str(target) != "-" and suffixes[-1:] != [".pomdp"] and suffixes[-2:] != [".pomdp", ".gz"]:
-        raise InputError("expected a name ending in .pomdp, .pomdp.gz or .rpsr", place=str(target))
+    if not name.endswith((".pomdp", ".pomdpx")):
+        expected = "expected a name ending in .pomdp, .pomdpx, .pomdp.gz, .pomdpx.gz or .rpsr"
+        raise InputError(expected, place=target)
+    form = "." + name.rpartition(".")[2]
     if not isinstance(model, POMDP):
-        raise InputError(f"a {model.kind} model has no .pomdp format; use .rpsr", place=str(target))
-    return write_pomdp(model.record, target)
+        raise InputError(f"a {model.kind} model has no {form} format; use .rpsr", place=target)
+    try:
+        return (write_pomdpx if form == ".pomdpx" else write_pomdp)(model.record, target)
+    except InputError as error:
+        raise error if error.place else InputError(error.message, place=target) from None

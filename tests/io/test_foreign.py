@@ -9,7 +9,6 @@ from rpsr.domains import build
 from rpsr.io.pomdp_reader import read_pomdp
 from rpsr.io.pomdp_writer import write_pomdp
 
-POMDPX = '<?xml version="1.0" encoding="ISO-8859-1"?>\n<pomdpx version="0.1" id="t">\n</pomdpx>\n'
 PRISM = "// a maze\n\npomdp\n\nobservables\n  o\nendobservables\n\nmodule maze\nendmodule\n"
 DRN = "// Exported by storm\n// Original type: POMDP\n@type: POMDP\n@parameters\n\n@nr_states\n3\n"
 JANI = '{\n  "jani-version": 1,\n  "name": "maze",\n  "type": "pomdp"\n}\n'
@@ -20,8 +19,6 @@ JANI = '{\n  "jani-version": 1,\n  "name": "maze",\n  "type": "pomdp"\n}\n'
 @pytest.mark.parametrize(
     ("text", "own", "message"),
     [
-        (POMDPX, ".pomdpx", "is a POMDPX file (XML), which rpsr does not read"),
-        (POMDPX.split("\n", 1)[1], ".xml", "is a POMDPX file (XML), which rpsr does not read"),
         (PRISM, ".prism", "is a PRISM model, which rpsr does not read"),
         ("const int N = 3;\n" + PRISM, ".nm", "is a PRISM model, which rpsr does not read"),
         (DRN, ".drn", "is a DRN file of Storm, which rpsr does not read"),
@@ -33,11 +30,11 @@ def test_by_content_whatever_the_name(tmp_path, text, own, message, suffix, pack
     path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
     with pytest.raises(InputError) as caught:
         load(path)
-    reads = "rpsr reads .pomdp files (also gzipped) and its own .rpsr files"
+    reads = "rpsr reads .pomdp and .pomdpx files (also gzipped) and its own .rpsr files"
     assert str(caught.value) == f"{path}: {message}; {reads}"
 
 
-@pytest.mark.parametrize("suffix", [".pomdpx", ".prism", ".drn", ".jani"])
+@pytest.mark.parametrize("suffix", [".prism", ".drn", ".jani"])
 def test_by_name_whatever_the_content(tmp_path, suffix):
     path = tmp_path / f"model{suffix}"
     path.write_text("something else entirely")

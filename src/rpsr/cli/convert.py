@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from rpsr.cli.completion import any_file
 from rpsr.cli.options import ColumnNames, Discount, Normalize, Source, standard_stream
-from rpsr.cli.output import check_targets, note, wrote
+from rpsr.cli.output import check_policy_name, check_targets, note, wrote
 
 if TYPE_CHECKING:
     from rpsr.models import POMDP, LinearModel
@@ -40,8 +40,8 @@ def convert(
         Parameter(
             converter=standard_stream,
             completer=any_file,
-            help="The file to write: .pomdp, .pomdp.gz, .rpsr; for logs .jsonl, .csv, .parquet; or "
-            "- for standard output.",
+            help="The file to write. A model: .pomdp, .pomdpx (also .gz), .rpsr. A policy: .json, "
+            ".alpha, .pg, .policy. A log: .jsonl, .csv, .parquet. Or - for standard output.",
         ),
     ],
     /,
@@ -49,14 +49,23 @@ def convert(
     model: Annotated[
         Kind | None, Parameter(help="The kind of model to write; by default that of the source.")
     ] = None,
+    policy_for: Annotated[
+        str | None,
+        Parameter(
+            name="--for",
+            help="The source of the model that a policy is for. SOURCE and TARGET are then "
+            "policy files.",
+        ),
+    ] = None,
     normalize: Normalize = False,
     discount: Discount = None,
     columns: ColumnNames = None,
 ) -> None:
-    """Read a model or a log and write it in another format.
+    """Read a model, a log, or a policy for a model, and write it in another format.
 
-    A .pomdp file is compact and reads back to the same numbers; a .rpsr file holds any model. Logs
-    are .jsonl, .csv or .parquet files, and --columns names the columns of those that are read.
+    A .pomdp file is compact and reads back to the same numbers; a .pomdpx file is for the SARSOP
+    toolkit; a .rpsr file holds any model. Logs are .jsonl, .csv or .parquet files, and --columns
+    names the columns of those that are read. What the new file cannot hold is reported.
     """
     from rpsr.cli.convert_log import convert_log, is_log
     from rpsr.errors import InputError
@@ -71,6 +80,10 @@ def convert(
     if columns is not None:
         raise InputError("--columns is for logs, .csv or .parquet", place=source)
     check_targets(target)  # the target may be the source, which is read before it is replaced
+    if policy_for is not None:
+        _convert_policy(source, target, policy_for, normalize, discount)
+        return
+    _refuse_policy(source)
     loaded = load(source, normalize=normalize, discount=discount)
     if isinstance(loaded, POMDP):
         for warning in loaded.warnings:
@@ -81,3 +94,26 @@ def convert(
     for remark in save(loaded, target):
         note(f"{target}: {remark}")
     wrote(target)
+
+
+def _convert_policy(
+    source: str, target: str, policy_for: str, normalize: bool, discount: str | None
+) -> None:
+    from rpsr.planning.files.conversion import convert_policy
+    from rpsr.sources import load
+
+    check_policy_name(target)
+    model = load(policy_for, normalize=normalize, discount=discount)
+    for remark in convert_policy(source, target, model):
+        note(f"{target}: {remark}")
+    wrote(target)
+
+
+def _refuse_policy(source: str) -> None:
+    """A policy file alone does not say which states, actions and observations it is for."""
+    from rpsr.errors import InputError
+    from rpsr.planning.files.policies import classic_form
+
+    if classic_form(source) is not None or source.lower().endswith(".json"):
+        message = "is a policy; --for SOURCE names the model it is for"
+        raise InputError(message, place=source)

@@ -66,6 +66,10 @@ def pomdp_facts(pomdp: POMDP) -> dict[str, Any]:
         "reset_rows": int(pomdp.resets.sum()),
         "observations_depend_on": "(s, a, s')" if pomdp.record.emission_by_edge else "(a, s')",
         "exact": pomdp.exact,
+        "state_variables": [
+            {"name": v.name, "values": v.size, "fully_observed": v.observed}
+            for v in pomdp.state_variables
+        ],
         "digest": pomdp.digest,
         "names": {
             "states": pomdp.states,
@@ -106,6 +110,8 @@ def _for_people(facts: dict[str, Any]) -> list[tuple[str, Any]]:
             continue
         elif key == "names":
             shown += [(f"{kind}:", _some(names)) for kind, names in value.items()]
+        elif key == "state_variables":
+            shown.append(("state variables", _variables(value)))
         elif key == "parameters":
             shown.append(("parameters", ", ".join(f"{k}={v}" for k, v in value.items())))
         elif key == "nonzeros":
@@ -117,6 +123,14 @@ def _for_people(facts: dict[str, Any]) -> list[tuple[str, Any]]:
         else:
             shown.append((key.replace("_", " "), value))
     return shown
+
+
+def _variables(variables: list[dict[str, Any]]) -> str:
+    shown = [
+        f"{v['name']} ({v['values']}{', fully observed' if v['fully_observed'] else ''})"
+        for v in variables
+    ]
+    return _some(tuple(shown))
 
 
 def _some(names: tuple[str, ...], most: int = 12) -> str:

@@ -115,7 +115,11 @@ def check_policy_name(target: str | Path | None) -> None:
     """Refuse a policy file with the suffix of a model, a log or a page."""
     from rpsr.logs.stream import LOG_SUFFIXES
 
-    names = {"model": (".pomdp", ".pomdp.gz", ".rpsr"), "log": LOG_SUFFIXES, "page": PAGES}
+    names = {
+        "model": (".pomdp", ".pomdp.gz", ".pomdpx", ".pomdpx.gz", ".rpsr"),
+        "log": LOG_SUFFIXES,
+        "page": PAGES,
+    }
     for what, suffixes in names.items():
         if target is not None and str(target).lower().endswith(suffixes):
             expected = f"has the suffix of a {what}, expected another one for a policy"

@@ -41,7 +41,7 @@ def written_cells(values: Entries, clears: Entries, sizes: tuple[int, ...]) -> t
     kept = by_key[_ends_run(keys[by_key])]
     keys, members = keys[kept], members[kept]
     if len(clears.order) and len(keys):
-        cells = np.stack(np.unravel_index(keys, sizes), axis=1)
+        cells = keys[:, None] // _strides(sizes) % np.array(sizes, dtype=np.int64)
         cleared = latest_entry(clears, cells, sizes)
         alive = (cleared < 0) | (clears.order[cleared] < values.order[members])
         keys, members = keys[alive], members[alive]

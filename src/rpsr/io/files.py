@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import io
 import os
 import shutil
@@ -168,6 +169,11 @@ def _write_through(path: str | Path, write: Callable[[BinaryIO], object]) -> Non
         whole.seek(0)
         with open(path, "wb") as stream:
             shutil.copyfileobj(whole, stream)
+
+
+def packed(content: bytes, path: str | Path) -> bytes:
+    """The content, compressed if the name ends in `.gz`."""
+    return gzip.compress(content, mtime=0) if str(path).lower().endswith(".gz") else content
 
 
 def write_bytes(path: str | Path, content: bytes) -> None:

@@ -9,7 +9,6 @@ import re
 
 # The name of each format, the suffix of its files, and how they begin.
 _FORMATS = (
-    ("a POMDPX file (XML)", ".pomdpx", re.compile(rb"\s*<(.*<)?pomdpx\b", re.I | re.S)),
     (
         "a PRISM model",
         ".prism",
@@ -19,7 +18,7 @@ _FORMATS = (
     ("a JANI model (JSON)", ".jani", re.compile(rb'\s*\{.*"jani-version"', re.S)),
 )
 _COMMENT = re.compile(rb"\s*//[^\n]*")
-READS = "rpsr reads .pomdp files (also gzipped) and its own .rpsr files"
+READS = "rpsr reads .pomdp and .pomdpx files (also gzipped) and its own .rpsr files"
 
 
 def foreign_format(text: bytes, place: str) -> str | None:

@@ -10,27 +10,22 @@ sums), and a reset to anything but the start. A name that the format cannot hold
 
 from __future__ import annotations
 
-import gzip
+import re
 from collections import Counter
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
 from rpsr.errors import InputError
-from rpsr.io.decimals import (
-    finite_digits,
-    float_probabilities,
-    number,
-    probabilities,
-    reads_as,
-)
-from rpsr.io.files import write_bytes
+from rpsr.io.decimals import finite_digits, number
+from rpsr.io.files import packed, write_bytes
 from rpsr.io.records import Bools, Record, Rows
 from rpsr.io.reward_lines import reward_lines
+from rpsr.io.row_texts import is_even, is_uniform, moved, printed_digits, row_texts
 from rpsr.io.tokens import is_name, tokenize
 
+_CLASSIC = re.compile("[A-Za-z][A-Za-z0-9_-]*")  # a name as the classic grammar has it
 DENSE_SHARE = 0.5  # a row with a larger share of non-zeros is written as a whole
 
 
@@ -40,9 +35,7 @@ def write_pomdp(record: Record, path: str | Path) -> tuple[str, ...]:
     A name ending in `.gz` is compressed; `-` is standard output.
     """
     content = format_pomdp(record).encode()
-    if str(path).lower().endswith(".gz"):
-        content = gzip.compress(content, mtime=0)
-    write_bytes(path, content)
+    write_bytes(path, packed(content, path))
     return tuple(_notes(record))
 
 
@@ -58,9 +51,22 @@ def _notes(record: Record) -> Iterator[str]:
         yield f"rewards without a finite decimal, written as the nearest float: {lost}"
     if record.discount is not None and finite_digits(record.discount.denominator) is None:
         yield f"the discount {record.discount} was written as its nearest float"
-    moved = sum(_moved(rows) for rows in (record.start, record.transition, record.emission))
-    if moved:
-        yield f"rows known only in floats that read back as slightly different floats: {moved}"
+    off = sum(moved(rows) for rows in (record.start, record.transition, record.emission))
+    if off:
+        yield f"rows known only in floats that read back as slightly different floats: {off}"
+    if record.emission_by_edge:
+        yield "observations that depend on (s, a, s') are written as OO rows, which only rpsr reads"
+    strange = sum(
+        _CLASSIC.fullmatch(name) is None
+        for names in (record.states, record.actions, record.observations)
+        if names != tuple(map(str, range(len(names))))
+        for name in names
+    )
+    if strange:
+        yield f"names that other programs may refuse (not letters, digits, - and _): {strange}"
+    if any(variable.observed for variable in record.state_variables):
+        seen = ", ".join(v.name for v in record.state_variables if v.observed)
+        yield f"that the state variables are fully observed is not stored: {seen}"
     unmarked = int(record.resets.sum() - _resets(record).sum())
     if unmarked:
         yield f"resets that do not lead to the start, written as plain rows: {unmarked}"
@@ -124,55 +130,12 @@ def _start(start: Rows) -> Iterator[str]:
     if word:
         yield f"start: {word}"
     elif texts == ("1",) or (
-        start.weights is not None and _digits(start, 0) < 0 and _even(start, 0)
+        start.weights is not None and printed_digits(start, 0) < 0 and is_even(start, 0)
     ):
         # A single state too: pomdp-solve rejects `start: 0` as a distribution that is too short.
         yield "start include: " + " ".join(map(str, columns))
     else:
         yield "start: " + _full(("", columns, texts), start.width)
-
-
-def _texts(rows: Rows, row: int) -> list[str]:
-    """The entries of a row as decimals."""
-    span = slice(int(rows.indptr[row]), int(rows.indptr[row + 1]))
-    values = rows.values[span].tolist()
-    if rows.weights is None:
-        return float_probabilities(values)
-    weights = [int(w) for w in rows.weights[span].tolist()]
-    return probabilities(weights, values, _digits(rows, row))
-
-
-def _moved(rows: Rows) -> int:
-    """The number of rows whose floats are no decimals divided by their sum."""
-    if rows.weights is not None:
-        return 0
-    spans = [slice(int(i), int(j)) for i, j in pairwise(rows.indptr)]
-    return sum(
-        not reads_as(_texts(rows, row), rows.values[span].tolist())
-        for row, span in enumerate(spans)
-    )
-
-
-def _digits(rows: Rows, row: int) -> int:
-    return -1 if rows.digits is None else int(rows.digits[row])
-
-
-def _uniform(rows: Rows, row: int) -> bool:
-    """Whether the row equals `uniform` and was not printed as rounded decimals."""
-    if rows.indptr[row + 1] - rows.indptr[row] != rows.width or not _even(rows, row):
-        return False
-    digits = _digits(rows, row)
-    if rows.weights is None or digits < 0:
-        return True
-    return int(rows.weights[rows.indptr[row]]) * rows.width == 10**digits
-
-
-def _even(rows: Rows, row: int) -> bool:
-    """Whether a row's entries are all equal, exactly so if the row is exact."""
-    span = slice(int(rows.indptr[row]), int(rows.indptr[row + 1]))
-    values = rows.values[span]
-    weights = values if rows.weights is None else rows.weights[span]
-    return bool((weights == weights[0]).all() and (values == 1 / len(values)).all())
 
 
 def _table(keyword: str, record: Record, rows: Rows, resets: Bools) -> Iterator[str]:
@@ -195,10 +158,10 @@ _Row = tuple[str, tuple[int, ...], tuple[str, ...]]  # a keyword or '', columns,
 def _row(rows: Rows, row: int, resets: Bools) -> _Row:
     if resets[row]:
         return ("reset", (), ())
-    if _uniform(rows, row):
+    if is_uniform(rows, row):
         return ("uniform", (), ())
     columns = rows.indices[rows.indptr[row] : rows.indptr[row + 1]].tolist()
-    return ("", tuple(columns), tuple(_texts(rows, row)))
+    return ("", tuple(columns), tuple(row_texts(rows, row)))
 
 
 def _block(head: str, block: tuple[_Row, ...], record: Record, width: int) -> Iterator[str]:

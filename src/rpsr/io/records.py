@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpsr.errors import InputError
+from rpsr.io.variables import Space, Variable
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -194,6 +195,8 @@ class Record(Dynamics):
     """A finite POMDP as plain data, with A actions, S states and O observations.
 
     start: one row of width S. resets (A, S): rows of `transition` that a file declared `reset`.
+    state_variables: if states are joint values of variables (`rpsr.io.variables`), those variables;
+    they describe the states and are no part of the model's identity.
     """
 
     name: str
@@ -205,9 +208,12 @@ class Record(Dynamics):
     rewards: Rewards
     resets: Bools
     warnings: tuple[str, ...] = ()
+    state_variables: tuple[Variable, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "resets", frozen(self.resets))
+        if self.state_variables and Space(self.state_variables).size != len(self.states):
+            raise ValueError(f"{len(self.states)} states are no joint values of the variables")
 
     @property
     def exact(self) -> bool:
@@ -216,7 +222,7 @@ class Record(Dynamics):
         return self.rewards.exact is not None and all(r.weights is not None for r in rows)
 
     def digest(self) -> str:
-        """A hash of the model, without its name, its warnings and its printed form."""
+        """A hash of the model, without its name, warnings, variables and printed form."""
         hasher = hashlib.sha256()
         labels = (self.states, self.actions, self.observations, self.discount)
         hasher.update(repr((labels, self.emission_by_edge, self.rewards.exact)).encode())

@@ -1,4 +1,4 @@
-"""Write rewards as `R` lines, by the fewest indices on which they depend.
+"""Write rewards by the fewest indices on which they depend.
 
 Only possible outcomes matter for "depend": if all possible outcomes of an action have the same
 reward, one line suffices. Actions share their lines if all of them agree.
@@ -17,6 +17,14 @@ from rpsr.io.records import Ints, Record
 
 def reward_lines(record: Record) -> Iterator[str]:
     """The `R` statements of a record; rewards of zero need none."""
+    return (f"R: {' : '.join(cell)} {text}" for cell, text in reward_patterns(record))
+
+
+def reward_patterns(record: Record) -> Iterator[tuple[list[str], str]]:
+    """Action, state, next state and observation, each by name or `*`, with the reward.
+
+    Later patterns override earlier ones.
+    """
     rewards = record.rewards
     if rewards.exact is not None:
         texts = [number(value) for value in rewards.exact]
@@ -36,11 +44,11 @@ def reward_lines(record: Record) -> Iterator[str]:
         assert found is not None, "an outcome's reward depends on at most all its indices"
         base, fixed = found
         if base != zero:
-            yield f"R: {name} : * : * : * {texts[base]}"
+            yield [name, "*", "*", "*"], texts[base]
         _, first = np.unique(_keys(axes[:, members], names, fixed), return_index=True)
         for k in first[index[first] != base].tolist():
             cell = [names[i][axes[i, members[k]]] if i in fixed else "*" for i in range(3)]
-            yield f"R: {name} : {' : '.join(cell)} {texts[index[k]]}"
+            yield [name, *cell], texts[index[k]]
 
 
 def _fewest(

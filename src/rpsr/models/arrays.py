@@ -88,7 +88,9 @@ def record_from_arrays(
     dynamics = Dynamics(transition, emission, by_edge)
     return Record(
         name=str(name),
-        **labels,
+        states=labels["states"],
+        actions=labels["actions"],
+        observations=labels["observations"],
         discount=parse_discount(discount),
         start=start_rows,
         transition=transition,

@@ -25,4 +25,5 @@ def belief_model(pomdp: POMDP) -> LinearModel:
         domain=Simplex(len(pomdp.states)),
         reward_error=pomdp.reward_error,
         pomdp=pomdp.digest,
+        state_variables=pomdp.state_variables,
     )

@@ -19,6 +19,7 @@ import numpy as np
 
 from rpsr.errors import ImpossibleObservation, InputError, ModelError
 from rpsr.io.records import LARGEST_REWARD, Floats
+from rpsr.io.variables import Variable
 from rpsr.models.domain import NO_CORNERS, Corners, Domain
 from rpsr.models.labels import Label, index_of
 from rpsr.models.numbers import parse_discount
@@ -46,6 +47,7 @@ class LinearModel(Shown):
     estimator: the name of the estimator that learned the model; None if it was not learned.
     final: observations that end a task.
     pomdp: the digest of the POMDP whose states are the corners of the domain.
+    state_variables: the variables of that POMDP (`POMDP.state_variables`), if it is factored.
     provenance: further information on the model's origin, plain JSON values, for people only.
     """
 
@@ -66,6 +68,7 @@ class LinearModel(Shown):
     estimator: str | None = None
     final: tuple[str, ...] = ()
     pomdp: str | None = None
+    state_variables: tuple[Variable, ...] = ()
     provenance: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def __post_init__(self) -> None:

@@ -20,6 +20,7 @@ import scipy.sparse as sp
 
 from rpsr.errors import ModelError
 from rpsr.io.records import Bools, Floats, Integers, Ints, Record, Rows, frozen, ratios
+from rpsr.io.variables import Variable
 from rpsr.models.expectations import exact_expectations, float_expectations
 from rpsr.models.labels import Label, index_of
 from rpsr.models.numbers import parse_discount
@@ -122,6 +123,14 @@ class POMDP(Shown):
     def observations(self) -> tuple[str, ...]:
         """Names of the O observations."""
         return self.record.observations
+
+    @property
+    def state_variables(self) -> tuple[Variable, ...]:
+        """The variables whose joint values the states are, the first varying slowest; () if none.
+
+        The value of one that is `observed` is part of every observation.
+        """
+        return self.record.state_variables
 
     @property
     def discount(self) -> float | None:

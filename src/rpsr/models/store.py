@@ -7,6 +7,7 @@ arrays are those of the model. Loading checks the content as strictly as hand-wr
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from rpsr._version import __version__
 from rpsr.errors import InputError, ModelError
 from rpsr.io.archive import pack_archive, read_archive, unpack_archive, write_archive
 from rpsr.io.records import Record, Rewards, Rows
+from rpsr.io.variables import Variable
 from rpsr.models.domain import Corners, Domain, Simplex, Unknown
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import (
@@ -99,7 +101,7 @@ def _unpack(header: dict[str, Any], arrays: Arrays, place: str) -> POMDP | Linea
 def _pack_pomdp(pomdp: POMDP) -> tuple[dict[str, Any], Arrays]:
     record = pomdp.record
     exact = record.rewards.exact
-    header = {
+    header: dict[str, Any] = {
         "kind": "pomdp",
         "name": record.name,
         "states": record.states,
@@ -111,6 +113,7 @@ def _pack_pomdp(pomdp: POMDP) -> tuple[dict[str, Any], Arrays]:
         "warnings": record.warnings,
         "digest": pomdp.digest,
     }
+    header |= _pack_variables(record.state_variables)
     arrays: Arrays = {
         "rewards.values": record.rewards.values,
         "rewards.index": record.rewards.index,
@@ -157,11 +160,23 @@ def _unpack_record(header: dict[str, Any], arrays: Arrays) -> Record:
         ),
         resets=arrays["resets"],
         warnings=tuple(text_of(warning) for warning in header["warnings"]),
+        state_variables=_unpack_variables(header),
     )
     check_record(record)  # before the digest, which needs valid arrays
     if record.digest() != header["digest"]:
         raise ValueError("the content does not match its digest")
     return record
+
+
+def _pack_variables(variables: tuple[Variable, ...]) -> dict[str, Any]:
+    return {"state_variables": [asdict(variable) for variable in variables]} if variables else {}
+
+
+def _unpack_variables(header: dict[str, Any]) -> tuple[Variable, ...]:
+    return tuple(
+        Variable(text_of(v["name"]), names_of(v, "values"), flag_of(v["observed"]))
+        for v in header.get("state_variables", ())
+    )
 
 
 # ---- linear models
@@ -183,6 +198,7 @@ def _pack_linear(model: LinearModel) -> tuple[dict[str, Any], Arrays]:
         "pomdp": model.pomdp,
         "provenance": model.provenance,
     }
+    header |= _pack_variables(model.state_variables)
     arrays: Arrays = {
         "start": model.start,
         "normalizer": model.normalizer,
@@ -280,6 +296,7 @@ def _unpack_linear(header: dict[str, Any], arrays: Arrays) -> LinearModel:
         core=names_of(header, "core"),
         coordinates=arrays.get("coordinates"),
         estimator=optional_text_of(header["estimator"]),
+        state_variables=_unpack_variables(header),
         final=names_of(header, "final"),
         pomdp=optional_text_of(header["pomdp"]),
         provenance=dict(header["provenance"]),

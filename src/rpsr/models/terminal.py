@@ -75,6 +75,7 @@ def episodic(pomdp: POMDP) -> POMDP:
         transition=_join(transition, n + 1),
         emission=_join(emission, n_observations + 1),
         resets=np.zeros((len(record.actions), n + 1), dtype=np.bool_),
+        state_variables=(),  # the new state is no joint value of theirs
     )
     return POMDP(_with_outcome_rewards(ended, pomdp))
 

@@ -98,6 +98,7 @@ def predictive_model(pomdp: POMDP, core: Core) -> LinearModel:
         core=tuple(str(member) for member in core.members),
         coordinates=core.coordinates if core.members else None,
         pomdp=pomdp.digest,
+        state_variables=pomdp.state_variables,
         provenance={
             "search": core.search,
             "certified": core.certified,

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from rpsr.errors import InputError
-from rpsr.io.files import place_of, read_bytes, write_bytes
+from rpsr.io.files import packed, place_of, read_bytes, write_bytes
 from rpsr.io.printable import quoted
 from rpsr.io.records import LARGEST_VALUE, Floats, Ints
 from rpsr.models.given import as_linear
@@ -40,7 +40,7 @@ def write_alpha(
         f"{action}\n{' '.join(repr(v) for v in row)}\n\n"
         for action, row in zip(actions.tolist(), to_beliefs(model, vectors).tolist(), strict=True)
     ]
-    write_bytes(path, "".join(blocks).encode())
+    write_bytes(path, packed("".join(blocks).encode(), path))
 
 
 def read_alpha(path: str | Path, model: POMDP | LinearModel) -> tuple[Floats, Ints]:
@@ -82,7 +82,7 @@ def write_pg(controller: FiniteStateController, path: str | Path) -> None:
             zip(controller.actions.tolist(), following.tolist(), strict=True)
         )
     ]
-    write_bytes(path, "".join(lines).encode())
+    write_bytes(path, packed("".join(lines).encode(), path))
 
 
 def read_pg(path: str | Path, model: POMDP | LinearModel) -> FiniteStateController:

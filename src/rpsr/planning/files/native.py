@@ -24,7 +24,7 @@ import numpy as np
 
 from rpsr._version import __version__
 from rpsr.errors import InputError
-from rpsr.io.files import write_bytes
+from rpsr.io.files import packed, write_bytes
 from rpsr.io.records import LARGEST_VALUE, Floats, Ints
 from rpsr.models.linear import LinearModel
 from rpsr.models.renaming import renamed
@@ -134,7 +134,7 @@ def write_native(policy: Stored, model: LinearModel, path: str) -> None:
         ]
     except (TypeError, ValueError) as error:
         raise InputError(f"cannot be written as JSON: {error}", place=path) from None
-    write_bytes(path, ("{\n" + ",\n".join(pairs) + "\n}\n").encode())
+    write_bytes(path, packed(("{\n" + ",\n".join(pairs) + "\n}\n").encode(), path))
 
 
 def parse_native(content: bytes, place: str, model: LinearModel) -> Stored:

@@ -1,4 +1,4 @@
-"""Saving and loading policies and plans, in any format: native, `.alpha` or `.pg`."""
+"""Saving and loading policies and plans, in any format: native, `.alpha`, `.pg`, `.policy`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rpsr.errors import InputError
-from rpsr.io.files import path_text, place_of, read_bytes
+from rpsr.io.files import packed, path_text, place_of, read_bytes, write_bytes
 from rpsr.models.given import as_linear, wrong_type
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
@@ -18,6 +18,7 @@ from rpsr.planning.files.native import (
     unconnected,
     write_native,
 )
+from rpsr.planning.files.sarsop import format_policy, parse_policy
 from rpsr.planning.solution import Solution
 from rpsr.planning.value.controllers import (
     ControllerPolicy,
@@ -27,6 +28,7 @@ from rpsr.planning.value.controllers import (
 from rpsr.planning.value.policies import AlphaPolicy
 from rpsr.planning.value.trees import PolicyTree, TreePolicy
 
+FORMS = ("alpha", "pg", "policy")  # of other programs
 AnyStored = Stored | Solution | AlphaPolicy | ControllerPolicy | TreePolicy
 
 
@@ -35,8 +37,9 @@ def save_policy(
 ) -> None:
     """Write a plan or a policy, completely or not at all, in the format of the suffix.
 
-    `.alpha`: the vectors and actions of a value function. `.pg`: a controller. Any other suffix:
-    the native format, with the policy tree of a finite-horizon plan, or else the value function.
+    `.alpha`, `.policy` (of SARSOP): the vectors and actions of a value function. `.pg`: a
+    controller. Any other suffix: the native format, with the policy tree of a finite-horizon plan,
+    or else the value function. With `.gz` after the suffix, the file is compressed.
     model: the model that the policy was made for; required for controllers and trees, which do not
     know theirs.
     """
@@ -58,6 +61,8 @@ def save_policy(
             write_native(policy, linear, name)
         case "alpha", StoredVectors(vectors=vectors, actions=actions):
             write_alpha(linear, vectors, actions, name)
+        case "policy", StoredVectors(vectors=vectors, actions=actions):
+            write_bytes(name, packed(format_policy(linear, vectors, actions).encode(), name))
         case "pg", FiniteStateController():
             write_pg(policy, name)
         case form, PolicyTree():
@@ -70,13 +75,13 @@ def save_policy(
 
 
 def classic_form(name: str) -> str | None:
-    """The classic format of a file name, "alpha" or "pg", or None."""
-    forms = ("alpha", "pg")
-    return next((form for form in forms if name.lower().endswith("." + form)), None)
+    """The format of another program that a file name asks for, "alpha", "pg", "policy" or None."""
+    bare = name.lower().removesuffix(".gz")
+    return next((form for form in FORMS if bare.endswith("." + form)), None)
 
 
 def check_holds_trees(name: str, horizon: int | None = 1) -> None:
-    """Refuse a finite-horizon plan for a classic format, which cannot store trees."""
+    """Refuse a finite-horizon plan for the format of another program, which has no trees."""
     form = classic_form(name)
     if form is not None and horizon is not None:
         raise InputError(
@@ -115,16 +120,17 @@ def _storable(policy: Any) -> tuple[Stored, LinearModel | None]:
 
 
 def load_policy(path: str | Path, model: POMDP | LinearModel) -> Stored:
-    """Read a policy for a model from a native, an `.alpha` or a `.pg` file.
+    """Read a policy for a model from a native, an `.alpha`, a `.pg` or a `.policy` file.
 
     The suffix determines the format; for other suffixes, the content does. In a native file, names
-    must be the model's, in the model's order; the classic formats contain no names.
+    must be the model's, in the model's order; the other formats contain no names.
     """
     linear, path = as_linear(model), path_text(path, "path")
     place, content = place_of(path), read_bytes(path)
     match _form(path, content):
-        case "alpha":
-            vectors, actions = parse_alpha(content, place, linear)
+        case "alpha" | "policy" as form:
+            parse = parse_alpha if form == "alpha" else parse_policy
+            vectors, actions = parse(content, place, linear)
             found = unconnected(vectors, actions, linear)
             return StoredVectors(linear, found, made_for={"kind": linear.kind})
         case "pg":
@@ -134,10 +140,12 @@ def load_policy(path: str | Path, model: POMDP | LinearModel) -> Stored:
 
 
 def _form(path: str, content: bytes) -> str:
-    """The format of a policy file: "alpha", "pg" or "native"."""
+    """The format of a policy file: one of `FORMS` or "native"."""
     form = classic_form(path)
     if form is not None:
         return form
+    if content.lstrip().startswith(b"<"):
+        return "policy"
     words = content.lstrip().partition(b"\n")[0].split()
     if path.lower().endswith(".json") or not words or not words[0].isdigit():
         return "native"

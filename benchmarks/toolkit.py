@@ -1,0 +1,82 @@
+"""The SARSOP toolkit beside rpsr on POMDPX files: reading, and the values of exchanged policies.
+
+For each file, both programs read it (seconds as each reports or takes them), both plan for the same
+time, and every policy is valued by both: ours by `rpsr`'s bounds and by the toolkit's `pomdpeval`,
+theirs by `pomdpsol`'s bounds and by `rpsr` at the start. Values agree if pomdpeval's confidence
+interval, widened to four standard errors, meets the interval of the proven bounds.
+
+    python benchmarks/toolkit.py --pomdpsol PATH [--pomdpeval PATH] FILE.pomdpx ...
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import rpsr
+from rpsr.models import POMDP
+from rpsr.planning import save_policy
+from rpsr.planning.files.policies import load_policy
+
+_ROW = re.compile(r"^ \S+ +\d+ +\d+ +(\S+) +(\S+) ", re.M)
+_LOADING = re.compile(r"loading time : (\S+?)s")
+_MEAN = re.compile(r"^ \d+ +(\S+) +\((\S+), (\S+)\)", re.M)
+
+
+def main() -> None:
+    """Print one block of lines per file."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("--pomdpsol", required=True, type=Path)
+    parser.add_argument("--pomdpeval", type=Path, help="by default beside pomdpsol")
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--episodes", type=int, default=300)
+    given = parser.parse_args()
+    evaluator = given.pomdpeval or given.pomdpsol.with_name("pomdpeval")
+    for file in given.files:
+        compare(file.resolve(), given.pomdpsol, evaluator, given.seconds, given.episodes)
+
+
+def compare(file: Path, solver: Path, evaluator: Path, seconds: float, episodes: int) -> None:
+    """Read, plan and exchange policies on one file."""
+    begun = time.perf_counter()
+    pomdp = rpsr.load(file)
+    ours = time.perf_counter() - begun
+    assert isinstance(pomdp, POMDP)
+    with tempfile.TemporaryDirectory() as folder:
+        theirs, mine = Path(folder) / "theirs.policy", Path(folder) / "ours.policy"
+        out = run(solver, "--timeout", str(seconds), "--output", str(theirs), str(file))
+        low, high = map(float, _ROW.findall(out)[-1])
+        loading = _LOADING.findall(out)
+        print(f"{file.name}: {len(pomdp.states)} states, {len(pomdp.observations)} observations")
+        print(f"  reading    rpsr {ours:.2f} s, pomdpsol {loading[-1] if loading else '?'} s")
+        plan = rpsr.solve(pomdp, planner="sarsop", epsilon=1e-3, time_limit=seconds)
+        save_policy(plan, mine)
+        print(f"  bounds     rpsr {plan.lower:.4f} .. {plan.upper:.4f}")
+        print(f"             pomdpsol {low:.4f} .. {high:.4f}")
+        stored = load_policy(theirs, pomdp)
+        value = float((stored.vectors @ pomdp.start).max())
+        print(f"  theirs, read by rpsr: {value:.4f} at the start (pomdpsol says {low:.4f})")
+        words = ("--simLen", "100", "--simNum", str(episodes), "--srand", "1")
+        out = run(evaluator, *words, "--policy-file", str(mine), str(file))
+        mean, left, right = map(float, _MEAN.findall(out)[-1])
+        error = (right - left) / 2 / 1.96
+        agrees = plan.lower - 4 * error <= mean <= (plan.upper or mean) + 4 * error
+        print(
+            f"  ours, by pomdpeval: {mean:.4f} ± {error:.4f}"
+            f" ({'agrees with' if agrees else 'DISAGREES WITH'} our bounds)"
+        )
+
+
+def run(program: Path, *words: str) -> str:
+    """A program's standard output."""
+    done = subprocess.run([program, *words], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+if __name__ == "__main__":
+    main()

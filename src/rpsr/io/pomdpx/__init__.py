@@ -1,0 +1,1 @@
+"""The POMDPX format of the SARSOP toolkit: factored POMDPs in XML."""

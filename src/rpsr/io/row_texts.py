@@ -1,0 +1,51 @@
+"""Rows of probabilities as decimals, for the writers of model files."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from rpsr.io.decimals import float_probabilities, probabilities, reads_as
+from rpsr.io.records import Rows
+
+
+def row_texts(rows: Rows, row: int) -> list[str]:
+    """The entries of a row as decimals."""
+    span = slice(int(rows.indptr[row]), int(rows.indptr[row + 1]))
+    values = rows.values[span].tolist()
+    if rows.weights is None:
+        return float_probabilities(values)
+    weights = [int(w) for w in rows.weights[span].tolist()]
+    return probabilities(weights, values, printed_digits(rows, row))
+
+
+def moved(rows: Rows) -> int:
+    """The number of rows whose floats are no decimals divided by their sum."""
+    if rows.weights is not None:
+        return 0
+    spans = [slice(int(i), int(j)) for i, j in pairwise(rows.indptr)]
+    return sum(
+        not reads_as(row_texts(rows, row), rows.values[span].tolist())
+        for row, span in enumerate(spans)
+    )
+
+
+def printed_digits(rows: Rows, row: int) -> int:
+    return -1 if rows.digits is None else int(rows.digits[row])
+
+
+def is_uniform(rows: Rows, row: int) -> bool:
+    """Whether the row equals `uniform` and was not printed as rounded decimals."""
+    if rows.indptr[row + 1] - rows.indptr[row] != rows.width or not is_even(rows, row):
+        return False
+    digits = printed_digits(rows, row)
+    if rows.weights is None or digits < 0:
+        return True
+    return int(rows.weights[rows.indptr[row]]) * rows.width == 10**digits
+
+
+def is_even(rows: Rows, row: int) -> bool:
+    """Whether a row's entries are all equal, exactly so if the row is exact."""
+    span = slice(int(rows.indptr[row]), int(rows.indptr[row + 1]))
+    values = rows.values[span]
+    weights = values if rows.weights is None else rows.weights[span]
+    return bool((weights == weights[0]).all() and (values == 1 / len(values)).all())

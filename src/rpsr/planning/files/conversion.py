@@ -1,0 +1,56 @@
+"""Policies from one file format to another, with notes on what is lost.
+
+Any format becomes any other where it can express the policy. A controller becomes a value function
+by the values of its nodes: whoever acts by the best of them earns at least as much as the
+controller. A value function from a file does not know its successors and does not become a
+controller, and only the native format stores trees: those are errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from rpsr.io.files import path_text
+from rpsr.models.given import as_linear
+from rpsr.models.linear import LinearModel
+from rpsr.models.pomdp import POMDP
+from rpsr.planning.files.native import Stored, StoredVectors, unconnected
+from rpsr.planning.files.policies import classic_form, load_policy, save_policy
+from rpsr.planning.value.controllers import FiniteStateController
+
+
+def convert_policy(
+    source: str | Path, target: str | Path, model: POMDP | LinearModel
+) -> tuple[str, ...]:
+    """Read a policy for a model and write it in the format of the target's suffix.
+
+    Returns notes on what the new file does not hold.
+    """
+    linear, form = as_linear(model), classic_form(path_text(target, "target"))
+    stored = load_policy(source, linear)
+    written = stored
+    if isinstance(stored, FiniteStateController) and form in ("alpha", "policy"):
+        found = unconnected(stored.vectors(linear), stored.actions, linear)
+        written = StoredVectors(linear, found, made_for={"kind": linear.kind})
+    save_policy(written, target, linear)
+    return tuple(_notes(stored, form))
+
+
+def _notes(stored: Stored, form: str | None) -> Iterator[str]:
+    if form is None:
+        return
+    yield f"a .{form} file has no names: states, actions and observations are numbers"
+    if isinstance(stored, FiniteStateController):
+        if form != "pg":
+            yield (
+                "the controller became the values of its nodes; acting by the best one earns at "
+                "least as much"
+            )
+        elif stored.successors.min() < 0:
+            yield "restarts were written as moves to the first node"
+    if isinstance(stored, StoredVectors):
+        if stored.epsilon is not None:
+            yield f"the precision {stored.epsilon:g} of the plan is not stored"
+        if stored.look_ahead:
+            yield "the policy looked one step ahead; the file acts by the best vector"

@@ -1,0 +1,121 @@
+"""`rpsr convert` between the formats of models and of policies, and the verbs on POMDPX files."""
+
+import gzip
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.io.pomdpx import files
+
+from rpsr import load
+from rpsr.domains import build
+from rpsr.planning.files.policies import load_policy
+
+
+def vectors(path, model):
+    """The vectors of a file with their actions, sorted."""
+    stored = load_policy(path, model)
+    return sorted(zip(stored.actions.tolist(), stored.vectors.tolist(), strict=True))
+
+
+@pytest.fixture
+def rover():
+    Path("rover.pomdpx").write_text(files.ROVER)
+    return load("rover.pomdpx")
+
+
+@pytest.mark.parametrize("target", ["t.pomdpx", "t.pomdpx.gz"])
+def test_a_model_to_pomdpx_and_back(succeed, target):
+    assert succeed("convert", "tiger", target) == ("", f"rpsr: wrote {target}\n")
+    succeed("convert", target, "again.pomdp")
+    assert load("again.pomdp") == build("tiger")
+
+
+def test_a_factored_model_says_what_it_loses(succeed, rover):
+    err = succeed("convert", "rover.pomdpx", "rover.pomdp").err.splitlines()
+    assert err[0].endswith(
+        "names that other programs may refuse (not letters, digits, - and _): 12"
+    )
+    assert err[1].endswith("that the state variables are fully observed is not stored: rover")
+    assert load("rover.pomdp") == rover
+    assert load("rover.pomdp").state_variables == ()
+    succeed("convert", "rover.pomdpx", "rover.rpsr")
+    assert load("rover.rpsr").state_variables == rover.state_variables
+
+
+def test_observations_that_depend_on_the_state_left(succeed, say):
+    name = "loadunload"
+    succeed("convert", name, "plain.pomdp")
+    text = Path("plain.pomdp").read_text()
+    edge = "OO: * : * : * " + ("1 " + "0 " * (len(build(name).observations) - 1)) + "\n"
+    Path("edge.pomdp").write_text(text + edge)
+    assert load("edge.pomdp").record.emission_by_edge
+    code, _, err = say("convert", "edge.pomdp", "edge.pomdpx")
+    assert code == 1
+    assert "which POMDPX cannot express" in err
+    assert not Path("edge.pomdpx").exists()
+    assert "OO rows, which only rpsr reads" in succeed("convert", "edge.pomdp", "again.pomdp").err
+
+
+def test_value_functions_between_all_formats(succeed):
+    tiger = build("tiger")
+    succeed("solve", "tiger", "--planner", "sarsop", "-o", "a.json")
+    wanted = vectors("a.json", tiger)
+    chain = ["a.json", "b.alpha", "c.policy", "d.policy.gz", "e.alpha", "f.json", "g.policy"]
+    for source, target in pairwise(chain):
+        err = succeed("convert", source, target, "--for", "tiger").err
+        assert ("has no names" in err) == (not target.endswith(".json"))
+        assert vectors(target, tiger) == wanted
+
+
+def test_a_controller_becomes_a_value_function(succeed):
+    succeed("solve", "tiger", "--planner", "policy-iteration", "-o", "t.pg")
+    err = succeed("convert", "t.pg", "t.policy", "--for", "tiger").err
+    assert "became the values of its nodes" in err
+    tiger = build("tiger")
+    controller = load_policy("t.pg", tiger)
+    found = load_policy("t.policy", tiger)
+    assert float((found.vectors @ tiger.start).max()) == pytest.approx(controller.value(tiger))
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("t.alpha", "t.policy"), "t.alpha: is a policy; --for SOURCE names the model it is for"),
+        (("t.alpha", "t.pg", "--for", "tiger"), "a .pg file cannot store a value function"),
+        (("t.alpha", "t.pomdp", "--for", "tiger"), "has the suffix of a model"),
+        (("t.alpha", "t.policy", "--for", "paint"), "expected 4"),
+        (("tree.json", "t.policy", "--for", "tiger"), "cannot store a finite-horizon plan"),
+    ],
+)
+def test_what_a_format_cannot_hold_is_refused(succeed, say, words, told):
+    succeed("solve", "tiger", "--planner", "sarsop", "-o", "t.alpha")
+    succeed("solve", "tiger", "--horizon", "2", "-o", "tree.json")
+    code, _, err = say("convert", *words)
+    assert code == 1
+    assert told in err
+    assert not Path(words[1]).exists()
+
+
+def test_the_verbs_take_pomdpx(succeed, rover):
+    facts = json.loads(succeed("info", "rover.pomdpx", "--json").out)
+    assert facts["states"] == 6
+    assert facts["state_variables"] == [
+        {"name": "rover", "values": 3, "fully_observed": True},
+        {"name": "rock", "values": 2, "fully_observed": False},
+    ]
+    assert "rover (3, fully observed), rock (2)" in succeed("info", "rover.pomdpx").out
+    Path("rover.pomdpx.gz").write_bytes(gzip.compress(Path("rover.pomdpx").read_bytes()))
+    solved = json.loads(
+        succeed("solve", "rover.pomdpx.gz", "--planner", "sarsop", "-o", "r.policy", "--json").out
+    )
+    stored = load_policy("r.policy", rover)
+    np.testing.assert_allclose((stored.vectors @ rover.start).max(), solved["lower"], atol=1e-9)
+    rows = json.loads(
+        succeed(
+            "evaluate", "rover.pomdpx", "--policy", "r.policy", "--episodes", "10", "--json"
+        ).out
+    )["rows"]
+    assert any(row["exact"] == pytest.approx(solved["value"], abs=1e-2) for row in rows)
