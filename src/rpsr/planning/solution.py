@@ -170,11 +170,12 @@ class Solution(Shown):
     def policy(self) -> Policy:
         """The policy of the plan: `act` returns an action, `update` receives the observation.
 
-        For an infinite horizon it looks one step ahead with the value function; for a finite one it
-        follows the planned tree.
+        For an infinite horizon it looks one step ahead with the value function and takes the best
+        action; for a finite one it follows the planned tree. Where the bounds are proven, it earns
+        at least `lower`, up to rounding.
         """
         if self.horizon is None:
-            return self.value_function.policy(self.model, self.epsilon)
+            return self.value_function.policy(self.model)
         from rpsr.planning.value.trees import PolicyTree
 
         return PolicyTree.of(self).policy()

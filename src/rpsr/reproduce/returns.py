@@ -79,7 +79,7 @@ def _program(planned: Planned) -> dict[str, dict[str, float | None]]:
     return {
         f"{name}-vi": {
             row: exact_return(
-                planned.pomdp, plan.policy(), steps=steps, rewards=planned.models[row]
+                planned.pomdp, AlphaPolicy.of(plan), steps=steps, rewards=planned.models[row]
             )
             for row in paper.REWARD_ROWS
         }
