@@ -55,7 +55,8 @@ class Corners:
     kernel[a][o], sparse (k, k) and non-negative, expresses moved corners as mixtures of corners:
     points M[a, o] = kernel[a][o] points.
     start (k,): weights of the points whose mixture is the model's start, if known.
-    error: a bound on the distance of a point from its exact corner, in the 1-norm.
+    error: the distance of a point from its exact corner, in the 1-norm: a bound, or an estimate for
+    a basis that was found in floats.
     """
 
     points: Floats
