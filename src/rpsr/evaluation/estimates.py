@@ -173,8 +173,8 @@ def evaluate(
 
     policy: one policy, a sequence, or a mapping from names. Unnamed plans are named after their
     planner, other policies after their kind. Default: uniformly random actions.
-    models: by name, the models whose rewards and discounts give the returns. Default: a POMDP with
-    its PSR and its R-PSR; for a linear model, itself.
+    models: by name, the models whose expected rewards give the returns, with the system's discount.
+    Default: a POMDP with its PSR and its R-PSR; for a linear model, itself.
     steps: per episode. By default enough for the return of later steps to be below the standard
     error (see `truncation.enough_steps`). `Estimate.cut_off` bounds it in any case.
     Episodes have all steps, even if the task ends earlier, because a model that does not represent
