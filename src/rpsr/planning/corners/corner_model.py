@@ -94,11 +94,7 @@ class CornerProcess:
 
     def lift(self, values: Floats) -> Floats:
         """Vectors in the model's coordinates from values at the corners, (K, k) -> (K, n)."""
-        domain = self.model.domain
-        if not isinstance(domain, Corners):
-            return values.copy()
-        at_all = values[:, self.corner_of].T
-        return np.array(np.linalg.lstsq(domain.points, at_all, rcond=None)[0].T, dtype=np.float64)
+        return self.model.domain.from_corners(values[:, self.corner_of])
 
     def lifted(self, values: ValueFunction) -> ValueFunction:
         """A value function at the corners as one in the model's coordinates."""

@@ -126,7 +126,7 @@ def load_policy(path: str | Path, model: POMDP | LinearModel) -> Stored:
         case "alpha":
             vectors, actions = parse_alpha(content, place, linear)
             found = unconnected(vectors, actions, linear)
-            return StoredVectors(linear, found, made_for={"kind": linear.kind})
+            return StoredVectors(linear, found)
         case "pg":
             return parse_pg(content, place, linear)
         case _:

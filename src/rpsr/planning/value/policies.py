@@ -30,6 +30,7 @@ from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.discounted import solve_dense
 from rpsr.planning.discounts import ROUNDING, infinite_discount
+from rpsr.planning.finite import lowest_within
 from rpsr.planning.solution import Solution
 from rpsr.planning.value.value_function import action_values
 from rpsr.showing import Shown, counted
@@ -70,8 +71,7 @@ class Policy(Protocol):
 def lowest_best(values: Floats, epsilon: float | None) -> Ints:
     """The lowest action within 4 epsilon of the best (or within rounding of it), (B, A) -> (B,)."""
     scale = np.abs(values).max(axis=1, keepdims=True)
-    tolerance = 4 * np.maximum(epsilon or 0.0, ROUNDING * scale)
-    return (values >= values.max(axis=1, keepdims=True) - tolerance).argmax(axis=1)
+    return lowest_within(values, 4 * np.maximum(epsilon or 0.0, ROUNDING * scale))
 
 
 class AlphaPolicy(Shown, Policy):
