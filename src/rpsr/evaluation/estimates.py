@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from rpsr.errors import InputError
+from rpsr.evaluation.episode_returns import returns
 from rpsr.evaluation.exact import exact_returns
-from rpsr.evaluation.returns import returns
 from rpsr.evaluation.simulation import AnyPolicy, Progress, runnable, simulate
 from rpsr.evaluation.stochastic import StochasticController
 from rpsr.evaluation.truncation import NEGLIGIBLE, cut_off, enough_steps, planned_steps

@@ -15,7 +15,7 @@ from rpsr.models.pomdp import POMDP
 from rpsr.planning import AlphaPolicy, Planner, planner_by_name, solve
 from rpsr.predictive import psr, reward_aware
 from rpsr.reproduce import paper
-from rpsr.reproduce.experiment import Experiment, Plan, Planned, experiment, paper_domain
+from rpsr.reproduce.one_domain import Experiment, Plan, Planned, experiment, paper_domain
 
 RA = "ra-psr"
 

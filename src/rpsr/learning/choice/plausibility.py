@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from rpsr.evaluation.returns import recorded_returns
+from rpsr.evaluation.episode_returns import recorded_returns
 from rpsr.evaluation.simulation import simulate
 from rpsr.logs.census import Census
 from rpsr.models.linear import LinearModel
