@@ -261,3 +261,22 @@ EIGHT = "a, b, c, d, e, f, g, h"
 )
 def test_the_count_finds_what_is_crowded(text, found):
     assert crowded(text) == found
+
+
+def shadowed(package: Path) -> list[str]:
+    """The modules of a package that a name imported in its `__init__` hides."""
+    known = {path.stem for path in package.iterdir() if path.suffix == ".py" or path.is_dir()}
+    return [
+        name.name
+        for node in parse(package / "__init__.py").body
+        if isinstance(node, ast.ImportFrom) and node.module != f"rpsr.{package.name}"
+        for name in node.names
+        if (name.asname or name.name) in known
+    ]
+
+
+@pytest.mark.parametrize(
+    "package", [path.parent for path in MODULES if path.name == "__init__.py"], ids=label
+)
+def test_no_function_hides_its_module(package):
+    assert shadowed(package) == []

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -127,3 +129,40 @@ def test_a_run_compiles_each_kernel_once(tmp_path):
     more_than_once, compiled = done.stdout.splitlines()
     assert more_than_once == ""
     assert int(compiled) > 20
+
+
+@njit()
+def moved(numbers, raised):
+    """Moves numbers to the front, one by one; an interrupt in between would lose some."""
+    for i in range(len(numbers) - 1):
+        if i == 1:
+            signal.raise_signal(raised)
+        numbers[i] = numbers[i + 1]
+
+
+@pytest.mark.parametrize("raised", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_during_an_interpreted_kernel_is_handled_after_it(patient, raised):
+    def interrupt(number, frame):
+        raise KeyboardInterrupt
+
+    before, numbers = signal.signal(raised, interrupt), np.arange(4.0)
+    try:
+        with pytest.raises(KeyboardInterrupt), interpreted_first(True):
+            moved(numbers, int(raised))
+        assert signal.getsignal(raised) is interrupt
+    finally:
+        signal.signal(raised, before)
+    assert numbers.tolist() == [1.0, 2.0, 3.0, 3.0]
+
+
+def test_a_kernel_in_another_thread_leaves_signals_alone(patient):
+    found = []
+
+    def work():
+        with interpreted_first(True):
+            found.append(half(3.0))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [1.5]

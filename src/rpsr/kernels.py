@@ -10,6 +10,8 @@ A running call is never abandoned, so callers of `interpreted_first` call kernel
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -46,7 +48,8 @@ class Kernel:
             return self.dispatcher(*arguments)
         began = time.perf_counter()
         try:
-            with np.errstate(over="ignore"):  # hashes wrap around, as they do when compiled
+            # Hashes wrap around, and no signal stops a call halfway, as when compiled.
+            with np.errstate(over="ignore"), _uninterrupted():
                 return self.plain(*arguments)
         finally:
             _spent[0] += time.perf_counter() - began
@@ -103,6 +106,29 @@ def interpreted_first(small: bool) -> Generator[None]:
         yield
     finally:
         _allowed.reset(token)
+
+
+@contextmanager
+def _uninterrupted() -> Generator[None]:
+    """Handle SIGINT and SIGTERM at the end; their handlers may raise `KeyboardInterrupt`.
+
+    Only the main thread has handlers and can change them.
+    """
+    held: dict[int, Any] = {}
+    received: list[int] = []
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            handler = signal.getsignal(number)
+            if callable(handler):
+                held[number] = handler
+                signal.signal(number, lambda number, frame: received.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in held.items():
+            signal.signal(number, handler)
+        for number in received:
+            held[number](number, None)
 
 
 def compiled_seconds() -> float:

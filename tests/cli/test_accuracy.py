@@ -55,7 +55,7 @@ def test_an_error_that_is_not_known_says_why(say, monkeypatch, options, reason):
     known = json.loads(say("accuracy", "rare.rpsr", "--json")[1])["rows"][0]
     assert known["d_inf_reachable"] is not None
     assert known["note"] is None
-    monkeypatch.setattr(sys.modules["rpsr.predictive.accuracy"], "EXACT_WORK", 0)
+    monkeypatch.setattr(sys.modules["rpsr.predictive.reward_accuracy"], "EXACT_WORK", 0)
     code, out, err = say("accuracy", "rare.rpsr", "--json", *options)
     (row,) = json.loads(out)["rows"]
     assert (code, err, row["error"]) == (0, "", None)

@@ -18,7 +18,6 @@ from tests.differential.values import controller_value, followed_value, horizon_
 from rpsr import POMDP, LinearModel
 from rpsr.evaluation.policy_files import open_policy
 from rpsr.planning import (
-    AlphaPolicy,
     FiniteStateController,
     PolicyTree,
     Solution,
@@ -42,25 +41,24 @@ FOLLOWED = 40  # beliefs at which a policy is asked
 
 def earned_by(
     found: Solution, form: str, system: POMDP | LinearModel, oracle: Oracle
-) -> tuple[Bracket | None, bool]:
-    """What a solution's policy earns in a form, and whether that looks one step ahead.
+) -> Bracket | None:
+    """What a solution's policy earns in a form; None for a controller that is too large.
 
-    system: what a file is read for. No value comes back for a controller that is too large.
+    system: what a file is read for.
     """
     policy = _in_form(found, form, system)
     if isinstance(policy, FiniteStateController):
-        return controller_value(oracle, policy), False
+        return controller_value(oracle, policy)
     if found.horizon is not None:
         followed = policy.policy() if isinstance(policy, PolicyTree) else policy
-        return horizon_value(oracle, followed, found.horizon), False
-    by_action = getattr(policy, "actions", None) is not None  # of the vector that is best
-    return followed_value(oracle, policy, FOLLOWED), not by_action
+        return horizon_value(oracle, followed, found.horizon)
+    return followed_value(oracle, policy, FOLLOWED)
 
 
 def _in_form(found: Solution, form: str, system: POMDP | LinearModel) -> Any:
     match form:
         case "greedy policy":
-            return AlphaPolicy.of(found)
+            return found.policy()
         case "staged policy":
             return StagedPolicy.of(found)
         case "tree":

@@ -8,7 +8,7 @@ from scipy.stats import chisquare
 from tests.models.test_filter import garbage, one_by_one
 
 from rpsr.evaluation import evaluate, returns, simulate
-from rpsr.evaluation.returns import recorded_returns
+from rpsr.evaluation.episode_returns import recorded_returns
 from rpsr.models import DenseOperators, LinearModel, Unknown
 
 

@@ -1,14 +1,15 @@
 """`check_planner` and `check_policy` pass for what is sound and name what is not."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pytest
 
 from rpsr.domains import build
+from rpsr.planning.exact.value_iteration import ValueIteration
 from rpsr.planning.planners import PLANNER_NAMES, planner_by_name, solve
 from rpsr.planning.reachable.planner import Reachable
-from rpsr.planning.solution import ProgressRow
+from rpsr.planning.solution import ProgressRow, Solution
 from rpsr.planning.value.policies import AlphaPolicy, Policy, UniformPolicy
 from rpsr.testing import check_planner, check_policy
 
@@ -16,6 +17,10 @@ from rpsr.testing import check_planner, check_policy
 @pytest.mark.parametrize("name", PLANNER_NAMES)
 def test_every_planner_passes(name):
     check_planner(planner_by_name(name))
+
+
+def test_a_planner_with_a_coarse_precision_passes():
+    check_planner(ValueIteration(epsilon=2.0))
 
 
 # ---- planners that break one law each
@@ -78,6 +83,23 @@ def test_a_broken_planner_is_named(changes, law):
     with pytest.raises(AssertionError) as caught:
         check_planner(Broken(tuple(changes.items())))
     assert law in str(caught.value)
+
+
+def test_a_plan_whose_policy_takes_the_lowest_of_almost_equal_actions_is_named():
+    class Tied(Solution):
+        def policy(self):
+            return AlphaPolicy(self.model, self.vectors, 5.0, ties=True)
+
+    @dataclass(frozen=True)
+    class Ties:
+        name: str = "ties"
+
+        def solve(self, model, progress):
+            found = Reachable().solve(model, progress)
+            return Tied(**{field.name: getattr(found, field.name) for field in fields(found)})
+
+    with pytest.raises(AssertionError, match="the policy's value"):
+        check_planner(Ties())
 
 
 def test_a_planner_that_accepts_discount_one_is_named():

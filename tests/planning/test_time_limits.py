@@ -15,10 +15,12 @@ from rpsr.models.operators import StackedProcess
 from rpsr.planning import discounted, solve
 from rpsr.planning.corners import cheap_bounds
 from rpsr.planning.corners.corner_model import corner_process
-from rpsr.planning.exact import branch_and_bound
+from rpsr.planning.exact import branch_and_bound, enumeration
+from rpsr.planning.files.checkpoint import Checkpoint
 from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.planners import planner_by_name
 from rpsr.planning.points import baselines
+from rpsr.planning.points.backups import Followers
 from rpsr.planning.reachable.planner import Reachable
 from rpsr.planning.solution import Status
 from rpsr.predictive import rpsr
@@ -240,3 +242,40 @@ def test_observations_that_never_come_change_nothing(planner):
     few, many = (solve(many_observations(n), planner, **options) for n in (20, 20_000))
     assert many.lower == pytest.approx(few.lower, abs=1e-6)
     assert many.upper == pytest.approx(few.upper, abs=1e-6)
+
+
+def test_an_earlier_plan_is_evaluated_again_while_time_is_left(monkeypatch):
+    model, sweeps = build("tiger").belief_model(), []
+    earlier = solve(model, "pbvi")
+    checkpoint = Checkpoint("pbvi", earlier.value_function, earlier.lower, earlier.upper, 3, 0.0)
+    follow = Followers.__call__
+
+    def counted(self, vectors, clock=None):
+        found = follow(self, vectors, clock)
+        sweeps.append(1)
+        return found
+
+    monkeypatch.setattr(Followers, "__call__", counted)
+    planner = planner_by_name("pbvi", time_limit=1e-9)
+    found = planner.resume(model, None, checkpoint)
+    assert found.status is Status.TIME
+    assert not sweeps
+    assert found.lower == pytest.approx(earlier.lower, abs=1e-6)  # and not -20, a blind policy's
+
+
+def test_enumeration_has_no_initial_bound_without_a_clock(monkeypatch):
+    clocks = []
+
+    def watched(bound):
+        def compute(process, clock=None):
+            clocks.append(clock)
+            return bound(process, clock)
+
+        return compute
+
+    for bound in (cheap_bounds.blind_values, cheap_bounds.mdp_values):
+        monkeypatch.setattr(enumeration, bound.__name__, watched(bound))
+    found = solve(build("tiger"), "enumeration", time_limit=1e-9)
+    assert found.status is Status.TIME
+    assert [clock.over for clock in clocks] == [True, True]
+    assert found.lower <= 19.37 <= found.upper

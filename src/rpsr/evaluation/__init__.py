@@ -1,9 +1,9 @@
 """Evaluation: returns of policies on any model, simulated and, where possible, exact."""
 
+from rpsr.evaluation.episode_returns import returns
 from rpsr.evaluation.estimates import Estimate, Estimates, evaluate
 from rpsr.evaluation.exact import exact_return
 from rpsr.evaluation.policy_files import open_policy
-from rpsr.evaluation.returns import returns
 from rpsr.evaluation.simulation import simulate, simulate_blocks
 from rpsr.evaluation.stochastic import StochasticController
 from rpsr.evaluation.systems import sampler

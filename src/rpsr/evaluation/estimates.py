@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from rpsr.errors import InputError
+from rpsr.evaluation.episode_returns import returns
 from rpsr.evaluation.exact import exact_returns
-from rpsr.evaluation.returns import returns
 from rpsr.evaluation.simulation import AnyPolicy, Progress, runnable, simulate
 from rpsr.evaluation.stochastic import StochasticController
 from rpsr.evaluation.truncation import NEGLIGIBLE, cut_off, enough_steps, planned_steps
@@ -173,8 +173,8 @@ def evaluate(
 
     policy: one policy, a sequence, or a mapping from names. Unnamed plans are named after their
     planner, other policies after their kind. Default: uniformly random actions.
-    models: by name, the models whose rewards and discounts give the returns. Default: a POMDP with
-    its PSR and its R-PSR; for a linear model, itself.
+    models: by name, the models whose expected rewards give the returns, with the system's discount.
+    Default: a POMDP with its PSR and its R-PSR; for a linear model, itself.
     steps: per episode. By default enough for the return of later steps to be below the standard
     error (see `truncation.enough_steps`). `Estimate.cut_off` bounds it in any case.
     Episodes have all steps, even if the task ends earlier, because a model that does not represent

@@ -35,18 +35,18 @@ def open_policy(path: str | Path, system: POMDP | LinearModel) -> AnyPolicy:
         return stored
     if stored.model is not linear:  # the file contains the model it was planned on
         return stored.policy()
-    made_for = str(stored.made_for.get("kind"))
-    if made_for == linear.kind:
+    kind = linear.kind if stored.planned_on is None else stored.planned_on
+    if kind == linear.kind:
         return stored.policy()
-    if isinstance(system, POMDP) and made_for in ("psr", "rpsr"):
-        model = psr(system) if made_for == "psr" else rpsr(system)
+    if isinstance(system, POMDP) and kind in ("psr", "rpsr"):
+        model = psr(system) if kind == "psr" else rpsr(system)
         found = stored.value_function
         found = replace(found, vectors=from_beliefs(model, found.vectors))
         return replace(stored, model=model, value_function=found).policy()
-    if {made_for, linear.kind} <= {"belief", "rpsr"}:  # two forms of one task, rewards included
+    if {kind, linear.kind} <= {"belief", "rpsr"}:  # two forms of one task, rewards included
         return stored.policy()
     raise InputError(
-        f"was planned on a {made_for} model and needs the states and rewards of that model, which "
+        f"was planned on a {kind} model and needs the states and rewards of that model, which "
         f"this {linear.kind} model does not have",
         place=place_of(path),
     )

@@ -63,12 +63,8 @@ class Job:
     @property
     def serial(self) -> bool:
         """Whether the policy is a single object, which only one thread may use."""
-        return not isinstance(self.policy, StochasticController) and not self._batched
-
-    @property
-    def _batched(self) -> bool:
-        """Whether the states of all episodes can be filtered together."""
-        return isinstance(self.policy, AlphaPolicy | StagedPolicy)
+        # Those that act by a value function filter the states of all episodes together.
+        return not isinstance(self.policy, StochasticController | AlphaPolicy | StagedPolicy)
 
     def run(self, rng: np.random.Generator, batch: int) -> Log:
         """One block of episodes."""
@@ -77,7 +73,7 @@ class Job:
             if isinstance(self.sampler, HiddenStates):
                 return self._compiled(rng, batch, policy, self.sampler)
             return self._together(rng, batch, _Table(policy))
-        if isinstance(policy, AlphaPolicy | StagedPolicy) and self._batched:
+        if isinstance(policy, AlphaPolicy | StagedPolicy):
             return self._together(rng, batch, _Filtered(policy))
         asked = _Asked(policy, len(self.system.actions))
         logs = [vars(self._together(rng, 1, asked)) for _ in range(batch)]

@@ -14,8 +14,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from rpsr.evaluation.episode_returns import returns
 from rpsr.evaluation.greedy import horizon_of
-from rpsr.evaluation.returns import returns
 from rpsr.evaluation.simulation import simulate
 from rpsr.evaluation.stochastic import StochasticController
 from rpsr.models.linear import LinearModel

@@ -2,7 +2,7 @@
 
 Domination, residuals and upper bounds are claims about every valid state, so a planner must know
 this set: all beliefs, the convex hull of known corners, or unknown. The three classes have the same
-interface: `known`, `corners`, `at_corners`, `distance`, `error`.
+interface: `known`, `corners`, `at_corners`, `from_corners`, `distance`, `error`.
 """
 
 from __future__ import annotations
@@ -42,6 +42,10 @@ class Simplex:
         """Linear functions of the state, (n, m), at the corners, (n, m)."""
         return columns
 
+    def from_corners(self, values: Floats) -> Floats:
+        """Linear functions of the state, (m, n), with given values at the corners, (m, n)."""
+        return values.copy()
+
     def distance(self, x: Floats) -> float:
         """The distance of x (n,) from the simplex: its largest violation, 0 inside."""
         # numpy's maximum, not Python's, so that NaN counts as outside.
@@ -55,7 +59,8 @@ class Corners:
     kernel[a][o], sparse (k, k) and non-negative, expresses moved corners as mixtures of corners:
     points M[a, o] = kernel[a][o] points.
     start (k,): weights of the points whose mixture is the model's start, if known.
-    error: a bound on the distance of a point from its exact corner, in the 1-norm.
+    error: the distance of a point from its exact corner, in the 1-norm: a bound, or an estimate for
+    a basis that was found in floats.
     """
 
     points: Floats
@@ -90,6 +95,14 @@ class Corners:
     def at_corners(self, columns: Floats) -> Floats:
         """Linear functions of the state, (n, m), at the corners, (k, m)."""
         return self.points @ columns
+
+    def from_corners(self, values: Floats) -> Floats:
+        """Linear functions of the state, (m, n), with values nearest to those given, (m, k).
+
+        By least squares, which is exact for values that a linear function has.
+        """
+        found = np.linalg.lstsq(self.points, values.T, rcond=None)[0].T
+        return np.array(found, dtype=np.float64)
 
     def distance(self, x: Floats) -> float:
         """The distance of x (n,) from the hull in the largest coordinate, or slightly more.
@@ -133,6 +146,10 @@ class Unknown:
         raise ModelError(NO_CORNERS)
 
     def at_corners(self, columns: Floats) -> Floats:
+        """Raises a `ModelError`: the domain has no known corners."""
+        raise ModelError(NO_CORNERS)
+
+    def from_corners(self, values: Floats) -> Floats:
         """Raises a `ModelError`: the domain has no known corners."""
         raise ModelError(NO_CORNERS)
 

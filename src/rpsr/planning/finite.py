@@ -101,7 +101,10 @@ class FiniteProblem:
             actions = following
 
 
-def lowest_within(choices: Floats, tolerance: float) -> Ints:
-    """The lowest action whose value is within a tolerance of the best, (N, A) -> (N,)."""
+def lowest_within(choices: Floats, tolerance: float | Floats) -> Ints:
+    """The lowest action whose value is within a tolerance of the best, (N, A) -> (N,).
+
+    tolerance: a number, or one for each row, (N, 1).
+    """
     best = choices.max(axis=1, keepdims=True)
     return (choices >= best - tolerance).argmax(axis=1)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rpsr.errors import InputError
@@ -100,12 +100,12 @@ class Clock:
             raise LimitReached(Status.TIME)
 
     def share(self, part: float) -> Clock:
-        """A clock for work that may take this part of the remaining time."""
+        """A clock for work that may take this part of the remaining time; other limits remain."""
         if self.time_limit is None:
             return self
         now = self.seconds
         limit = max(now + part * (self.time_limit - now), 1e-9)
-        return Clock(self.progress, limit, began=self.began)
+        return replace(self, time_limit=limit)
 
     def parts(self, total: int, operations: float) -> Iterator[slice]:
         """Slices of range(total), each as much work as fits between two checks of the clock.

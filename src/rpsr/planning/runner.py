@@ -33,6 +33,7 @@ from rpsr.models.given import as_linear
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.corners.corner_model import CornerProcess, corner_process
+from rpsr.planning.discounts import ROUNDING
 from rpsr.planning.files.checkpoint import Checkpoint
 from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.precision import Epsilon, check_epsilon
@@ -41,7 +42,7 @@ from rpsr.planning.value.value_function import ValueFunction
 
 SMALL = 5000  # numbers in all operators, if dense: planning may take less than a second
 
-WHOLE = {"horizon", "max_iterations", "max_states", "max_points", "memory_limit", "seed"}
+WHOLE = {"horizon", "max_iterations", "max_states", "max_points", "memory_limit", "seed", "tilings"}
 
 
 def _whole(value: Any) -> bool:
@@ -104,20 +105,23 @@ class Run:
         stages: tuple[ValueFunction, ...] = (),
         **extras: Any,
     ) -> Solution:
-        """The solution of the run; bounds: lower and upper; upper is raised to lower if below it.
+        """The solution of the run; bounds: lower and upper.
 
-        extras: results that only this planner has.
+        Upper is raised to lower if it is below it by rounding; bounds that cross by more are a
+        mistake, and remain visible. extras: results that only this planner has.
         """
-        lower, upper = bounds
+        lower, upper = float(bounds[0]), None if bounds[1] is None else float(bounds[1])
+        if upper is not None and lower - upper <= ROUNDING * float(np.abs(found.vectors).max()):
+            upper = max(upper, lower)
         return Solution(
             planner=self.planner.name,
             model=self.model,
             status=status,
-            value=value,
+            value=float(value),
             lower=lower,
-            upper=None if upper is None else max(upper, lower),
-            residual=residual,
-            epsilon=epsilon,
+            upper=upper,
+            residual=None if residual is None else float(residual),
+            epsilon=None if epsilon is None else float(epsilon),
             value_function=found,
             iterations=iterations,
             seconds=self.clock.seconds,

@@ -130,8 +130,13 @@ class Solution(Shown):
 
     @property
     def proven(self) -> bool:
-        """Whether the bounds hold; not for a learned model, which may predict negative numbers."""
-        return self.model.domain.known or self.model.estimator is None
+        """Whether the bounds hold for the model; not if its valid states are unknown.
+
+        Then `lower` allows for errors at some states only, and a learned model may predict negative
+        numbers. The error of a basis that was found in floats is an estimate (see `Core.error`);
+        bounds on the PSR or the R-PSR of a POMDP in floats hold if the estimate does.
+        """
+        return self.model.domain.known
 
     def title(self) -> str:
         """A description in one line."""
@@ -144,6 +149,8 @@ class Solution(Shown):
         between = f"{self.lower:.9g}, no upper bound"
         if self.upper is not None:
             between = f"{self.lower:.9g} to {self.upper:.9g}, {self.upper - self.lower:.2g} apart"
+        if not self.proven:
+            between += "; nothing is proven, because the model's valid states are unknown"
         error = [] if self.epsilon is None else [("largest error", f"at most {self.epsilon:.3g}")]
         effort = f"{counted(self.iterations, 'iteration')} in {self.seconds:.3g} seconds"
         return [
@@ -170,11 +177,12 @@ class Solution(Shown):
     def policy(self) -> Policy:
         """The policy of the plan: `act` returns an action, `update` receives the observation.
 
-        For an infinite horizon it looks one step ahead with the value function; for a finite one it
-        follows the planned tree.
+        For an infinite horizon it looks one step ahead with the value function and takes the best
+        action; for a finite one it follows the planned tree. Where the bounds are proven, it earns
+        at least `lower`, up to rounding.
         """
         if self.horizon is None:
-            return self.value_function.policy(self.model, self.epsilon)
+            return self.value_function.policy(self.model)
         from rpsr.planning.value.trees import PolicyTree
 
         return PolicyTree.of(self).policy()

@@ -1,12 +1,12 @@
 """Predictive models of a POMDP: tests, intents, core sets, PSRs, R-PSRs, and their errors."""
 
-from rpsr.predictive.accuracy import Accuracy, Merge, accuracy
 from rpsr.predictive.constructors import predictive_model, psr, reward_aware_psr, rpsr
 from rpsr.predictive.core import Core, find_core, given_core, outcomes_of
 from rpsr.predictive.futures import ZETA, Intent, Interaction, Test, parse_future
+from rpsr.predictive.observed_rewards import reward_aware
 from rpsr.predictive.reach import accurate_on_reachable, reachable_rank, reachable_states
 from rpsr.predictive.reduction import Reduction, observable_quotient, reachable_restriction
-from rpsr.predictive.reward_aware import reward_aware
+from rpsr.predictive.reward_accuracy import Accuracy, Merge, accuracy
 from rpsr.predictive.rewards import (
     approximate_rewards,
     distance_to_representable,

@@ -27,8 +27,8 @@ from rpsr.models.operators import DenseOperators, FactoredOperators, Operators
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive.core import GROWTH, Core, Kind, Order, find_core, given_core, outcomes_of
 from rpsr.predictive.futures import Future
+from rpsr.predictive.observed_rewards import reward_aware
 from rpsr.predictive.projection import off_at_corners, rewards_meant
-from rpsr.predictive.reward_aware import reward_aware
 
 LARGEST_DENSE = 2**23  # numbers in all operators together, 64 MiB; beyond that they stay factored
 ROUNDING = 1e-13  # absolute error of a probability computed in rotated coordinates, at least

@@ -17,7 +17,7 @@ from typing import TypedDict
 from rpsr._version import __version__
 from rpsr.errors import InputError, RpsrError, TimeLimitReached
 from rpsr.io.processes import spread
-from rpsr.predictive.accuracy import accuracy
+from rpsr.predictive.reward_accuracy import accuracy
 from rpsr.predictive.row_file import RowFile
 from rpsr.sources import load_pomdp
 

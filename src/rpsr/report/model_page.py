@@ -15,11 +15,11 @@ from rpsr.io.records import Bools
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.solution import Solution
-from rpsr.predictive.accuracy import Accuracy, accuracy
 from rpsr.predictive.certainty import certainty, margin_words
 from rpsr.predictive.constructors import predictive_model
 from rpsr.predictive.core import Core, find_core
 from rpsr.predictive.futures import NOTATION, Test
+from rpsr.predictive.reward_accuracy import Accuracy, accuracy
 from rpsr.report.histories import first_wrong_history
 from rpsr.report.page import Block, Figure, Page, Section, Text
 from rpsr.report.planning_section import planning_blocks, solutions_of

@@ -6,7 +6,7 @@ domains, `story.Findings` judges it, `writing.write_report` writes it down.
 """
 
 from rpsr.reproduce.case_study import Walk, walk_from
-from rpsr.reproduce.experiment import PAPER_DOMAINS, Experiment, experiment, paper_domain
+from rpsr.reproduce.one_domain import PAPER_DOMAINS, Experiment, experiment, paper_domain
 
 __all__ = [
     "PAPER_DOMAINS",

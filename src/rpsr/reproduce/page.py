@@ -17,7 +17,7 @@ from rpsr.report.stepper import Stepper, Steps
 from rpsr.report.tables import Table
 from rpsr.reproduce import paper, story, tables
 from rpsr.reproduce.convergence import Curve
-from rpsr.reproduce.experiment import PAPER_DISCOUNTS, paper_domain
+from rpsr.reproduce.one_domain import PAPER_DISCOUNTS, paper_domain
 from rpsr.reproduce.run import Reproduction, corpus_counts
 from rpsr.reproduce.story import Findings
 

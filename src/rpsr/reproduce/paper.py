@@ -18,7 +18,7 @@ EPISODES, STEPS = 1000, 100  # lines 816-817
 # The published program (rl-rpsr, scripts/rl-rrpsr-eval.py) loops over range(num_steps - 1).
 STEPS_OF_THE_PROGRAM = 99
 
-# Names in `rpsr.reproduce.experiment`, and in the paper.
+# Names in `rpsr.reproduce.one_domain`, and in the paper.
 POLICIES = {
     "uniform": "Random",
     "pomdp-vi": "POMDP-VI",

@@ -15,7 +15,7 @@ from rpsr.models.pomdp import POMDP
 from rpsr.planning import AlphaPolicy, Planner, planner_by_name, solve
 from rpsr.predictive import psr, reward_aware
 from rpsr.reproduce import paper
-from rpsr.reproduce.experiment import Experiment, Plan, Planned, experiment, paper_domain
+from rpsr.reproduce.one_domain import Experiment, Plan, Planned, experiment, paper_domain
 
 RA = "ra-psr"
 
@@ -79,7 +79,7 @@ def _program(planned: Planned) -> dict[str, dict[str, float | None]]:
     return {
         f"{name}-vi": {
             row: exact_return(
-                planned.pomdp, plan.policy(), steps=steps, rewards=planned.models[row]
+                planned.pomdp, AlphaPolicy.of(plan), steps=steps, rewards=planned.models[row]
             )
             for row in paper.REWARD_ROWS
         }

@@ -18,7 +18,7 @@ from rpsr.reproduce import paper
 from rpsr.reproduce.case_study import CaseStudy
 from rpsr.reproduce.cells import JudgedCell, judged_cells
 from rpsr.reproduce.convergence import Curve
-from rpsr.reproduce.experiment import PAPER_DISCOUNTS
+from rpsr.reproduce.one_domain import PAPER_DISCOUNTS
 from rpsr.reproduce.pieces import Document, Piece, Store, answer, dumped
 from rpsr.reproduce.returns import Returns
 

@@ -10,7 +10,7 @@ from rpsr.reproduce import paper
 from rpsr.reproduce.cells import SAME
 from rpsr.reproduce.claim import Claim
 from rpsr.reproduce.claims import claims
-from rpsr.reproduce.experiment import Plan
+from rpsr.reproduce.one_domain import Plan
 from rpsr.reproduce.run import Reproduction
 from rpsr.reproduce.verdicts import Verdict, rounds_to
 

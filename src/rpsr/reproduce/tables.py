@@ -7,7 +7,7 @@ from rpsr.reproduce import paper
 from rpsr.reproduce.case_study import CaseStudy, Walk
 from rpsr.reproduce.cells import best_policies, earned_by_all
 from rpsr.reproduce.claim import Claim
-from rpsr.reproduce.experiment import PAPER_DISCOUNTS, Plan
+from rpsr.reproduce.one_domain import PAPER_DISCOUNTS, Plan
 from rpsr.reproduce.returns import Returns
 from rpsr.reproduce.run import Reproduction
 from rpsr.reproduce.verdicts import Verdict, rounds_to

@@ -1,6 +1,7 @@
 """Bounds that cost little: analytic answers, exact planning between them, truncation, rounding."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -118,3 +119,30 @@ def test_a_time_limit_that_does_not_run_out_changes_no_blind_policy(source):
     process = corner_process(build(source).belief_model())
     unhurried = replace(no_limits(), time_limit=1e9)
     np.testing.assert_array_equal(blind_values(process, unhurried), blind_values(process))
+
+
+def test_sweeps_below_the_initial_bound_count_their_rounding():
+    # The largest reward is 0, so the initial bound is 0, and values are below it.
+    rng, below = np.random.default_rng(0), []
+    for _ in range(100):
+        loss, stay = -float(rng.random()), float(rng.random())
+        discount = round(float(rng.uniform(0.3, 0.8)), 3)
+        moves = np.array([[[stay, 1 - stay], [0.0, 1.0]]])
+        seen = np.ones((1, 2, 1))
+        pomdp = POMDP.from_arrays(moves, seen, np.array([[loss], [0.0]]), discount=discount)
+        process = corner_process(pomdp.belief_model())
+        chance = Fraction(stay) / (Fraction(stay) + Fraction(1 - stay))
+        exact = Fraction(loss) / (1 - Fraction(str(discount)) * chance)
+        bounds = mdp_values(process)[0], fast_informed_values(process)[0, 0]
+        below += [value for value in bounds if Fraction(float(value)) < exact]
+    assert not below
+
+
+def test_an_action_far_below_the_best_counts_its_own_rounding():
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        loss, gain = -float(rng.uniform(1e9, 1e10)), float(rng.random())
+        only = np.ones((2, 1, 1))
+        pomdp = POMDP.from_arrays(only, only, np.array([[gain, loss]]), discount=0.5)
+        bound = qmdp_values(corner_process(pomdp.belief_model()))[1, 0]
+        assert Fraction(float(bound)) >= Fraction(loss) + Fraction(gain)

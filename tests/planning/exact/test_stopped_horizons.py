@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tests.models.builders import Sizes, random_exact, rotated
 
+from rpsr import POMDP
 from rpsr.domains import build
 from rpsr.errors import InputError
 from rpsr.models.operators import SparseOperators
@@ -204,3 +205,20 @@ def test_no_bound_of_a_stopped_horizon_is_outside_of_blind_and_seen(name, planne
     best, most = float((blind @ pomdp.start).max()), float(seen @ pomdp.start)
     assert best - 1e-9 <= found.lower <= found.upper <= most + 1e-9
     assert PolicyTree.of(found).value(pomdp) >= found.lower
+
+
+@pytest.mark.parametrize("planner", ["vi", "enumeration"])
+@pytest.mark.parametrize("limits", [{"time_limit": 1e-9}, {"max_iterations": 0}])
+def test_a_plan_without_a_finished_step_counts_the_error_of_its_rewards(planner, limits):
+    chances, rewards = (0.3, 0.7), (7000001e8, -3000000e8)  # in floats their mean is off by .0055
+    pomdp = POMDP.from_arrays(
+        np.ones((1, 1, 1)),
+        np.array([[chances]]),
+        np.array(rewards).reshape(1, 1, 1, 2),
+        discount=0.95,
+    )
+    exact = [Fraction(chance) for chance in chances]
+    mean = sum(p * Fraction(r) for p, r in zip(exact, rewards, strict=True)) / sum(exact)
+    found = solve(pomdp, planner, horizon=1, **limits)
+    assert not found.status.reached_goal
+    assert Fraction(found.lower) <= mean <= Fraction(found.upper)

@@ -46,7 +46,7 @@ def test_a_value_function_moves_between_forms_of_a_model():
         worth = stored.value_function.vectors @ model.start
         best = solution.actions[worth >= worth.max() - 1e-11]  # both ways are as good
         assert stored.policy().act() in best
-    assert stored.made_for["kind"] == "rpsr"
+    assert stored.planned_on == stored.made_for["kind"] == "rpsr"
     assert stored.made_for["provenance"]["pomdp"] == build("loadunload").digest
 
 

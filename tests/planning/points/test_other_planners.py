@@ -18,6 +18,7 @@ from rpsr.planning.corners.corner_model import corner_process
 from rpsr.planning.exact.value_iteration import ValueIteration
 from rpsr.planning.limits import Clock
 from rpsr.planning.planners import planner_by_name, planner_options, solve
+from rpsr.planning.points import q_learning
 from rpsr.planning.reachable.planner import Reachable
 from rpsr.planning.solution import Status
 from rpsr.planning.value.controllers import extract_controller
@@ -274,8 +275,20 @@ def test_a_little_noise_costs_little():
         ("q-learning", {"max_iterations": 0}, "max_iterations: read 0"),
         ("q-learning", {"width": 0.0}, "width: read 0.0"),
         ("q-learning", {"explore": 2.0}, "explore: read 2.0"),
+        ("q-learning", {"max_iterations": 10.5}, "max_iterations: read 10.5, expected a whole"),
+        ("q-learning", {"max_states": 1.5}, "max_states: read 1.5, expected a whole number"),
+        ("q-learning", {"tilings": 2.5}, "tilings: read 2.5, expected a whole number"),
+        ("q-learning", {"seed": "a"}, "seed: read 'a', expected a whole number"),
+        ("q-learning", {"width": "a"}, "width: read 'a', expected a number above 0"),
+        ("q-learning", {"explore": "a"}, "explore: read 'a', expected a probability"),
     ],
 )
 def test_hyperparameters_that_make_no_sense_are_refused(name, options, message):
     with pytest.raises(InputError, match=message):
         plan(paper("tiger"), name, **options)
+
+
+def test_a_bad_precision_is_refused_before_learning(monkeypatch):
+    monkeypatch.setattr(q_learning, "_interact", lambda *given: pytest.fail("it learned"))
+    with pytest.raises(InputError, match=r"epsilon: read -1\.0"):
+        plan(paper("tiger"), "q-learning", epsilon=-1.0)

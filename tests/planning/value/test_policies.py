@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.models.builders import Sizes, random_exact, rotated
 
-from rpsr import InputError, ModelError
+from rpsr import POMDP, InputError, ModelError
 from rpsr.domains import build
 from rpsr.models.domain import Unknown
 from rpsr.models.linear import LinearModel
@@ -77,8 +77,9 @@ def test_the_lowest_action_within_four_epsilon_wins():
     assert values == pytest.approx([-1, -45, -45])
     assert AlphaPolicy(model, np.zeros((1, 2))).act() == 0
     swapped = model.with_rewards(model.rewards[:, [1, 2, 0]])
-    assert AlphaPolicy(swapped, np.zeros((1, 2)), epsilon=10.9).act() == 2
-    assert AlphaPolicy(swapped, np.zeros((1, 2)), epsilon=11.1).act() == 0
+    assert AlphaPolicy(swapped, np.zeros((1, 2)), 10.9, ties=True).act() == 2
+    assert AlphaPolicy(swapped, np.zeros((1, 2)), 11.1, ties=True).act() == 0
+    assert AlphaPolicy(swapped, np.zeros((1, 2)), 11.1).act() == 2
 
 
 @pytest.mark.parametrize("name", ["tiger", "paint", "parr", "stand-tiger", "heavenhell"])
@@ -316,3 +317,39 @@ def test_an_operator_whose_emission_is_zero_counts_alike_in_trees_and_in_looking
     tree = PolicyTree(model.actions, model.observations, (layer, layer), 0)
     looked = action_values(model, model.start[None], model.rewards.T)[0, 0]
     assert tree.value(model) == looked == 0.5 + 0.5 * (0.5 + 0.5)
+
+
+# ---- a plan's policy earns what the plan promises
+
+
+@pytest.mark.parametrize(
+    ("planner", "options"),
+    [
+        ("vi", {"epsilon": 2.0}),
+        ("policy-iteration", {"epsilon": 2.0}),
+        ("enumeration", {"max_iterations": 3}),
+        ("sarsop", {"epsilon": 5.0}),
+    ],
+)
+def test_the_policy_of_a_coarse_plan_earns_its_lower_bound(planner, options):
+    # With ties within 4 epsilon it would listen for ever, and earn -20.
+    plan = solve(build("tiger"), planner, **options)
+    assert policy_value(plan.policy(), plan.model)[0] >= plan.lower - 1e-11
+
+
+@pytest.mark.parametrize("planner", ["vi", "policy-iteration", "reachable", "sarsop", "pbvi"])
+@pytest.mark.parametrize(
+    ("rewards", "discount"), [([1 - 1e-8, 1.0, -100.0], 0.99), ([1 - 3e-9, 1.0], 0.999)]
+)
+def test_an_action_that_is_worse_by_little_is_not_taken_at_every_step(planner, rewards, discount):
+    only = np.ones((len(rewards), 1, 1))
+    pomdp = POMDP.from_arrays(only, only, np.array([rewards]), discount=discount)
+    plan = solve(pomdp, planner)
+    assert plan.policy().act() == 1
+    # Rounding: of a sum of 1 / (1 - discount) terms.
+    assert policy_value(plan.policy(), plan.model)[0] >= plan.lower - 1e-15 / (1 - discount) ** 2
+
+
+def test_ties_are_for_comparing_policies():
+    plan = solve(build("tiger"), "vi", epsilon=2.0)
+    assert policy_value(AlphaPolicy.of(plan), plan.model)[1] < plan.lower

@@ -17,7 +17,6 @@ from rpsr.errors import ModelError
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive import core as core_module
 from rpsr.predictive import find_core
-from rpsr.predictive.accuracy import reward_errors
 from rpsr.predictive.rank.echelon import ModularArithmetic
 from rpsr.predictive.rank.modular_search import Spans
 from rpsr.predictive.rank.span import (
@@ -27,6 +26,7 @@ from rpsr.predictive.rank.span import (
     rational_basis,
     rewards_in_span,
 )
+from rpsr.predictive.reward_accuracy import reward_errors
 from rpsr.sources import load_pomdp
 
 FEW = settings(max_examples=25)

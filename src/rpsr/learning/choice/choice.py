@@ -79,7 +79,7 @@ class Choice:
     @property
     def policy(self) -> AlphaPolicy:
         """The policy that was chosen, ready to be followed."""
-        return AlphaPolicy.of(self.solution)
+        return self.solution.value_function.policy(self.solution.model)
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per option, as plain JSON values."""

@@ -11,12 +11,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from rpsr.evaluation.returns import recorded_returns
+from rpsr.evaluation.episode_returns import recorded_returns
 from rpsr.evaluation.simulation import simulate
 from rpsr.logs.census import Census
 from rpsr.models.linear import LinearModel
 from rpsr.planning.solution import Solution
-from rpsr.planning.value.policies import AlphaPolicy
 
 IMPOSSIBLE = 1e-3  # of the largest return that rewards allow: a value further above is impossible
 DOUBT = 0.1  # of a value: a simulation further away contradicts it
@@ -58,7 +57,7 @@ def simulated_value(
     The policy filters on the model it was planned on. The system draws observations from its own
     predictions and pays the rewards that it expects.
     """
-    policy = AlphaPolicy.of(plan)
+    policy = plan.policy()
     log = simulate(
         system, policy, episodes=episodes, steps=steps, seed=seed, rewards=True, ends=False
     )

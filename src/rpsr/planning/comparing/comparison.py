@@ -79,11 +79,15 @@ def compare(
 ) -> Comparison:
     """Compare two policies along the states they reach in a model, from its start.
 
+    A plan is followed as by `AlphaPolicy.of`: almost equal actions are no difference.
     steps: the largest depth. limit: the largest number of states. vectors (K, n): a value function
     of the model, which gives the cost of differences.
     """
     model = as_linear(model)
-    both = as_policy(first, model, "first"), as_policy(second, model, "second")
+    both = tuple(
+        as_policy(_steady(given), model, what)
+        for given, what in ((first, "first"), (second, "second"))
+    )
     nodes = walk(both, model, steps=steps, limit=limit)
     asked = [node for node in nodes if node.actions]
     apart = [node for node in asked if node.actions[0] != node.actions[1]]
@@ -139,6 +143,12 @@ def compare_over_domain(
             cost = float(row[a] - row[b])
             differences.append(Difference(x, (), 1 / len(weights), (names[a], names[b]), cost))
     return Comparison(tuple(differences), len(weights), False)
+
+
+def _steady(given: Any) -> Any:
+    """A plan for the infinite horizon as a policy that takes the lowest of almost equal actions."""
+    comparable = isinstance(given, Solution) and given.horizon is None
+    return AlphaPolicy.of(given) if comparable else given
 
 
 def _by_values(given: Any, what: str) -> AlphaPolicy:

@@ -126,8 +126,9 @@ def mdp_values(process: CornerProcess, clock: Clock | None = None) -> Floats:
 
     most = proven(np.full(process.k, float(process.rewards.max()) * process.ahead))
     swept, values = problem.from_above(most, clock)
-    # Many sweeps round down as well as up.
-    return np.minimum(swept + _owed(process, 0.0, most), proven(values))
+    # Many sweeps round down as well as up, at values between `most` and `swept`.
+    between = np.concatenate([most, swept])
+    return np.minimum(swept + _owed(process, 0.0, between), proven(values))
 
 
 def qmdp_values(
@@ -139,7 +140,8 @@ def qmdp_values(
     """
     values = mdp_values(process, clock) if values is None else values
     after = (transitions(process) @ values).reshape(process.rewards.shape)
-    return process.rewards + after + process.rounding(float(np.abs(values).max()))
+    bound = process.rewards + after
+    return bound + process.rounding(max(_size(values), _size(bound)))
 
 
 def fast_informed_values(process: CornerProcess, *, clock: Clock | None = None) -> Floats:
@@ -153,11 +155,13 @@ def fast_informed_values(process: CornerProcess, *, clock: Clock | None = None) 
     if clock.over:
         return bound
     outcomes, of = _outcomes(process)
-    rounding = process.rounding(float(np.abs(bound).max()))
+    largest = _size(bound)
     for _ in range(SWEEPS):
         if clock.over:
             return bound
-        lower = np.minimum(bound, _informed_ahead(process, outcomes, of, bound) + rounding)
+        ahead = _informed_ahead(process, outcomes, of, bound)
+        largest = max(largest, _size(ahead))
+        lower = np.minimum(bound, ahead + process.rounding(largest))
         gain, bound = float((bound - lower).max()), lower
         if gain == 0:
             break
@@ -220,7 +224,7 @@ def above_corners(process: CornerProcess, bound: Floats) -> Floats:
 
 def upper_at_start(process: CornerProcess, bound: Floats) -> float:
     """The upper bound at the start that follows from a bound at the corners, (A, k)."""
-    scale = float(np.abs(bound).max())
+    scale = _size(bound)
     off = process.rounding(scale) + process.displaced * scale
     return float((bound @ process.start).max()) + off
 
@@ -249,5 +253,10 @@ def ahead_of(process: CornerProcess, moves: Sparse, values: Floats) -> Floats:
 
 def _owed(process: CornerProcess, excess: float, values: Floats) -> float:
     """The amount that makes values a bound, if one backup violates it by `excess`."""
-    delta = max(excess, 0.0) + process.rounding(float(np.abs(values).max()))
+    delta = max(excess, 0.0) + process.rounding(_size(values))
     return delta / (1 - process.discount)
+
+
+def _size(values: Floats) -> float:
+    """The largest absolute value."""
+    return float(np.abs(values).max())

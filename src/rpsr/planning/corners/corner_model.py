@@ -94,11 +94,7 @@ class CornerProcess:
 
     def lift(self, values: Floats) -> Floats:
         """Vectors in the model's coordinates from values at the corners, (K, k) -> (K, n)."""
-        domain = self.model.domain
-        if not isinstance(domain, Corners):
-            return values.copy()
-        at_all = values[:, self.corner_of].T
-        return np.array(np.linalg.lstsq(domain.points, at_all, rcond=None)[0].T, dtype=np.float64)
+        return self.model.domain.from_corners(values[:, self.corner_of])
 
     def lifted(self, values: ValueFunction) -> ValueFunction:
         """A value function at the corners as one in the model's coordinates."""
@@ -200,17 +196,39 @@ def corner_process(model: LinearModel) -> CornerProcess:
 
 
 def _merge(points: Floats) -> tuple[Ints, float]:
-    """The merged corner of each corner, (K,), and the largest distance of merged ones."""
-    size = float(np.abs(points).max())
-    first: list[int] = []
-    corner_of = np.empty(len(points), dtype=np.int64)
-    for s, point in enumerate(points):
-        gaps = np.abs(points[first] - point).max(axis=1) if first else np.empty(0)
-        near = np.flatnonzero(gaps <= SAME_CORNER * size)
-        corner_of[s] = near[0] if len(near) else len(first)
-        if not len(near):
-            first.append(s)
-    return corner_of, float(np.abs(points - points[first][corner_of]).sum(axis=1).max())
+    """The merged corner of each corner, (K,), and the largest distance of merged ones.
+
+    A corner is merged with the first one within the tolerance.
+    """
+    size, same = float(np.abs(points).max()), np.arange(len(points))
+    for group in near_groups(points, SAME_CORNER):
+        first: list[int] = []
+        for s in group.tolist():
+            near = np.abs(points[first] - points[s]).max(axis=1, initial=0.0) <= SAME_CORNER * size
+            if near.any():
+                same[s] = first[int(near.argmax())]
+            else:
+                first.append(s)
+    corner_of = np.unique(same, return_inverse=True)[1].reshape(-1)
+    return corner_of, float(np.abs(points - points[same]).sum(axis=1).max())
+
+
+def near_groups(points: Floats, tolerance: float) -> list[Ints]:
+    """Groups of two or more points (K, n) such that points of different groups are not near.
+
+    Near: within the tolerance of each other in every coordinate, relative to the largest. Then
+    their products with a vector of unit 1-norm, here a random one, are as near, up to rounding. So
+    the products are sorted, and a group ends where the next product is farther.
+    """
+    k, n = points.shape
+    direction = np.random.default_rng(0).standard_normal(n)
+    along = points @ (direction / np.abs(direction).sum())
+    order = np.argsort(along, kind="stable")
+    apart = (tolerance + 4 * products(n)) * float(np.abs(points).max())
+    ends = np.flatnonzero(np.diff(along[order]) > apart) + 1
+    begins, ends = np.append(0, ends), np.append(ends, k)
+    several = np.flatnonzero(ends - begins > 1)
+    return [np.sort(order[begins[i] : ends[i]]) for i in several]
 
 
 def _start(

@@ -24,6 +24,7 @@ import numpy as np
 
 from rpsr.io.records import Floats, Ints
 from rpsr.kernels import njit
+from rpsr.planning.corners.covering import pick
 from rpsr.planning.corners.simplex import best_gain, evaluate, workspace
 from rpsr.planning.limits import Clock
 
@@ -134,14 +135,9 @@ def backup_at(
     scores = np.empty(g.shape[1])
     evaluate(g, g.shape[1], x, scores)
     for o in range(len(first) - 1):
-        top = first[o]
-        for j in range(first[o] + 1, first[o + 1]):
-            if scores[j] > scores[top] + tie or (
-                scores[j] >= scores[top] - tie and totals[j] > totals[top]
-            ):
-                top = j
-        columns[o] = top
-        best[o] = scores[top]
+        here = slice(first[o], first[o + 1])
+        columns[o] = first[o] + pick(scores[here], totals[here], tie)
+        best[o] = scores[columns[o]]
 
 
 @njit(cache=True)

@@ -29,6 +29,8 @@ from rpsr.planning.runner import BasePlanner, Run
 from rpsr.planning.solution import Solution, Status
 from rpsr.planning.value.value_function import ValueFunction
 
+BOUNDS = 0.2  # of the time left, for each of the initial bounds
+
 
 @dataclass(frozen=True)
 class Enumeration(BasePlanner):
@@ -60,8 +62,8 @@ def _loss(_process: CornerProcess, tolerance: float) -> float:
 def _converge(planner: Enumeration, run: Run) -> Solution:
     process, effort = run.corners(), Effort()
     ahead = process.ahead
-    blind = blind_values(process)
-    seen = mdp_values(process)
+    blind = blind_values(process, run.clock.share(BOUNDS))
+    seen = mdp_values(process, run.clock.share(BOUNDS))
     most = upper_at_start(process, seen[None])
     wide = float((seen - blind).max(axis=1).min())
     scale = float(np.abs(process.rewards).max()) * ahead

@@ -67,6 +67,7 @@ def plan_horizon(
 
     status = run.attempt(plan_steps)
     if not stages:
+        rounded = lost = process.rounding(float(np.abs(process.rewards).max()))
         actions = np.arange(len(process.rewards))
         stages.append(ValueFunction(process.rewards, actions, np.repeat(never, len(actions), 0)))
     value, off = process.value_at_start(stages[-1].vectors)

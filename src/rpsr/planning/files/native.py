@@ -48,13 +48,15 @@ class StoredVectors(Shown):
 
     value_function: its vectors and actions; the file has no successors.
     epsilon: its certified error, or None.
-    made_for: the file's description of the model it was made for.
+    planned_on: the kind of the model that it was planned on; None for the kind of `model`.
+    made_for: the file's description of that model, for people.
     look_ahead: whether its policy looks one step ahead, instead of using the vectors' actions.
     """
 
     model: LinearModel
     value_function: ValueFunction
     epsilon: float | None = None
+    planned_on: str | None = None
     made_for: dict[str, Any] = field(default_factory=dict[str, Any])
     look_ahead: bool = False
 
@@ -182,7 +184,7 @@ def _carried(document: dict[str, Any], system: LinearModel, place: str) -> Store
         actions = _actions(document["vector_actions"], model)
         if len(actions) != len(vectors):
             raise ValueError(f"read {len(vectors)} vectors for {len(actions)} vector_actions")
-        made_for, ahead = document["model"], _look_ahead(document)
+        made_for, ahead = _made_for(document), _look_ahead(document)
     except KeyError as error:
         raise InputError(f"damaged policy file: it has no {error}", place=place) from None
     except (TypeError, ValueError, OverflowError) as error:
@@ -193,7 +195,7 @@ def _carried(document: dict[str, Any], system: LinearModel, place: str) -> Store
         raise InputError(f"the model in the file {error.message}", place=place) from None
     position = [system.actions.index(name) for name in model.actions]
     found = unconnected(vectors, np.array(position)[actions], running)
-    return StoredVectors(running, found, None, made_for, ahead)
+    return StoredVectors(running, found, None, made_for["kind"], made_for, ahead)
 
 
 def _document(content: bytes, place: str) -> dict[str, Any]:
@@ -236,25 +238,33 @@ def _index(value: Any) -> int:
 
 def _vectors(document: dict[str, Any], model: LinearModel) -> StoredVectors:
     vectors = _coefficients(document)
-    actions = _actions(document["vector_actions"], model)
+    actions, made_for = _actions(document["vector_actions"], model), _made_for(document)
     if len(vectors) != len(actions):
         raise ValueError(f"read {len(vectors)} vectors for {len(actions)} vector_actions")
     if document["coordinates"] == "belief":
         vectors = from_beliefs(model, vectors)
-    elif document["model"]["kind"] != model.kind or vectors.shape[1] != model.dimension:
-        made_for = f"a {document['model']['kind']} of dimension {vectors.shape[1]}"
-        raise ValueError(f"made for {made_for}, this is {model}")
+    elif made_for["kind"] != model.kind or vectors.shape[1] != model.dimension:
+        other = f"a {made_for['kind']} of dimension {vectors.shape[1]}"
+        raise ValueError(f"made for {other}, this is {model}")
     epsilon = document["epsilon"]
     stored = None if epsilon is None else float(epsilon)
     if stored is not None and not 0 <= stored < np.inf:
         raise ValueError(f"epsilon: read {epsilon!r}, expected a number of at least 0 or null")
     found = unconnected(vectors, actions, model)
-    return StoredVectors(model, found, stored, document["model"], _look_ahead(document))
+    return StoredVectors(model, found, stored, made_for["kind"], made_for, _look_ahead(document))
 
 
 def unconnected(vectors: Floats, actions: Ints, model: LinearModel) -> ValueFunction:
     """A value function without successors."""
     return ValueFunction(vectors, actions, np.full((len(vectors), len(model.observations)), -1))
+
+
+def _made_for(document: dict[str, Any]) -> dict[str, Any]:
+    """The description of the model that a file was made for; its kind is text."""
+    made_for = document["model"]
+    if not isinstance(made_for, dict) or not isinstance(made_for["kind"], str):
+        raise ValueError("model: expected a description with the model's kind")
+    return made_for
 
 
 def _look_ahead(document: dict[str, Any]) -> bool:

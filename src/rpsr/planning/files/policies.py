@@ -132,7 +132,7 @@ def load_policy(path: str | Path, model: POMDP | LinearModel) -> Stored:
             parse = parse_alpha if form == "alpha" else parse_policy
             vectors, actions = parse(content, place, linear)
             found = unconnected(vectors, actions, linear)
-            return StoredVectors(linear, found, made_for={"kind": linear.kind})
+            return StoredVectors(linear, found)
         case "pg":
             return parse_pg(content, place, linear)
         case _:

@@ -23,8 +23,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 
-import numpy as np
-
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Floats, Ints
 from rpsr.planning.corners.cheap_bounds import (
@@ -34,13 +32,14 @@ from rpsr.planning.corners.cheap_bounds import (
     qmdp_values,
 )
 from rpsr.planning.corners.corner_model import CornerProcess
-from rpsr.planning.discounts import ROUNDING, infinite_discount
+from rpsr.planning.discounts import infinite_discount
 from rpsr.planning.limits import OPERATIONS_A_SECOND, Clock
 from rpsr.planning.points.backups import first_plans, lower_at_start
 from rpsr.planning.precision import CLOSED, goal_of
 from rpsr.planning.reachable.followed import followed
 from rpsr.planning.runner import BasePlanner, Run
 from rpsr.planning.solution import Solution, Status
+from rpsr.planning.value.policies import lowest_best
 from rpsr.planning.value.value_function import action_values
 
 BOUND_SHARE, BLIND_SHARE = 0.6, 0.3  # of the time left when each begins
@@ -84,10 +83,7 @@ class BoundPlanner(BasePlanner):
         lower, met = lower_at_start(model, process, blind, model.start[None]), 0
 
         def rule(states: Floats) -> Ints:
-            values = action_values(model, states, above, clock)
-            best = values.max(axis=1, keepdims=True)
-            near = 4 * ROUNDING * np.abs(values).max(axis=1, keepdims=True)
-            return (values >= best - near).argmax(axis=1)
+            return lowest_best(action_values(model, states, above, clock), None)
 
         def follow() -> Status:
             nonlocal plans, lower, met

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -117,9 +118,10 @@ class PointSearch:
     # ---- plans
 
     def resume_from(self, earlier: ValueFunction) -> None:
-        """Add a controller of an earlier search, evaluated again, if it is proven to be better.
+        """Add a controller of an earlier search, if it is proven to be better.
 
-        Its values are not trusted: the lower bound accounts for vectors above their own backups.
+        It is evaluated again, if there is time. Its values are not trusted: the lower bound
+        accounts for vectors above their own backups.
         """
         old = len(self.plans.vectors)
         choices = np.hstack([earlier.choices[:, :1], earlier.choices[:, 1:] + old])
@@ -127,7 +129,8 @@ class PointSearch:
             np.vstack([self.plans.vectors, earlier.vectors]),
             np.vstack([self.plans.choices, choices]),
         )
-        both = swept(self.model, both, SWEEPS, 0.1 * self.settled)
+        with suppress(LimitReached):
+            both = swept(self.model, both, SWEEPS, 0.1 * self.settled, self.clock)
         if not Promises.at(self.model, self.met).kept(both.vectors, self.met).all():
             return
         lower = lower_at_start(self.model, self.process, both, self.met)
@@ -255,10 +258,10 @@ class PointPlanner(ResumablePlanner):
         if self.max_points < 1:
             raise InputError(f"max_points: read {self.max_points}, expected at least 1")
         search = PointSearch(run, self)
-        if run.earlier is not None:
-            search.resume_from(run.earlier)
 
         def improve() -> Status:
+            if run.earlier is not None:
+                search.resume_from(run.earlier)
             self.rounds(search)
             if search.gap is None:
                 return Status.NO_UPPER_BOUND

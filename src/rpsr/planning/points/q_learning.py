@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -76,7 +77,6 @@ class QLearning(BasePlanner):
         """Plan; without a discount below 1, a `ModelError`."""
         model, clock = run.model, run.clock
         discount = infinite_discount(model)
-        self._check()
         rng = np.random.default_rng(self.seed)
         tables = 8 * 2 * CELLS * self.tilings * len(model.actions)
         clock.hold(tables, "the Q tables, one per action and tiling, take")
@@ -129,13 +129,20 @@ class QLearning(BasePlanner):
         )
 
     def _check(self) -> None:
+        super()._check()
         for what in ("max_iterations", "tilings", "max_states"):
             if (getattr(self, what) or 0) < 1:
                 raise InputError(f"{what}: read {getattr(self, what)}, expected at least 1")
-        if not self.width > 0:
-            raise InputError(f"width: read {self.width}, expected a number above 0")
-        if not 0 <= self.explore <= 1:
-            raise InputError(f"explore: read {self.explore}, expected a probability from 0 to 1")
+        width, explore = _number(self.width), _number(self.explore)
+        if not width > 0:
+            raise InputError(f"width: read {self.width!r}, expected a number above 0")
+        if not 0 <= explore <= 1:
+            raise InputError(f"explore: read {self.explore!r}, expected a probability from 0 to 1")
+
+
+def _number(given: Any) -> float:
+    """The argument if it is a number, else NaN, which fails every check."""
+    return given if isinstance(given, float | int) else float("nan")
 
 
 class TileCoding:

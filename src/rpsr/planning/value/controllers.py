@@ -31,7 +31,7 @@ from rpsr.planning.discounted import SMALL, Enough, iterated
 from rpsr.planning.discounts import infinite_discount
 from rpsr.planning.limits import Clock, LimitReached, no_limits
 from rpsr.planning.solution import Solution
-from rpsr.planning.value.policies import AlphaPolicy, Policy
+from rpsr.planning.value.policies import Policy
 from rpsr.showing import Shown, counted, some
 
 _DIRECT = 2**21  # numbers in the linear system: beyond, it is never formed
@@ -210,7 +210,7 @@ def extract_controller(solution: Solution) -> FiniteStateController:
     first = int((solution.vectors @ model.start).argmax())
     if (solution.successors >= 0).any(axis=1).all():
         return FiniteStateController(*names, solution.actions, solution.successors, first)
-    policy = AlphaPolicy.of(solution)
+    policy = solution.value_function.policy(model)
     witnesses, order = {first: model.start}, [first]
     actions: list[int] = []
     successors: list[list[int]] = []

@@ -13,7 +13,6 @@ import numpy as np
 
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Floats
-from rpsr.models.domain import Simplex
 from rpsr.models.given import as_linear
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
@@ -38,11 +37,8 @@ def from_beliefs(
     n_corners = model.domain.size
     if values.ndim != 2 or values.shape[1] != n_corners:
         raise InputError(f"values: read shape {values.shape}, expected (K, {n_corners})")
-    if isinstance(model.domain, Simplex):
-        return values
-    corners = model.domain.corners
-    vectors: Floats = np.linalg.lstsq(corners, values.T, rcond=None)[0].T.astype(np.float64)
-    off = float(np.abs(vectors @ corners.T - values).max(initial=0.0))
+    vectors = model.domain.from_corners(values)
+    off = float(np.abs(to_beliefs(model, vectors) - values).max(initial=0.0))
     scale = float(np.abs(values).max(initial=0.0))
     if off > tolerance * max(scale, float(np.finfo(float).tiny)):
         raise ModelError(

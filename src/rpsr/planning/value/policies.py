@@ -1,16 +1,18 @@
 """Policies on linear models: they receive actions and observations and return actions.
 
 `AlphaPolicy` acts by a value function max_k alpha_k . x, in one of two ways. If the vectors have
-actions, it takes the action of the best vector at the state. If each vector is at most its own
-backup by vectors of the set, the policy's value is at least V. Otherwise it looks one step ahead
-with the model,
+actions, it takes the action of the best vector at the state. Otherwise it looks one step ahead
+with the model and takes the best action for
 
-    Q(x, a) = x R[:, a] + discount * sum_o max_k (x M[a, o]) . alpha_k,
+    Q(x, a) = x R[:, a] + discount * sum_o max_k (x M[a, o]) . alpha_k.
 
-and takes the lowest action whose value is within 4 epsilon of the best, where epsilon is the
-certified error of the value function: if |V - V*| <= epsilon, the error of Q is at most epsilon. So
-two planners that both certify epsilon have a common optimal action among their candidates, and the
-policies of a POMDP and of its R-PSR agree, not only their values.
+If each vector is at most its own backup by vectors of the set, both have a value of at least V.
+
+To compare policies, `AlphaPolicy.of` takes the lowest action whose Q is within 4 epsilon of the
+best, where epsilon is the certified error of the value function: if |V - V*| <= epsilon, the error
+of Q is at most epsilon. So two planners that both certify epsilon have a common optimal action
+among their candidates, and the policies of a POMDP and of its R-PSR agree, not only their values.
+The price: each step may lose 4 epsilon.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.discounted import solve_dense
 from rpsr.planning.discounts import ROUNDING, infinite_discount
+from rpsr.planning.finite import lowest_within
 from rpsr.planning.solution import Solution
 from rpsr.planning.value.value_function import action_values
 from rpsr.showing import Shown, counted
@@ -65,11 +68,10 @@ class Policy(Protocol):
         return copy(self)
 
 
-def best_actions(values: Floats, epsilon: float | None) -> Ints:
+def lowest_best(values: Floats, epsilon: float | None) -> Ints:
     """The lowest action within 4 epsilon of the best (or within rounding of it), (B, A) -> (B,)."""
     scale = np.abs(values).max(axis=1, keepdims=True)
-    tolerance = 4 * np.maximum(epsilon or 0.0, ROUNDING * scale)
-    return (values >= values.max(axis=1, keepdims=True) - tolerance).argmax(axis=1)
+    return lowest_within(values, 4 * np.maximum(epsilon or 0.0, ROUNDING * scale))
 
 
 class AlphaPolicy(Shown, Policy):
@@ -77,7 +79,8 @@ class AlphaPolicy(Shown, Policy):
 
     vectors (K, n). actions (K,): the policy takes the action of the best vector at the state;
     without them it looks one step ahead. epsilon: the certified error of the value function, or
-    None; a look-ahead treats actions within 4 epsilon of the best as equal.
+    None. ties: a look-ahead treats actions within 4 epsilon of the best, or within rounding, as
+    equal, and takes the lowest.
     """
 
     def __init__(
@@ -87,6 +90,7 @@ class AlphaPolicy(Shown, Policy):
         epsilon: float | None = None,
         *,
         actions: Ints | None = None,
+        ties: bool = False,
     ) -> None:
         if vectors.ndim != 2 or vectors.shape[1] != model.dimension or len(vectors) == 0:
             expected = f"(K, {model.dimension})"
@@ -101,16 +105,21 @@ class AlphaPolicy(Shown, Policy):
         self.vectors = vectors
         self.epsilon = epsilon
         self.actions = actions
+        self.ties = ties
         self._filter = model.filter()
 
     @staticmethod
     def of(solution: Solution) -> AlphaPolicy:
-        """The policy of a solution for the infinite horizon that looks one step ahead."""
+        """The look-ahead of a solution for the infinite horizon, to be compared with others.
+
+        Models of one POMDP get the same policy, which takes the lowest of almost equal actions, and
+        may earn less than `solution.lower`. `solution.policy()` takes the best action.
+        """
         if solution.horizon is not None:
             raise ModelError(
                 "a finite-horizon plan has a value function per step: use `StagedPolicy`"
             )
-        return solution.value_function.policy(solution.model, solution.epsilon)
+        return AlphaPolicy(solution.model, solution.vectors, solution.epsilon, ties=True)
 
     @property
     def memory(self) -> Floats:
@@ -137,7 +146,8 @@ class AlphaPolicy(Shown, Policy):
         """The actions for a batch of states of the model, (B, n) -> (B,)."""
         if self.actions is not None:
             return self.actions[(states @ self.vectors.T).argmax(axis=1)]
-        return best_actions(action_values(self.model, states, self.vectors), self.epsilon)
+        values = action_values(self.model, states, self.vectors)
+        return lowest_best(values, self.epsilon) if self.ties else values.argmax(axis=1)
 
     def looking_ahead(self) -> AlphaPolicy:
         """The policy that looks one step ahead with the same vectors, at its start."""
@@ -197,7 +207,7 @@ class StagedPolicy(Shown, Policy):
 
     def actions_at(self, states: Floats, left: int) -> Ints:
         """The actions for a batch of states with this many steps left, (B, n) -> (B,)."""
-        return best_actions(action_values(self.model, states, self.stages[left - 1]), None)
+        return action_values(self.model, states, self.stages[left - 1]).argmax(axis=1)
 
     def title(self) -> str:
         """A description in one line."""

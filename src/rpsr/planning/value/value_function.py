@@ -76,11 +76,11 @@ class ValueFunction:
         """The vector that is best at each of a batch of states, (B, n) -> (B,)."""
         return (states @ self.vectors.T).argmax(axis=1)
 
-    def policy(self, model: POMDP | LinearModel, epsilon: float | None = None) -> AlphaPolicy:
-        """The policy that looks one step ahead with it on a model; epsilon: its certified error."""
+    def policy(self, model: POMDP | LinearModel) -> AlphaPolicy:
+        """The policy that looks one step ahead with it on a model, and takes the best action."""
         from rpsr.planning.value.policies import AlphaPolicy
 
-        return AlphaPolicy(as_linear(model), self.vectors, epsilon)
+        return AlphaPolicy(as_linear(model), self.vectors)
 
 
 def contributing(model: LinearModel, action: int) -> list[int]:

@@ -19,7 +19,7 @@ from rpsr.errors import ModelError
 from rpsr.io.records import Floats
 from rpsr.models.given import as_pomdp
 from rpsr.models.pomdp import POMDP
-from rpsr.predictive.accuracy import accuracy
+from rpsr.predictive.reward_accuracy import accuracy
 from rpsr.report.plots.style import COLOURS, INK, PAPER, new_figure, styled
 
 _RADIUS = 0.17

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from rpsr.io.records import Floats, Ints
 from rpsr.models.given import as_pomdp
 from rpsr.models.pomdp import POMDP
-from rpsr.predictive.accuracy import Accuracy, accuracy
+from rpsr.predictive.reward_accuracy import Accuracy, accuracy
 from rpsr.report.plots.style import DIVERGING, PAGE, new_figure, styled
 from rpsr.report.tables import show
 

@@ -13,7 +13,7 @@ from tests.predictive.rationals import process
 
 from rpsr import ImpossibleObservation, InputError
 from rpsr.domains import build
-from rpsr.evaluation import StochasticController, exact_return, returns, simulate
+from rpsr.evaluation import StochasticController, evaluate, exact_return, returns, simulate
 from rpsr.logs import Trajectories
 from rpsr.predictive import find_core, psr, rpsr
 from rpsr.predictive.constructors import predictive_model
@@ -165,3 +165,13 @@ def test_refusals():
         returns(log, build("paint"))
     with pytest.raises(ImpossibleObservation, match=r"episode \d+, step \d+: observation"):
         returns(log, build("tiger:accuracy=1"))
+
+
+def test_evaluate_discounts_all_returns_as_the_system_does():
+    tiger = build("tiger")
+    half = tiger.with_discount("0.5")
+    rows = evaluate(tiger, models={"same": tiger, "half": half}, episodes=20, steps=30)
+    assert rows[0].mean == rows[1].mean
+    assert rows[0].exact == rows[1].exact
+    (alone,) = evaluate(half, models={"same": tiger}, episodes=20, steps=30)
+    assert alone.mean != rows[0].mean

@@ -11,7 +11,7 @@ from rpsr.evaluation import Estimate, StochasticController, evaluate
 from rpsr.planning import SARSOP, Reachable, UniformPolicy, ValueIteration
 from rpsr.predictive import psr, rpsr
 from rpsr.reproduce import PAPER_DOMAINS, Experiment, experiment, paper_domain
-from rpsr.reproduce.experiment import MODELS, POLICIES
+from rpsr.reproduce.one_domain import MODELS, POLICIES
 
 STEPS = 100
 GEOMETRIC = (1 - 0.95**STEPS) / 0.05  # the return of one reward per step

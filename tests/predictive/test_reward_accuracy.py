@@ -28,7 +28,7 @@ from rpsr.domains import NAMES, build
 from rpsr.errors import ModelError
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive import accuracy, find_core, reachable_rank, reachable_states
-from rpsr.predictive.accuracy import Merge, costly_merges, reward_errors
+from rpsr.predictive.reward_accuracy import Merge, costly_merges, reward_errors
 
 FEW = settings(max_examples=25)
 PAPER = {  # d_inf and relative d_inf as printed

@@ -19,9 +19,9 @@ import numpy as np
 
 from rpsr.domains.catalogue import build
 from rpsr.errors import InputError
+from rpsr.evaluation.episode_returns import returns
 from rpsr.evaluation.estimates import Estimate
 from rpsr.evaluation.exact import exact_returns
-from rpsr.evaluation.returns import returns
 from rpsr.evaluation.simulation import simulate
 from rpsr.evaluation.truncation import cut_off
 from rpsr.io.records import Floats
