@@ -1,5 +1,6 @@
 """Exact values: against every history in fractions, closed forms, and walks of reachable states."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,9 +13,10 @@ from tests.models.builders import Sizes, pomdps, random_exact, rotated
 
 from rpsr import ImpossibleObservation, ModelError
 from rpsr.domains import build
-from rpsr.evaluation import StochasticController, exact, exact_return
+from rpsr.evaluation import StochasticController, exact_return, kernels
 from rpsr.evaluation.exact import exact_returns
 from rpsr.evaluation.greedy import tabulate
+from rpsr.models.operators import DenseOperators
 from rpsr.planning import (
     AlphaPolicy,
     PolicyTree,
@@ -188,9 +190,22 @@ def test_the_rewards_of_several_models_are_summed_on_one_walk(monkeypatch):
     table = StochasticController.stationary(pomdp)
     one_by_one = [exact_return(pomdp, table, steps=20, rewards=model) for model in models]
     walked = []
-    move = exact._move
-    monkeypatch.setattr(exact, "_move", lambda *given: walked.append(1) or move(*given))
+    walk = kernels.walk
+    monkeypatch.setattr(kernels, "walk", lambda *given: walked.append(1) or walk(*given))
     assert exact_return(pomdp, table, steps=20) == pytest.approx(one_by_one[0], rel=1e-12)
     once = len(walked)
     assert exact_returns(pomdp, table, models, steps=20) == pytest.approx(one_by_one, rel=1e-12)
-    assert len(walked) == 2 * once
+    assert len(walked) == 2 * once == 2 * 19
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_pairs_of_nodes_and_states_walk_like_states_in_coordinates(seed):
+    """Compiled for sparse operators; by matrices for dense ones."""
+    pomdp = random_exact(seed, Sizes(3, 4, 2), by_edge=seed % 2 == 1).with_discount("0.9")
+    model, table = pomdp.belief_model(), random_table(seed, pomdp, 5)
+    shape = range(len(model.actions)), range(len(model.observations))
+    matrices = [[model.operators.matrix(a, o) for o in shape[1]] for a in shape[0]]
+    dense = replace(model, operators=DenseOperators(np.array(matrices)))
+    for steps in (1, 2, 30):
+        expected = exact_return(dense, table, steps=steps)
+        assert exact_return(model, table, steps=steps) == pytest.approx(expected, rel=1e-12)

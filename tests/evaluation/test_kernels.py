@@ -1,6 +1,7 @@
 """The compiled loops: tables that hold what they were given, and episodes as written in Python."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.evaluation.oracle import random_table
@@ -10,6 +11,7 @@ from tests.models.test_terminal import loop
 from rpsr import episodic
 from rpsr.evaluation import kernels
 from rpsr.evaluation.systems import HiddenStates
+from rpsr.models.operators import entries_of
 from rpsr.models.terminal import final_observations
 
 ROWS = st.lists(st.lists(st.floats(1e-9, 1e3), min_size=1, max_size=30), min_size=1, max_size=6)
@@ -67,3 +69,26 @@ def test_episodes_uncompiled(pomdp, seed, nodes, holes):
         lengths.append(found)
     assert np.array_equal(*logs)
     assert np.array_equal(*lengths)
+
+
+@given(pomdps(), st.integers(0, 2**32 - 1), st.integers(1, 3), st.booleans())
+@settings(max_examples=15)
+def test_a_walk_uncompiled(pomdp, seed, nodes, holes):
+    table, n = random_table(seed, pomdp, nodes), len(pomdp.states)
+    entries = entries_of(pomdp.belief_model().operators.as_process())
+    row = entries.action * n + entries.row
+    order = np.argsort(row, kind="stable")
+    indptr = np.searchsorted(row[order], np.arange(len(pomdp.actions) * n + 1))
+    parts = entries.observation[order], entries.column[order], entries.value[order]
+    successors = table.successors.copy()
+    if holes:
+        successors[0, :, 0] = -1
+    shares = np.random.default_rng(seed).dirichlet(np.ones(nodes * n)).reshape(nodes, n)
+    found = []
+    for run in (kernels.walk, kernels.walk.py_func):
+        after = np.zeros_like(shares)
+        lost = run(kernels.Steps(indptr, *parts), table.probabilities, successors, shares, after)
+        found.append((*lost, after))
+        assert holes or (lost[0] == 0 and after.sum() == pytest.approx(1))
+    assert found[0][:3] == found[1][:3]
+    assert np.array_equal(found[0][3], found[1][3])

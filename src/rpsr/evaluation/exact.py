@@ -14,16 +14,18 @@ node has one action. Otherwise the sum ends when the remaining terms are negligi
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from rpsr.errors import ImpossibleObservation, ModelError
+from rpsr.evaluation import kernels
 from rpsr.evaluation.simulation import AnyPolicy, as_table, runnable
 from rpsr.evaluation.stochastic import StochasticController
 from rpsr.io.records import Floats, Ints
 from rpsr.models.given import as_linear
 from rpsr.models.linear import LinearModel
+from rpsr.models.operators import SparseOperators, entries_of
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.comparing.model_sums import direct_sum, second_rewards
 from rpsr.planning.discounted import solve_dense
@@ -128,17 +130,32 @@ def _sum(model: LinearModel, table: StochasticController, discount: float, steps
 def _sums(
     model: LinearModel, rewards: Floats, table: StochasticController, discount: float, steps: int
 ) -> list[float]:
-    """The same by each of several rewards, (N, n, A)."""
+    """The same by each of several rewards, (N, n, A).
+
+    Returns are linear in the discounted sum of shares, so rewards are looked at only once.
+    """
+    walk = _walk(model, table)
     shares = np.zeros((len(table), model.dimension))
     shares[table.first] = model.start
-    total, weight = np.zeros(len(rewards)), 1.0
+    visits, weight = np.zeros_like(shares), 1.0
+    for step in range(steps):
+        if step > 0:
+            shares = walk(shares)
+        visits += weight * shares
+        weight *= discount
+        if weight == 0.0:
+            break
+    return [float((visits @ each * table.probabilities).sum()) for each in rewards]
+
+
+def _walk(model: LinearModel, table: StochasticController) -> Callable[[Floats], Floats]:
+    """The function from shares (K, n) to those one step later."""
+    if isinstance(model.operators, SparseOperators):
+        return _walk_on_states(model, table, model.operators)
     pairs = np.argwhere(table.probabilities > 0)
     by_action = [pairs[pairs[:, 1] == a, 0] for a in range(len(model.actions))]
-    for step in range(steps):
-        earned = [float((shares @ each * table.probabilities).sum()) for each in rewards]
-        total, weight = total + weight * np.array(earned), weight * discount
-        if weight == 0.0 or step + 1 == steps:
-            break
+
+    def walk(shares: Floats) -> Floats:
         following = np.zeros_like(shares)
         for a, nodes in enumerate(by_action):
             nodes = nodes[shares[nodes].any(axis=1)]
@@ -147,8 +164,41 @@ def _sums(
             taken = shares[nodes] * table.probabilities[nodes, a, None]
             for o in range(len(model.observations)):
                 _move(model, table, following, nodes, taken, a, o)
-        shares = following
-    return total.tolist()
+        return following
+
+    return walk
+
+
+def _walk_on_states(
+    model: LinearModel, table: StochasticController, operators: SparseOperators
+) -> Callable[[Floats], Floats]:
+    """The same for probabilities of pairs of a node and a state, of which most may be zero."""
+    entries, n = entries_of(operators.as_process()), model.dimension
+    row = entries.action * n + entries.row
+    order = np.argsort(row, kind="stable")
+    moves = kernels.Steps(
+        np.searchsorted(row[order], np.arange(len(model.actions) * n + 1)),
+        entries.observation[order],
+        entries.column[order],
+        entries.value[order],
+    )
+
+    def walk(shares: Floats) -> Floats:
+        following = np.zeros_like(shares)
+        lost, a, o = kernels.walk(moves, table.probabilities, table.successors, shares, following)
+        if lost > _LOST:
+            raise _cannot_continue(model, a, o)
+        return following
+
+    return walk
+
+
+def _cannot_continue(model: LinearModel, action: int, observation: int) -> ImpossibleObservation:
+    return ImpossibleObservation(
+        f"the policy cannot continue: its model rules out observation "
+        f"{model.observations[observation]!r} after action "
+        f"{model.actions[action]!r}, but the system can produce it"
+    )
 
 
 def _move(
@@ -165,11 +215,7 @@ def _move(
     lost = targets < 0
     if lost.any():
         if float(np.abs(after[lost] @ model.normalizer).max()) > _LOST:
-            raise ImpossibleObservation(
-                f"the policy cannot continue: its model rules out observation "
-                f"{model.observations[observation]!r} after action "
-                f"{model.actions[action]!r}, but the system can produce it"
-            )
+            raise _cannot_continue(model, action, observation)
         after, targets = after[~lost], targets[~lost]
     if len(targets):  # several nodes may share a successor: their shares are summed first
         order = np.argsort(targets, kind="stable")

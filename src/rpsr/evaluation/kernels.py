@@ -128,3 +128,55 @@ def episodes(
                 break
             state = outcomes.table[outcome, 0]
     return lengths
+
+
+class Steps(NamedTuple):
+    """A process with E possible outcomes, rows by action and state.
+
+    indptr (A * S + 1,): where each row begins. observation, target (E,). chance (E,).
+    """
+
+    indptr: Ints
+    observation: Ints
+    target: Ints
+    chance: Floats
+
+
+@njit(cache=True)
+def walk(
+    steps: Steps, probabilities: Floats, successors: Ints, shares: Floats, following: Floats
+) -> tuple[float, int, int]:
+    """Add the probabilities of a controller's nodes and states one step later to `following`.
+
+    shares, following (K, S). probabilities (K, A) and successors (K, A, O): the controller.
+    Returns the largest probability of an observation without a successor from one node, and that
+    action and observation.
+    """
+    n_nodes, n_actions, n_observations = successors.shape
+    n_states = shares.shape[1]
+    gone = np.zeros(n_observations)
+    worst, action, seen = 0.0, 0, 0
+    for node in range(n_nodes):
+        for a in range(n_actions):
+            if probabilities[node, a] == 0.0:
+                continue
+            open_ended = False
+            for s in range(n_states):
+                share = probabilities[node, a] * shares[node, s]
+                if share == 0.0:
+                    continue
+                row = a * n_states + s
+                for e in range(steps.indptr[row], steps.indptr[row + 1]):
+                    o = steps.observation[e]
+                    after = successors[node, a, o]
+                    if after >= 0:
+                        following[after, steps.target[e]] += share * steps.chance[e]
+                    else:
+                        gone[o] += share * steps.chance[e]
+                        open_ended = True
+            if open_ended:
+                o = int(gone.argmax())
+                if gone[o] > worst:
+                    worst, action, seen = gone[o], a, o
+                gone[:] = 0.0
+    return worst, action, seen
