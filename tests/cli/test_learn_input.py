@@ -164,3 +164,19 @@ def test_an_empty_log_is_named(tmp_path, capsys):
     assert main(["learn", str(path), "-o", str(tmp_path / "m.rpsr"), "--discount", "0.9"]) == 1
     assert "empty.jsonl: the log has no episodes" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--estimator", "em", "--behaviour", "logged"], "estimator em has no "),
+        (["--estimator", "last-k", "--plan", "p.json", "--discount", "1"], "discount: read 1"),
+    ],
+)
+def test_wrong_parameters_are_refused_before_a_log_is_read(words, said, say, monkeypatch):
+    """A log may take minutes to read."""
+    monkeypatch.setattr("rpsr.logs.open_logs", None)
+    discount = [] if "--discount" in words else ["--discount", "0.9"]
+    Path("log.jsonl").touch()
+    code, _, error = say("learn", "log.jsonl", "-o", "m.rpsr", *discount, *words)
+    assert (code, said in error, error.count("\n")) == (1, True, 1)

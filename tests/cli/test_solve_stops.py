@@ -5,18 +5,24 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from tests.cli.documents import PARR
 from tests.cli.saying import said
+from tests.learning.worlds import simulate
 
 import rpsr.cli.solve  # noqa: F401 - the module, which a verb of that name hides
 from rpsr.domains import build
 from rpsr.errors import InputError
+from rpsr.learning import SpectralRPSR
+from rpsr.models.store import save_native
 from rpsr.planning import load_policy
+from rpsr.planning import solve as plan_on
 from rpsr.planning.files import checkpoint, policies
 from rpsr.planning.files.checkpoint import load_checkpoint
 from rpsr.planning.solution import Status
+from rpsr.sources import load
 
 
 @pytest.mark.parametrize("planner", ["vi", "reachable"])
@@ -192,3 +198,32 @@ def test_a_device_is_not_written_to_while_planning(say, monkeypatch):
     monkeypatch.setattr(policies, "save_policy", lambda *given: written.append(given))
     assert say("solve", "tiger", "-o", "/dev/null")[0] == 0
     assert len(written) == 1
+
+
+def learned_model():
+    """A learned model of the tiger, in a file."""
+    log = simulate("tiger", 80, 10, seed=0)
+    save_native(SpectralRPSR(rank=2, discount=0.9).fit(log).model_, "m.rpsr")
+
+
+def test_an_interruption_while_a_plan_is_simulated_does_not_lose_it(say, monkeypatch):
+    learned_model()
+
+    def interrupted(*_given, **_options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rpsr.learning.choice.plausibility.play_out", interrupted)
+    code, _, _ = say("solve", "m.rpsr", "-o", "p.json", "--checkpoint", "c.ckpt")
+    assert code == 130
+    assert len(load_policy("p.json", load("m.rpsr")).vectors) > 0
+    assert load_checkpoint("c.ckpt", load("m.rpsr")).lower != 0
+
+
+def test_an_interrupted_plan_is_not_simulated(monkeypatch):
+    """Whoever presses Ctrl-C does not wait for a simulation."""
+    learned_model()
+    plan = plan_on(load("m.rpsr"), "pbvi")
+    played = sys.modules["rpsr.cli.solve"]._played
+    assert played(plan).doubt == ""
+    monkeypatch.setattr("rpsr.learning.choice.plausibility.play_out", None)
+    assert played(replace(plan, status=Status.INTERRUPTED)) is None

@@ -1,5 +1,7 @@
 """Estimated models as systems: simulated as their filter reads them, whatever they predict."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -7,7 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 from tests.models.test_filter import garbage, one_by_one
 
-from rpsr.evaluation import evaluate, returns, simulate
+from rpsr.domains.catalogue import build
+from rpsr.evaluation import evaluate, exact_return, returns, simulate
 from rpsr.evaluation.episode_returns import recorded_returns
 from rpsr.models import DenseOperators, LinearModel, Unknown
 
@@ -65,3 +68,27 @@ def test_probabilities_below_zero_count_as_zero_and_the_rest_is_divided_by_its_s
 def test_the_returns_of_an_inconsistent_model_are_evaluated():
     (row,) = evaluate(overdrawn(), "uniform", episodes=50, steps=4)
     assert row.mean == pytest.approx(1 + 0.5 + 0.25 + 0.125)
+
+
+def test_there_is_no_exact_return_where_a_simulation_corrects_the_model():
+    """A linear system would take the negative probability as it is: here 4.79, not 2.59."""
+    operators = np.array([[[[0.6, 0.0], [0.6, 0.6]], [[0.0, 0.6], [-0.2, 0.0]]]])
+    model = LinearModel(
+        "learned",
+        "inconsistent",
+        ("a",),
+        ("x", "y"),
+        np.array([0.5, 0.5]),
+        DenseOperators(operators),
+        np.ones(2),
+        np.array([[0.0], [1.0]]),
+        0.9,
+        Unknown(),
+    )
+    assert exact_return(model, "uniform", steps=20) is None
+    known = build("tiger")
+    assert exact_return(known, "uniform", steps=3) is not None
+    estimated = replace(known.belief_model(), domain=Unknown())
+    assert exact_return(known, "uniform", steps=3, rewards=estimated) is None
+    (row,) = evaluate(model, "uniform", episodes=20, steps=4)
+    assert row.exact is None

@@ -193,3 +193,16 @@ def test_behaviour_is_counted_after_the_last_pairs():
     assert (
         PreparedLog.of(log).propensities[1:] > 0.9
     ).all()  # each action is surely followed by the other
+
+
+def test_a_log_of_another_system_is_refused(tiger):
+    """By names, as every other estimator does; names in another order are put in order."""
+    log = uniform(rpsr.load_pomdp("loadunload"), 30, 10)
+    fitted = LastKTable(k=1).fit(log)
+    with pytest.raises(InputError, match=r"the log's actions are .*; the model's are "):
+        fitted.score(uniform(tiger, 5, 5))
+    wider = replace(log, observation_names=(*log.observation_names, "fog"))
+    with pytest.raises(InputError, match=r"the log's observations are .*, fog; the model's are "):
+        fitted.judge(wider)
+    turned = replace(log, actions=1 - log.actions, action_names=log.action_names[::-1])
+    assert fitted.score(turned) == fitted.score(log)

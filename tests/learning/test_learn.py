@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.learning.worlds import simulate
+from tests.learning.worlds import coin_log, simulate
 
 import rpsr
 from rpsr.errors import InputError
 from rpsr.evaluation import simulate as run
-from rpsr.learning import SpectralRPSR, diagnose, psr_enough
+from rpsr.learning import EMRPSR, LastKTable, Search, SpectralRPSR, diagnose, psr_enough
 from rpsr.learning.learn import ESTIMATORS, learn, streams
 from rpsr.learning.moments.survey import Survey
 from rpsr.learning.propensities import (
@@ -25,6 +25,8 @@ from rpsr.learning.propensities import (
 from rpsr.logs import Trajectories, from_arrays
 from rpsr.logs.parts import LONG, Part, beginning, pieces
 from rpsr.logs.readers import join
+from rpsr.models.filter import RobustFilter
+from rpsr.models.renaming import END
 from rpsr.planning import AlphaPolicy, planner_by_name, solve
 
 LOG = simulate("loadunload", 60, 15, seed=0)
@@ -311,3 +313,36 @@ def test_parameters_of_an_estimator_are_taken_and_others_refused(name):
 def test_one_size_is_not_given_by_two_names():
     with pytest.raises(InputError, match="read rank and states, which mean the same"):
         learn("em", LOG, discount=0.9, rank=3, states=4)
+
+
+def test_a_parameter_may_be_called_name():
+    learned = learn("spectral", LOG, discount=0.9, rank=2, name="mine")
+    assert learned.model.name == "mine"
+
+
+def test_episodes_without_steps_are_not_called_too_few():
+    five = replace(LOG[:4], offsets=np.append(LOG[:4].offsets, 60), terminated=[False] * 5)
+    with pytest.raises(InputError, match="one episode in 5 is held out, and none of these has st"):
+        learn("last-k", five, discount=0.9)
+
+
+@pytest.mark.parametrize("name", ["em", "last-k", "spectral"])
+def test_the_test_of_a_psr_uses_the_propensities_of_the_log(name):
+    """Of estimators that need none; of the others, those that they use."""
+    learned = learn(name, LOG, discount=0.9, rank=FEW.get(name, 3))
+    own = "estimated" if name == "spectral" else "logged"
+    assert learned.psr_enough == psr_enough(LOG, behaviour=own)
+    assert psr_enough(LOG, behaviour="logged") != psr_enough(LOG, behaviour="estimated")
+    silent = learn(name, replace(LOG, propensities=None), discount=0.9, rank=FEW.get(name, 3))
+    assert silent.psr_enough == psr_enough(LOG, behaviour="estimated")
+
+
+def test_the_model_that_is_judged_knows_that_it_was_learned():
+    """So that its filter is robust, and its simulations end where tasks do."""
+    log = coin_log(60, seed=0)
+    search = Search(sizes=(3,), starts=1, descents=1, memories=0)
+    for estimator in (EMRPSR(search=search), SpectralRPSR(rank=2), LastKTable(k=1)):
+        estimator.fit(log)
+        for model in (estimator.fitted_, estimator.model_):
+            assert (model.estimator, model.final) == (type(estimator).__name__, (END,))
+            assert type(model.filter()) is RobustFilter

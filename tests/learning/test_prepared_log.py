@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from tests.learning.worlds import coin_log, simulate
 
+from rpsr.errors import DataError
 from rpsr.learning import LastKTable, PreparedLog, SpectralRPSR, Survey, choose, off_policy_value
 from rpsr.learning.learn import ESTIMATORS, learn
 from rpsr.logs import Census, read_logs, stream_logs, write_logs
@@ -69,7 +70,7 @@ def test_a_stream_is_gone_through_no_more_often_than_needed():
     for _ in range(2):
         prepared.survey()
         assert prepared.census.counts["action"].sum() == LOG.steps
-    assert prepared.recorded.passes == 2
+    assert prepared.recorded.chunks.passes == 2
 
 
 def test_a_log_is_taken_in_whatever_form_a_user_has(tmp_path):
@@ -104,3 +105,21 @@ def test_judgements_of_a_prepared_log_are_those_of_the_log():
 def test_a_file_that_is_not_there_is_named():
     with pytest.raises(Exception, match=r"nowhere.jsonl: no such file or folder"):
         LastKTable().fit(Path("nowhere.jsonl"))
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_chunks_of_another_log_are_refused(held):
+    """Rather than counted by their indices."""
+    wider = replace(LOG, observation_names=(*LOG.observation_names, "fog"))
+    swapped = replace(LOG, action_names=LOG.action_names[::-1])
+    for other, kind in ((wider, "observations"), (swapped, "actions")):
+        for logs in ([LOG, other], (LOG, other)):
+            with pytest.raises(DataError, match=f"the log's {kind} are .*; the first log's are "):
+                PreparedLog.of(logs, held=held).survey()
+        stream = Stream(LOG)
+        stream.chunks.append(other)
+        with pytest.raises(DataError, match=f"the log's {kind} are "):
+            PreparedLog.of(stream, held=held).survey()
+    for wrong in ({"a": LOG}, [LOG, 3], {LOG: 1}, b"ab"):
+        with pytest.raises(DataError, match=r"read a .*, expected Trajectories, a stream of them"):
+            SpectralRPSR().fit(wrong)

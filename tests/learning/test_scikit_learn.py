@@ -21,7 +21,9 @@ from rpsr.learning import (
     SpectralPSR,
     SpectralRPSR,
 )
+from rpsr.learning.base import NotFitted
 from rpsr.logs import Trajectories
+from rpsr.models.store import load_native, save_native
 
 LOG = simulate("loadunload", 60, 12, seed=0)
 SEARCH = Search(sizes=(3,), starts=1, descents=1, memories=0, largest=3, probe=20, probing=2)
@@ -180,3 +182,27 @@ def test_scikit_learns_own_checks(kind):
     assert by_status["failed"] == set()
     assert by_status["xfail"] == set(CANNOT_APPLY)  # each of them does fail
     assert {"check_fit_idempotent", "check_estimators_pickle"} <= by_status["passed"]
+
+
+def test_properties_of_fitted_attributes_are_not_fitted_either():
+    for name in ("directions_", "rank_", "trials_"):
+        with pytest.raises(NotFitted, match=f"call fit before {name}"):
+            getattr(SpectralRPSR(), name)
+    with pytest.raises(AttributeError, match="no attribute 'colour_'"):
+        _ = SpectralRPSR().colour_
+
+
+def test_a_group_and_its_fields_are_set_in_any_order():
+    for names in (("search", "search__starts"), ("search__starts", "search")):
+        given = {"search": Search(sizes=(4,)), "search__starts": 7}
+        em = EMRPSR().set_params(**{name: given[name] for name in names})
+        assert (em.search.sizes, em.search.starts) == ((4,), 7)
+
+
+@pytest.mark.parametrize("found", [SpectralRPSR(rank=np.int64(2)), LastKTable(k=np.int64(1))])
+def test_parameters_from_arrays_are_saved(found, tmp_path):
+    found.fit(LOG)
+    save_native(found.model_, tmp_path / "m.rpsr")
+    again = load_native(tmp_path / "m.rpsr")
+    assert again.provenance == found.model_.provenance
+    assert type(again.provenance.get("rank", 1)) is int

@@ -145,6 +145,7 @@ def learn(
     """
     from rpsr.errors import InputError
     from rpsr.io.files import place_of
+    from rpsr.learning.learn import configured
     from rpsr.learning.learn import learn as fit
     from rpsr.logs import Columns, Trajectories, open_logs
 
@@ -159,6 +160,14 @@ def learn(
     check_targets(output, plan, report, sources=logs)
     check_policy_name(plan)
     source = ", ".join(map(place_of, logs))
+    asked: dict[str, Any] = {
+        "discount": discount,
+        "plan": plan is not None,
+        "seed": seed,
+        "rank": None if rank == "auto" else rank,
+        "behaviour": behaviour,
+    }
+    configured(estimator, **asked)  # a wrong option is refused before a large log is read
     with (
         warnings.catch_warnings(record=True) as warned,
         spinning_progress(f"learning from {source}") as progress,
@@ -167,17 +176,7 @@ def learn(
         log = open_logs(logs, columns=None if columns is None else Columns(**columns))
         if isinstance(log, Trajectories) and log.episodes == 0:
             raise InputError("the log has no episodes", place=source)
-        learned = fit(
-            estimator,
-            log,
-            discount=discount,
-            rank=None if rank == "auto" else rank,
-            behaviour=behaviour,
-            plan=plan is not None,
-            ensemble=ensemble,
-            seed=seed,
-            progress=progress,
-        )
+        learned = fit(estimator, log, ensemble=ensemble, progress=progress, **asked)
     for message in dict.fromkeys(str(warning.message) for warning in warned):
         note(message)
     for line in learned.warnings():

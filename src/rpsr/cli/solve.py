@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from rpsr.learning.choice.plausibility import PlayedOut
     from rpsr.models import LinearModel
     from rpsr.planning.compression import Compressed
-    from rpsr.planning.solution import Solution
+    from rpsr.planning.solution import Planner, Progress, Solution
 
 Kind = Literal["pomdp", "psr", "rpsr", "ra-psr"]
 LIMIT_REACHED = 3
@@ -153,14 +153,11 @@ def solve(
     from rpsr.errors import InputError
     from rpsr.kernels import announced
     from rpsr.planning.files import policies
-    from rpsr.planning.files.checkpoint import Resumable, load_checkpoint, resume, save_checkpoint
-    from rpsr.planning.planners import default_planner, planner_by_name, planner_options
-    from rpsr.planning.planners import solve as plan
+    from rpsr.planning.files.checkpoint import save_checkpoint
     from rpsr.planning.solution import Status
 
     if json and output == "-":
         raise InputError("--json and -o - would both write to standard output")
-    form = policies.classic_form(output or "")
     if horizon is not None:
         policies.check_holds_trees(output or "")
     # Checked before planning, which may take hours.
@@ -176,19 +173,10 @@ def solve(
         "max_iterations": max_iterations,
         "seed": seed,
     }
-    by_default = planner is None and horizon is None
-    planner = planner or default_planner(linear, horizon=horizon)
-    known = planner_options(planner)
-    for option, value in options.items():
-        if value is not None and option not in known and option != "seed":
-            raise InputError(f"planner {planner} has no option --{option.replace('_', '-')}")
-    given: dict[str, Any] = {key: options[key] for key in options if key in known}
-    if form == "alpha" and "faces" in known:
-        given["faces"] = False  # the file's vectors may be used from any belief
-    chosen = planner_by_name(planner, **given)
-    if checkpoint is not None and (horizon is not None or not isinstance(chosen, Resumable)):
-        what = f"planner {planner}" if horizon is None else "planning a horizon"
-        raise InputError(f"{what} has no checkpoint: it always starts from the beginning")
+    everywhere = policies.classic_form(output or "") == "alpha"
+    chosen = _planner(linear, planner, options, everywhere=everywhere)
+    if checkpoint is not None:
+        _check_resumable(chosen, horizon)
 
     def lift(found: Solution) -> Solution:
         return found if smaller is None else smaller.lift(found)
@@ -201,19 +189,11 @@ def solve(
                 checkpoint: lambda found: save_checkpoint(found, checkpoint or ""),
             },
         )
-        if checkpoint is not None and checkpoint.is_file():
-            solution = resume(linear, chosen, load_checkpoint(checkpoint, linear), progress)
-        else:
-            solution = plan(linear, chosen, progress=progress)
-    planned = solution
-    solution = lift(planned)
-    played = None
-    if not solution.proven:
-        from rpsr.learning.choice.plausibility import play_out
-
-        played = play_out(solution)
-    document = solution_document(solution, model, seed, played)
-    try:  # if showing the solution fails, the files are still written
+        planned = _planned(linear, chosen, checkpoint, progress)
+    solution, played = lift(planned), None
+    try:  # if simulating or showing the solution fails, the files are still written
+        played = _played(solution)
+        document = solution_document(solution, model, seed, played)
         if json:
             print_json("solve", source, document)
         elif output != "-":
@@ -231,11 +211,65 @@ def solve(
     if epsilon is not None and solution.status is Status.ROUNDING:
         proven_to = solution.gap if solution.epsilon is None else solution.epsilon
         note(f"floats prove the value only to {proven_to:.2g} here, not to the epsilon given")
+    by_default = planner is None and horizon is None
     if by_default and solution.planner == "vi" and solution.status in (Status.TIME, Status.MEMORY):
         note("vi bounds the value at all beliefs; for the start alone, --planner sarsop is faster")
     if solution.status is Status.INTERRUPTED:
         return INTERRUPTED
     return 0 if solution.status.reached_goal else LIMIT_REACHED
+
+
+def _planner(
+    model: LinearModel, name: str | None, options: dict[str, Any], *, everywhere: bool
+) -> Planner:
+    """The planner of a name, or the default one, with the options that were given.
+
+    everywhere: whether the value function must hold at every belief, not only at reachable ones.
+    """
+    from rpsr.errors import InputError
+    from rpsr.planning.planners import default_planner, planner_by_name, planner_options
+
+    name = name or default_planner(model, horizon=options["horizon"])
+    known = planner_options(name)
+    for option, value in options.items():
+        if value is not None and option not in known and option != "seed":
+            raise InputError(f"planner {name} has no option --{option.replace('_', '-')}")
+    given: dict[str, Any] = {key: options[key] for key in options if key in known}
+    if everywhere and "faces" in known:
+        given["faces"] = False
+    return planner_by_name(name, **given)
+
+
+def _check_resumable(planner: Planner, horizon: int | None) -> None:
+    from rpsr.errors import InputError
+    from rpsr.planning.files.checkpoint import Resumable
+
+    if horizon is not None or not isinstance(planner, Resumable):
+        what = f"planner {planner.name}" if horizon is None else "planning a horizon"
+        raise InputError(f"{what} has no checkpoint: it always starts from the beginning")
+
+
+def _planned(
+    model: LinearModel, planner: Planner, checkpoint: Path | None, progress: Progress
+) -> Solution:
+    """The solution, from a checkpoint if there is one."""
+    from rpsr.planning.files.checkpoint import load_checkpoint, resume
+    from rpsr.planning.planners import solve
+
+    if checkpoint is not None and checkpoint.is_file():
+        return resume(model, planner, load_checkpoint(checkpoint, model), progress)
+    return solve(model, planner, progress=progress)
+
+
+def _played(solution: Solution) -> PlayedOut | None:
+    """The simulated return of a plan on a learned model; None if there was no time for it."""
+    from rpsr.planning.solution import Status
+
+    if solution.proven or solution.status is Status.INTERRUPTED:
+        return None
+    from rpsr.learning.choice.plausibility import play_out
+
+    return play_out(solution)
 
 
 def _model(source: str, kind: Kind | None, normalize: bool, discount: str | None) -> LinearModel:

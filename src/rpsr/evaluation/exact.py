@@ -49,7 +49,8 @@ def exact_return(
     steps: the number of steps; default: an infinite horizon, which needs a discount below 1.
     rewards: a model whose expected rewards replace the system's; it must predict the same
     observations, as a POMDP's PSR and R-PSR do. Returns None for a policy that is not a controller
-    and reaches too many states to become one.
+    and reaches too many states to become one, and for a model whose valid states are unknown: a
+    simulation corrects its negative probabilities, which a linear system cannot.
     """
     (found,) = exact_returns(system, policy, [system if rewards is None else rewards], steps=steps)
     return found
@@ -64,14 +65,12 @@ def exact_returns(
 ) -> list[float | None]:
     """`exact_return` for several reward models at once, at little more cost than for one."""
     linear = as_linear(system, "system")
+    paying = [linear if model is system else as_linear(model, "rewards") for model in rewards]
     discount = planning_discount(linear, steps)
     table = as_table(runnable(policy, linear), linear, steps)
-    if table is None:
+    if table is None or not all(model.domain.known for model in (linear, *paying)):
         return [None] * len(rewards)
-    earning = [
-        linear if model is system else _with_rewards_of(linear, as_linear(model, "rewards"))
-        for model in rewards
-    ]
+    earning = [linear if model is linear else _with_rewards_of(linear, model) for model in paying]
     if steps is None:
         return [_infinite_horizon(model, table, discount) for model in earning]
     if all(model.operators is linear.operators for model in earning):

@@ -44,9 +44,16 @@ def pack_archive(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> byt
     return buffer.getvalue()
 
 
+def _plain(value: Any) -> Any:
+    """A numpy scalar as Python's own number."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} is not JSON serializable")
+
+
 def _write(stream: BinaryIO, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        text = json.dumps(header, indent=1, allow_nan=False)
+        text = json.dumps(header, indent=1, allow_nan=False, default=_plain)
         archive.writestr(_member(HEADER), text.encode())
         for name, array in arrays.items():
             if array.dtype == object:

@@ -67,8 +67,10 @@ class Estimator(ABC):
     if not TYPE_CHECKING:  # for a type checker, fitted attributes always exist
 
         def __getattr__(self, name: str) -> Any:
-            common = ("model_", "fitted_", "caution_", "rank_")
-            if name in (*common, *(field.name for field in fields(self))):
+            common = ("model_", "fitted_", "caution_")
+            known = (*common, *(field.name for field in fields(self)))
+            # A property of a fitted attribute gets here when that attribute is missing.
+            if name in known or isinstance(getattr(type(self), name, None), property):
                 raise NotFitted(f"{type(self).__name__} is not fitted: call fit before {name}")
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -111,10 +113,12 @@ class Estimator(ABC):
     def set_params(self, **params: Any) -> Self:
         """Change parameters by name, or a field of a grouped one by `group__field`."""
         known = self.get_params()
-        for name, value in params.items():
-            if name not in known:
-                expected = ", ".join(known)
-                raise DataError(f"no parameter is called {name!r}; expected {expected}")
+        unknown = [name for name in params if name not in known]
+        if unknown:
+            expected = ", ".join(known)
+            raise DataError(f"no parameter is called {unknown[0]!r}; expected {expected}")
+        # A group comes before its fields, so that these are not lost.
+        for name, value in sorted(params.items(), key=lambda item: "__" in item[0]):
             group, _, part = name.partition("__")
             setattr(self, group, replace(getattr(self, group), **{part: value}) if part else value)
         return self

@@ -24,7 +24,8 @@ def check_estimator(estimator: Estimator, *, seed: int = 0) -> None:
 
     An estimator is a dataclass of keyword parameters, which `fit` does not change. A fitted
     attribute raises `NotFitted` before `fit`. `fit` returns the estimator and sets `model_`, a
-    linear model over the log's names, `fitted_` and `caution_`. `rank_` is the model's dimension,
+    linear model over the log's names, `fitted_` and `caution_`. Both models name their estimator
+    and the same final observations. `rank_` is the model's dimension,
     also in `findings`. Fitting again gives the same model. `judge` and `score` evaluate held-out
     episodes. `models` begins with `model_`. A log without rewards is an error.
     """
@@ -67,7 +68,6 @@ def _check_model(fitted: Estimator, log: Trajectories) -> None:
     seen = tuple(name for name in model.observations if name != END)
     names = f"model_ has the observations {seen}, the log {log.observation_names}"
     _require(seen == log.observation_names, names)
-    _require(model.estimated, "model_.estimated is not set")
     rank, n = fitted.rank_, model.dimension
     _require(rank == n, f"rank_ is {rank}, expected the dimension of model_, {n}")
     found: Any = fitted.findings()
@@ -81,6 +81,9 @@ def _check_model(fitted: Estimator, log: Trajectories) -> None:
         f"fitted_ is a {type(estimated).__name__}, expected a LinearModel",
     )
     _require(estimated.observations == model.observations, "fitted_ has other observations")
+    _require(estimated.final == model.final, f"final: {estimated.final} and {model.final}")
+    for name, learned in (("model_", model), ("fitted_", estimated)):
+        _require(learned.estimator is not None, f"{name}.estimator is not set")
     _require(fitted.models()[0] is model, "models() does not begin with model_")
 
 

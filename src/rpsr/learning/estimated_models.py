@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from rpsr.errors import DataError
 from rpsr.io.records import Floats
 from rpsr.learning.filter_kernels import filter_log
 from rpsr.learning.spectral.fit import Parameters
@@ -90,9 +89,7 @@ class Filtered:
 
 def filtered(model: LinearModel, log: Trajectories, states: bool = False) -> Filtered:
     """Run a model's `RobustFilter` along every episode of a log with the same names."""
-    names = (log.action_names, log.observation_names)
-    if names != (model.actions, model.observations):
-        raise DataError(f"read a log over {names[0]}, {names[1]}: the model has other names")
+    log.check_names(model.actions, model.observations, "the model's are")
     n_actions, n_observations, n = model.operators.shape
     matrices = np.empty((n_actions, n_observations, n, n))
     for a in range(n_actions):

@@ -16,7 +16,8 @@ class Spectrum:
 
     singular_values (K,): of the scaled moments. noise_level: the largest singular value of noise
     alone. directions: how many were kept. asked: the requested rank, or 'auto'. trials: the scores
-    of all ranks on held-out episodes, if these decided.
+    of all ranks on held-out episodes, if these decided. found_by: the algorithm that found the
+    rank, or empty.
     """
 
     singular_values: Floats
@@ -24,12 +25,16 @@ class Spectrum:
     directions: int
     asked: int | Literal["auto"]
     trials: tuple[Trial, ...] = ()
+    found_by: str = ""
 
     @property
     def reason(self) -> str:
         """The reason for the rank, in a sentence."""
         standing = rank_cut(self.singular_values, self.noise_level)
-        return rank_words(self.directions, standing, self.trials)
+        source = "no held-out episodes" if self.asked == "auto" else "as requested"
+        if self.found_by:
+            source = f"found by {self.found_by}"
+        return rank_words(self.directions, standing, self.trials, source)
 
     @property
     def warning(self) -> str:

@@ -94,7 +94,11 @@ class LastKTable(Estimator):
     def judge(self, logs: Logs) -> Diagnosis:
         """The accuracy of the table's predictions on a log."""
         seen = (as_seen_by(log, self.model_) for log in PreparedLog.of(logs).recorded)
-        return judged((self.table_.predictions(log), log) for log in seen)
+        return judged((self._predictions(log), log) for log in seen)
+
+    def _predictions(self, log: Trajectories) -> Filtered:
+        log.check_names(self.model_.actions, self.model_.observations, "the model's are")
+        return self.table_.predictions(log)
 
     def _best(self, log: Trajectories) -> int:
         order = np.random.default_rng(self.seed).permutation(log.episodes)

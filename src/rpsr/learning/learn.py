@@ -133,7 +133,7 @@ def estimator_options(name: str) -> tuple[str, ...]:
     return tuple(field.name for field in fields(ESTIMATORS.get(name)) if field.init)
 
 
-def estimator_by_name(name: str, **options: Any) -> Estimator:
+def estimator_by_name(name: str, /, **options: Any) -> Estimator:
     """An estimator by its name, with parameters; None leaves a parameter at its default.
 
     rank: the parameter of that name or, where an estimator has another for the size of its model
@@ -152,10 +152,33 @@ def estimator_by_name(name: str, **options: Any) -> Estimator:
     return kind(**given)
 
 
+def configured(
+    name: str,
+    /,
+    *,
+    discount: float | None,
+    plan: bool = False,
+    seed: int = 0,
+    **options: Any,
+) -> Estimator:
+    """The estimator that `learn` would fit; a `DataError` for wrong arguments, before any log.
+
+    discount and seed are parameters of the estimator if it has them.
+    """
+    if plan and (discount is None or discount > 1 - NEAR_ONE):
+        raise DataError(f"discount: read {discount}, expected one below 1 to plan with")
+    common = {"discount": discount, "seed": seed}
+    common = {key: common[key] for key in common if key in estimator_options(name)}
+    made = estimator_by_name(name, **common, **options)
+    made.check()
+    return made
+
+
 # The arguments are the options of `rpsr learn`.
 def learn(
     name: str,
     logs: Logs,
+    /,
     *,
     discount: float | None,
     plan: bool = False,
@@ -173,17 +196,13 @@ def learn(
     seed. options: parameters of the estimator, as in `estimator_by_name`.
     """
     began = time.perf_counter()
-    if plan and (discount is None or discount > 1 - NEAR_ONE):
-        raise DataError(f"discount: read {discount}, expected one below 1 to plan with")
-    common = {"discount": discount, "seed": seed}
-    common = {key: common[key] for key in common if key in estimator_options(name)}
-    estimator_by_name(name, **common, **options).check()  # before a large log is read
+    asked: dict[str, Any] = {"discount": discount, "plan": plan, "seed": seed, **options}
+    configured(name, **asked)  # before a large log is read
     log = PreparedLog.of(logs, held=not streams(name))
-    behaviour = options.get("behaviour")
-    survey = _surveyed(log, behaviour, progress)
+    survey = _surveyed(log, options.get("behaviour"), progress)
 
     def recipe(prefix: str) -> Estimator:
-        made = estimator_by_name(name, **common, **options)
+        made = configured(name, **asked)
         if progress is not None and "progress" in estimator_options(name):
             made.set_params(progress=lambda what: progress(f"{prefix}{what}"))  # pyright: ignore
         return made
@@ -193,7 +212,7 @@ def learn(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the first fit has said it
         heldout = recipe("to be judged, ").fit(log.training).judge(log.held_out)
-        enough = _psr_enough(log, behaviour or "estimated", seed)
+        enough = _psr_enough(log, _behaviour(estimator, survey), seed)
         if plan:
             again = recipe("resampled, ")
             models = estimator.models()
@@ -227,9 +246,23 @@ def _surveyed(
     if behaviour == "logged" and not survey.has_propensities:
         raise DataError(NO_PROPENSITIES)
     if not any(part.steps for part in log.held_out):
+        if survey.episodes >= HELD_OUT:
+            raise DataError(
+                f"one episode in {HELD_OUT} is held out, and none of these has steps: leave out "
+                "episodes without steps"
+            )
         read = f"read {counted(survey.episodes, 'episode')}"
         raise DataError(f"{read}, expected at least {HELD_OUT}: one in {HELD_OUT} is held out")
     return survey
+
+
+def _behaviour(estimator: Estimator, survey: Survey) -> str:
+    """The source of propensities for the test of a PSR: the estimator's own, if it has one.
+
+    An estimator that needs no propensities leaves the choice to the log: exact ones if it has them.
+    """
+    logged = "logged" if survey.has_propensities else "estimated"
+    return estimator.get_params().get("behaviour", logged)
 
 
 def _psr_enough(log: PreparedLog, behaviour: str, seed: int) -> Enough | None:

@@ -7,7 +7,8 @@ prepared logs, with the observations of the whole log, even if a part has no end
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -61,20 +62,17 @@ class PreparedLog:
         given = as_log(given)
         if isinstance(given, Trajectories):
             return PreparedLog((given,))
-        chunked = isinstance(given, Iterable) and not isinstance(given, str | bytes | np.ndarray)
-        parts: Iterable[Any] = given if isinstance(given, list | tuple) else ()
-        for part in parts if chunked else [given]:
-            if not isinstance(part, Trajectories):
-                expected = "expected Trajectories, a stream of them, a table, or names of files"
-                raise DataError(f"read a {type(part).__name__}, {expected}")
+        if not isinstance(given, Iterable) or isinstance(given, str | bytes | np.ndarray | Mapping):
+            raise _no_log(given)
+        chunks = SameNames(given)  # pyright: ignore[reportUnknownArgumentType]
         if held:
-            return PreparedLog((join(given),))
+            return PreparedLog((join(chunks),))
         if isinstance(given, Iterator):
             raise DataError(
                 f"logs: read a {type(given).__name__}, which can be read only once; expected a "
                 "log, a list of logs or a stream"
             )
-        return PreparedLog(tuple(given) if isinstance(given, list) else given)
+        return PreparedLog(tuple(chunks) if isinstance(given, list | tuple) else chunks)
 
     def __iter__(self) -> Iterator[Trajectories]:
         """The chunks, with observations at ends of tasks that do not occur elsewhere."""
@@ -165,6 +163,28 @@ class PreparedLog:
         if log.propensities is not None:
             return log.propensities
         return propensities(log, "estimated", self.survey().policy)
+
+
+@dataclass(frozen=True)
+class SameNames:
+    """A stream of chunks, each checked as it passes: a log, with the names of the first one."""
+
+    chunks: Iterable[Any]
+
+    def __iter__(self) -> Iterator[Trajectories]:
+        """The chunks; a `DataError` at the first that does not belong to the log."""
+        first: Trajectories | None = None
+        for chunk in self.chunks:
+            if not isinstance(chunk, Trajectories):
+                raise _no_log(chunk)
+            first = first or chunk
+            chunk.check_names(first.action_names, first.observation_names, "the first log's are")
+            yield chunk
+
+
+def _no_log(given: Any) -> DataError:
+    expected = "expected Trajectories, a stream of them, a table, or names of files"
+    return DataError(f"read a {type(given).__name__}, {expected}")
 
 
 Logs = PreparedLog | Trajectories | Iterable[Trajectories] | str | Path | Sequence[str | Path]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rpsr.errors import InputError
+from rpsr.errors import DataError, InputError
 from rpsr.io.records import IN_RANGE, LARGEST_REWARD, Bools, Floats, Ints, frozen
 from rpsr.showing import Shown, counted, some
 
@@ -101,6 +101,21 @@ class Trajectories(Shown):
         """The episode of a step of the log, and the step's number in it; all from 0."""
         episode = int(np.searchsorted(self.offsets, at, side="right")) - 1
         return episode, at - int(self.offsets[episode])
+
+    def check_names(
+        self, actions: tuple[str, ...], observations: tuple[str, ...], owner: str
+    ) -> None:
+        """Raise a `DataError` unless the log has these names, in this order.
+
+        owner: the start of a clause that ends with the expected names, such as "the model's are".
+        """
+        for kind, read, expected in (
+            ("actions", self.action_names, actions),
+            ("observations", self.observation_names, observations),
+        ):
+            if read != expected:
+                listed = f"the log's {kind} are {', '.join(read)}; {owner} {', '.join(expected)}"
+                raise DataError(listed)
 
     @property
     def episodes(self) -> int:

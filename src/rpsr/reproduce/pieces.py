@@ -24,6 +24,9 @@ from rpsr.io.files import write_bytes
 Document = dict[str, Any]
 _SCHEMA = "rpsr.piece/1"
 _PACKAGE = Path(__file__).parents[1]
+# Modules that ask for answers, judge them or show them; none computes one.
+_HERE = ("cells", "claim", "page", "run", "story", "tables", "verdicts", "writing")
+_SHOWING = ("cli/", "report/", *(f"reproduce/{name}" for name in _HERE))
 
 
 @dataclass(frozen=True)
@@ -66,8 +69,7 @@ def code() -> str:
     found = sha256()
     for path in sorted(_PACKAGE.rglob("*.py")):
         part = path.relative_to(_PACKAGE).as_posix()
-        shows = part.startswith(("cli/", "report/")) and not part.startswith("reproduce/")
-        if not shows:
+        if not part.startswith(_SHOWING):
             found.update(f"{part} {sha256(path.read_bytes()).hexdigest()}\n".encode())
     return found.hexdigest()
 

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 import rpsr
 from rpsr.errors import InputError, ModelError
 from rpsr.evaluation import StochasticController, open_policy, simulate
-from rpsr.learning import EMRPSR, LastKTable, Search, bootstrap, choose
+from rpsr.learning import EMRPSR, LastKTable, PreparedLog, Search, bootstrap, choose
 from rpsr.learning.choice.choice import RULE
 from rpsr.learning.choice.off_policy import off_policy_value
-from rpsr.learning.choice.plausibility import simulated_value
+from rpsr.learning.choice.plausibility import simulated_value, too_good
 from rpsr.logs import Trajectories, from_arrays
 from rpsr.logs.parts import Resampled
 from rpsr.logs.trajectories import join
+from rpsr.models import DenseOperators, LinearModel, Simplex
 from rpsr.models.renaming import renamed
 from rpsr.planning import AlphaPolicy, planner_by_name, save_policy, solve
 
@@ -78,7 +79,7 @@ def test_values_in_models_are_simulated_whether_there_are_one_or_two(tiger, log)
     model = tiger.belief_model()
     one, two = (choose([model] * count, log, episodes=20, steps=3) for count in (1, 2))
     np.testing.assert_array_equal(two.chosen.values, [one.chosen.mean] * 2)
-    assert one.chosen.mean == simulated_value(one.solution, model, 20, 3, 0)[0]
+    assert one.chosen.mean == simulated_value(one.solution, model, 20, 3, 0)
     assert one.chosen.mean < one.solution.value  # three steps of listening and opening, not all
     assert one.rule == two.rule == f"{RULE}, by 20 simulated episodes of 3 steps in each"
     for wrong in ({"episodes": 0}, {"steps": 0}):
@@ -240,10 +241,36 @@ def test_a_promise_that_no_rewards_add_up_to_is_doubted(value, doubted, ends):
     """Rewards up to 1 have values up to 10; on estimated models planners may claim more."""
     log = from_arrays([[0, 0]] * 9, [[0, 0]] * 9, [[1, 0]] * 9, terminated=[ends] * 9)
     model = LastKTable(k=1, discount=0.9).fit(log).model_
+    plan = replace(solve(model, planner_by_name("pbvi")), value=value)
+    said = too_good(plan, PreparedLog.of(log).census)
+    assert ("the rewards of the log add up to at most 10" in said) == doubted
 
-    class Promising:
-        def solve(self, model, _progress):
-            return replace(solve(model, planner_by_name("pbvi")), value=value)
 
-    option = choose([model], log, planner=Promising(), steps=1).chosen
-    assert ("the rewards of the log add up to at most 10" in option.doubt) == doubted
+def test_an_off_policy_value_is_that_of_the_policy_of_the_plan():
+    """Rewards of 1 and 1 + 1e-14: whichever action the policy takes, the estimate agrees."""
+    model = LinearModel(
+        "learned",
+        "tie",
+        ("first", "second"),
+        ("x",),
+        np.ones(1),
+        DenseOperators(np.ones((2, 1, 1, 1))),
+        np.ones(1),
+        np.array([[1.0, 1.0 + 1e-14]]),
+        0.5,
+        Simplex(1),
+    )
+    vectors = np.array([[2.0]])
+    taken = AlphaPolicy(model, vectors).act()
+    for action in (0, 1):
+        log = from_arrays([[action, action]] * 6, [[0, 0]] * 6, [[1, 1]] * 6)
+        log = replace(log, action_names=model.actions, observation_names=("x",))
+        log = replace(log, propensities=np.full(12, 0.5))
+        value = off_policy_value(model, vectors, log)
+        assert (value.steps, value.value) == ((2, 1.5) if action == taken else (0, 0.0))
+
+
+def test_a_log_without_episodes_has_no_off_policy_value(tiger, log):
+    model = tiger.belief_model()
+    with pytest.raises(InputError, match="the log has no episodes"):
+        off_policy_value(model, model.rewards.T, log[:0])

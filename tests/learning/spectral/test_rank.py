@@ -99,7 +99,7 @@ def test_ranks_that_are_given_or_found_otherwise_have_no_trials():
         DiscoveredRPSR(algorithm="reset", rank=3).fit(log)
     pivoted = DiscoveredRPSR(repeats=0).fit(log)
     assert pivoted.trials_ == SpectralRPSR().fit(log).trials_ != ()
-    assert rank_words(2, 1, ()) == "as requested; 1 singular value exceeds the noise"
+    assert rank_words(2, 1, (), "given") == "given; 1 singular value exceeds the noise"
 
 
 def trial(rank, behind, stderr=0.002):
@@ -133,3 +133,22 @@ def test_the_level_of_noise_is_that_of_a_matrix_of_noise():
     assert found == pytest.approx(np.sqrt(rows) + np.sqrt(columns))
     matrix = np.random.default_rng(0).normal(size=(rows, columns))
     assert np.linalg.norm(matrix, 2) == pytest.approx(found, rel=0.1)
+
+
+def test_without_held_out_episodes_the_cut_decides_and_the_reason_says_so():
+    """Of four episodes none is held out: the two ranks beyond the cut have nothing to show."""
+    log = simulate("loadunload", 4, 15, seed=0)
+    found = SpectralRPSR().fit(log)
+    cut = rank_cut(found.singular_values_, found.noise_level_)
+    assert (found.directions_, found.trials_) == (cut, ())
+    assert found.spectrum().reason.endswith(f"{cut} singular value exceeds the noise")
+    assert found.spectrum().reason.startswith("no held-out episodes; ")
+    assert SpectralRPSR(rank=2).fit(log).spectrum().reason.startswith("as requested; ")
+    grown = DiscoveredRPSR(algorithm="suffix-history", repeats=0).fit(log)
+    assert grown.spectrum().reason.startswith("found by suffix-history; ")
+
+
+def test_without_bootstrap_samples_there_is_no_stability():
+    found = DiscoveredRPSR(rank=2, repeats=0).fit(simulate("tiger", 30, 10, seed=0))
+    assert found.stability_ == ()
+    assert [member.stability for member in found.findings().core] == [None, None]

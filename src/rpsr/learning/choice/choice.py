@@ -19,7 +19,7 @@ from rpsr.errors import DataError
 from rpsr.io.records import Floats
 from rpsr.learning.base import Estimator
 from rpsr.learning.choice.off_policy import OffPolicyEstimate, off_policy_value
-from rpsr.learning.choice.plausibility import doubt, simulated_value, too_good
+from rpsr.learning.choice.plausibility import play_out, simulated_value, too_good
 from rpsr.learning.parameters import FROM_1
 from rpsr.learning.prepared_log import Logs, PreparedLog
 from rpsr.logs.census import Census
@@ -157,23 +157,29 @@ def choose(
         if progress is not None:
             progress(f"plan {number + 1} of {len(models)}")
         plans.append(solve(model, planner))
-    trials = [
-        [simulated_value(plan, model, episodes, steps, seed) for model in models] for plan in plans
-    ]
-    tried = [np.array([mean for mean, _ in row]) for row in trials]
-    errors = [row[number][1] for number, row in enumerate(trials)]  # of each in its own model
     census = Census() if whole is None else whole.census
     options = tuple(
         Option(
             plan,
-            values,
-            None if log is None else off_policy_value(plan.model, plan.vectors, log, seed=seed),
-            doubt(plan, float(values[number]), steps, errors[number]) or too_good(plan, census),
+            np.array([simulated_value(plan, model, episodes, steps, seed) for model in models]),
+            None if log is None else _off_policy(plan, log, seed),
+            _doubt(plan, census, seed),
         )
-        for number, (plan, values) in enumerate(zip(plans, tried, strict=True))
+        for plan in plans
     )
     rule = f"{RULE}, by {episodes} simulated episodes of {steps} steps in each"
     return Choice(options, int(np.argmax([option.mean for option in options])), rule)
+
+
+def _off_policy(plan: Solution, log: PreparedLog, seed: int) -> OffPolicyEstimate:
+    """The value of a plan's policy by the log."""
+    return off_policy_value(plan.model, plan.vectors, log, seed=seed)
+
+
+def _doubt(plan: Solution, census: Census, seed: int) -> str:
+    """Why the model of a plan cannot be believed, or an empty string."""
+    played = play_out(plan, seed=seed)
+    return (played.doubt if played is not None else "") or too_good(plan, census)
 
 
 def _unit(log: PreparedLog | None) -> float:

@@ -28,7 +28,7 @@ from rpsr.learning.estimated_models import filtered
 from rpsr.learning.prepared_log import Logs, PreparedLog
 from rpsr.logs.trajectories import join
 from rpsr.models.linear import LinearModel
-from rpsr.planning.value.value_function import action_values
+from rpsr.planning.value.policies import AlphaPolicy
 from rpsr.showing import counted
 
 
@@ -66,17 +66,19 @@ def off_policy_value(
     level: float = 0.9,
     seed: int = 0,
 ) -> OffPolicyEstimate:
-    """The return of the policy that is greedy for vectors (K, n) on a model's filtered state.
+    """The return of the policy that looks one step ahead with vectors (K, n) on a model.
 
     The estimate is slightly optimistic for a policy planned on a model of the same log.
     """
     prepared = PreparedLog.of(logs, held=True)
     log = as_seen_by(join(prepared.recorded), model)
+    if log.episodes == 0:
+        raise DataError("the log has no episodes, expected some for an off-policy estimate")
     if log.rewards is None:
         raise DataError("the log has no rewards, expected them for an off-policy estimate")
     rewarded = log.rewards
     followed = filtered(model, log, states=True)
-    agrees = action_values(model, followed.states, vectors).argmax(axis=1) == log.actions
+    agrees = AlphaPolicy(model, vectors).actions_at(followed.states) == log.actions
     episode = np.repeat(np.arange(log.episodes), log.lengths)
     step = np.arange(log.steps) - log.offsets[episode]
     agreed = log.lengths.copy()  # for how many steps each episode agrees with the policy, (N,)

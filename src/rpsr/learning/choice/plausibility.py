@@ -2,8 +2,8 @@
 
 A learned model may be inconsistent: its predictions may contradict each other, and a planner may
 exploit that. Two checks catch it. The policy is simulated in the model it was planned on, and
-should earn the planner's value. And no plan earns more than the best reward of the log at every
-step.
+should earn the planner's value (`play_out`, for `choose` and `rpsr solve` alike). And no plan earns
+more than the best reward of the log at every step.
 """
 
 from __future__ import annotations
@@ -11,14 +11,20 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from rpsr.evaluation.episode_returns import recorded_returns
 from rpsr.evaluation.simulation import simulate
+from rpsr.io.records import Floats
 from rpsr.logs.census import Census
+from rpsr.logs.trajectories import Trajectories
+from rpsr.models.filter_batch import filter_batch
 from rpsr.models.linear import LinearModel
 from rpsr.planning.solution import Solution
 
 IMPOSSIBLE = 1e-3  # of the largest return that rewards allow: a value further above is impossible
 DOUBT = 0.1  # of a value: a simulation further away contradicts it
+PRECISION = 1e-3  # of the absolute rewards: smaller errors may be the planner's
 MOST_STEPS, NEGLIGIBLE = 1000, 1e-3  # of an episode; the power of the discount that ends it
 
 
@@ -26,8 +32,9 @@ MOST_STEPS, NEGLIGIBLE = 1000, 1e-3  # of an episode; the power of the discount 
 class PlayedOut:
     """The simulated return of a plan in the model that it was made on.
 
-    mean: the mean return of `steps` steps, and stderr: its standard error. doubt: the reason not to
-    believe the model, or an empty string.
+    mean: the mean return, over `steps` simulated steps and, from the states reached then, by the
+    plan's value function; stderr: its standard error. doubt: the reason not to believe the model,
+    or an empty string.
     """
 
     mean: float
@@ -39,46 +46,64 @@ class PlayedOut:
 def play_out(plan: Solution, *, episodes: int = 1000, seed: int = 0) -> PlayedOut | None:
     """Simulate a plan in its own model, and compare its return with the planner's value.
 
+    If the model is consistent, the return of T steps plus discount^T V(x_T) has the mean V(x_0).
+    The difference may be DOUBT max(|mean|, |value|) + PRECISION size + 3 stderr, where size is the
+    mean of the same sum with absolute values: where rewards and costs cancel, the value alone says
+    little about the error of a planner.
+
     None for a plan over a horizon, or without a discount between 0 and 1.
     """
     discount = plan.model.discount
     if plan.horizon is not None or discount is None or not 0 < discount < 1:
         return None
     steps = min(MOST_STEPS, math.ceil(math.log(NEGLIGIBLE) / math.log(discount)))
-    mean, stderr = simulated_value(plan, plan.model, episodes, steps, seed)
-    return PlayedOut(mean, stderr, steps, doubt(plan, mean, steps, stderr))
+    log = _simulated(plan, plan.model, episodes, steps, seed)
+    rewards, factors = log.padded("rewards", 0.0), discount ** np.arange(steps)
+    later = discount**steps * plan.value_function.at(_last_states(plan.model, log))
+    values = rewards @ factors + later
+    size = float((np.abs(rewards) @ factors + np.abs(later)).mean())
+    mean, stderr = float(values.mean()), float(values.std() / math.sqrt(episodes))
+    room = DOUBT * max(abs(mean), abs(plan.value)) + PRECISION * size + 3 * stderr
+    doubt = "" if abs(mean - plan.value) <= room else _inconsistent(mean, plan.value)
+    return PlayedOut(mean, stderr, steps, doubt)
+
+
+def _inconsistent(played: float, value: float) -> str:
+    return (
+        f"simulated in its own model the policy earns {played:.4g}, not {value:.4g}: the "
+        "model is inconsistent, and the policy may be worth little"
+    )
 
 
 def simulated_value(
     plan: Solution, system: LinearModel, episodes: int, steps: int, seed: int
-) -> tuple[float, float]:
-    """The mean return of a plan's policy in a model, by simulation, and its standard error.
+) -> float:
+    """The mean return of a plan's policy in a model, by simulation.
 
     The policy filters on the model it was planned on. The system draws observations from its own
     predictions and pays the rewards that it expects.
     """
+    log = _simulated(plan, system, episodes, steps, seed)
+    return float(recorded_returns(log, system.discount).mean())
+
+
+def _simulated(
+    plan: Solution, system: LinearModel, episodes: int, steps: int, seed: int
+) -> Trajectories:
+    """Episodes of a plan's policy in a model, with its expected rewards; all have all steps."""
     policy = plan.policy()
-    log = simulate(
+    return simulate(
         system, policy, episodes=episodes, steps=steps, seed=seed, rewards=True, ends=False
     )
-    values = recorded_returns(log, system.discount)
-    return float(values.mean()), float(values.std() / math.sqrt(episodes))
 
 
-def doubt(plan: Solution, played: float, steps: int, stderr: float = 0.0) -> str:
-    """Why a model is inconsistent, if a plan's value differs from its simulated return; else "".
-
-    played: the mean return of `steps` steps in the model of the plan; stderr: its standard error.
-    The difference may be |value| (DOUBT + discount^steps) + 3 stderr.
-    """
-    left = 1.0 if plan.model.discount is None else plan.model.discount**steps
-    room = (DOUBT + left) * max(abs(played), abs(plan.value)) + 3 * stderr
-    if abs(played - plan.value) <= room:
-        return ""
-    return (
-        f"simulated in its own model the policy earns {played:.4g}, not {plan.value:.4g}: the "
-        "model is inconsistent, and the policy may be worth little"
-    )
+def _last_states(model: LinearModel, log: Trajectories) -> Floats:
+    """The state of a model after the last step of each of N episodes of equal length, (N, n)."""
+    batch = filter_batch(model, log.episodes)
+    steps = zip(log.padded("actions", 0).T, log.padded("observations", 0).T, strict=True)
+    for actions, observations in steps:
+        batch.update(actions, observations)
+    return batch.states
 
 
 def too_good(plan: Solution, census: Census) -> str:

@@ -132,7 +132,7 @@ class EMRPSR(Estimator):
         self._models = [self._model(one, trajectories) for one in self.candidates_]
         first = self.candidates_[0]
         self.pomdp_ = as_pomdp(first.fitted, trajectories, self.discount)
-        self.fitted_ = self.pomdp_.belief_model()
+        self.fitted_ = self._labelled(self.pomdp_.belief_model(), first, trajectories)
         self.caution_ = first.caution
         self.model_ = self._models[0]
 
@@ -162,7 +162,12 @@ class EMRPSR(Estimator):
         return Candidate(fitted, cautious, caution, fitted.size, before.mean, behind, stderr)
 
     def _model(self, candidate: Candidate, trajectories: Trajectories) -> LinearModel:
-        model = as_rpsr(candidate.cautious)
+        return self._labelled(as_rpsr(candidate.cautious), candidate, trajectories)
+
+    def _labelled(
+        self, model: LinearModel, candidate: Candidate, trajectories: Trajectories
+    ) -> LinearModel:
+        """The model with its estimator, the observations that end a task, and its origin."""
         how = {
             "seed": self.seed,
             "episodes": trajectories.episodes,

@@ -65,9 +65,7 @@ class Moments:
     def add(self, log: Trajectories) -> None:
         """Add the windows of a log; its names must be the plan's."""
         plan = self.plan
-        names = (log.action_names, log.observation_names)
-        if names != (plan.action_names, plan.observation_names):
-            raise DataError(f"read a log over {names[0]}, {names[1]}: the plan is for other names")
+        log.check_names(plan.action_names, plan.observation_names, "these moments were set up for")
         if log.rewards is None:
             raise DataError("the log has no rewards")
         rewards = plan.counted(log.rewards)

@@ -25,7 +25,7 @@ from rpsr.errors import DataError
 from rpsr.io.records import Floats
 from rpsr.learning.caution import Caution
 from rpsr.learning.estimated_models import learned_model
-from rpsr.learning.findings import CoreIntent, Findings
+from rpsr.learning.findings import CoreIntent, Findings, Spectrum
 from rpsr.learning.moments.hankel import Hankel, hankel
 from rpsr.learning.moments.sums import Moments
 from rpsr.learning.moments.survey import Word
@@ -59,8 +59,8 @@ class DiscoveredRPSR(FromMoments):
     parameters are those of `FromMoments`.
 
     Fitted: `core_` (intents), `core_histories_` (tests, most recent pair last; None for the
-    constant and the start), `stability_` (the share of samples that chose each core intent); the
-    rest is as of `SpectralRPSR`.
+    constant and the start), `stability_` (the share of samples that chose each core intent; empty
+    without samples); the rest is as of `SpectralRPSR`.
     """
 
     _ranges: ClassVar = {
@@ -107,7 +107,12 @@ class DiscoveredRPSR(FromMoments):
             sample = Moments.of(log.resampled(self.seed + repeat), data.plan)
             again = self._choose(hankel(sample)).intents if sample.windows else ()
             votes += [intent in again for intent in chosen]
-        self.stability_ = tuple((votes / max(self.repeats, 1)).tolist())
+        self.stability_ = tuple((votes / self.repeats).tolist()) if self.repeats else ()
+
+    def spectrum(self) -> Spectrum:
+        """The reason for the rank; algorithms other than 'pivoted' find their own."""
+        found_by = "" if self.algorithm == "pivoted" else self.algorithm
+        return replace(super().spectrum(), found_by=found_by)
 
     def findings(self) -> Findings:
         """The results: the spectrum and the core intents with their stability."""

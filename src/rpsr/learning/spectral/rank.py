@@ -64,8 +64,13 @@ class Trial:
 def choose_rank(
     fit: Callable[[int], LinearModel], held_out: Iterable[Trajectories], most: int
 ) -> tuple[int, tuple[Trial, ...]]:
-    """The chosen rank, from 1 to `most`, and the trials of all ranks."""
+    """The chosen rank, from 1 to `most`, and the trials of all ranks.
+
+    most: `BEYOND` above the cut, which is chosen if there are no held-out steps.
+    """
     log = beginning(held_out, TRIAL_STEPS)
+    if not log.steps:
+        return max(1, most - BEYOND), ()
     rewards = np.zeros(log.steps) if log.rewards is None else log.rewards
     chances: list[Floats] = []
     errors: list[Floats] = []
@@ -75,8 +80,6 @@ def choose_rank(
         errors.append(
             (np.zeros(log.steps) if log.rewards is None else log.rewards - predicted.rewards) ** 2
         )
-    if not log.steps:
-        return most, ()
     least = PRECISE * float(rewards.var()) or 1.0
     best_error = max(min(float(error.mean()) for error in errors), least)
     scores = [c - error / (2 * best_error) for c, error in zip(chances, errors, strict=True)]
@@ -96,17 +99,18 @@ def choose_rank(
     return next(trial.rank for trial in trials if trial.behind <= trial.stderr), trials
 
 
-def rank_words(rank: int, standing: int, trials: tuple[Trial, ...]) -> str:
-    """The reason for a rank, in a sentence; without trials, the user requested the rank.
+def rank_words(rank: int, standing: int, trials: tuple[Trial, ...], source: str = "") -> str:
+    """The reason for a rank, in a sentence.
 
-    standing: how many singular values exceed the noise.
+    standing: how many singular values exceed the noise. source: where the rank comes from if not
+    from trials.
     """
     exceed = "singular value exceeds" if standing == 1 else "singular values exceed"
     words = f"{standing} {exceed} the noise"
     if rank == 1:
         words = f"a model of rank 1 has no memory; {words}"
     if not trials:
-        return f"as requested; {words}"
+        return f"{source}; {words}"
     best = min(trials, key=lambda trial: trial.behind)
     # Within the cut, compare the chosen rank with the best; beyond it, the best within the cut.
     other = (
