@@ -1,0 +1,126 @@
+"""Tests of a copy of the project, each run in a process of its own.
+
+Processes are forked from one that has imported the libraries, since starting would take longer
+than most tests.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import importlib
+import os
+import sys
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+LIBRARIES = ["hypothesis.extra.numpy", "matplotlib.figure", "numba", "pytest", "rich.console"]
+LIBRARIES += ["scipy.optimize", "scipy.sparse.linalg"]
+OPTIONS = ["-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+# Seconds for which kernels are interpreted if one of them is changed: compiling all that call it
+# takes longer than most tests need.
+INTERPRETING = 30.0
+
+
+@dataclass(frozen=True)
+class Tests:
+    """Tests of a copy, with the seconds that each may take at most.
+
+    In the folder `kernels`, kernels are compiled; they are interpreted first.
+    """
+
+    copy: Path
+    limits: dict[str, float]
+    kernels: Path | None = None
+
+    def failed(self) -> str:
+        """The first test that fails; empty if all pass."""
+        return _forked(_run, self)
+
+
+def record(copy: Path, rooms: list[str], lines: Path) -> None:
+    """Write to a file which lines the tests of a copy run."""
+    _forked(_record, copy, rooms, lines)
+
+
+def _forked(task: Any, *arguments: Any) -> Any:
+    """What a task returns in a process of its own, or how that process ended without."""
+    context = get_context("forkserver")
+    context.set_forkserver_preload(LIBRARIES)
+    here, there = context.Pipe(duplex=False)
+    process = context.Process(target=_sent, args=(there, task, *arguments))
+    process.start()
+    there.close()
+    try:
+        result = here.recv()
+    except EOFError:
+        process.join()
+        return f"out of time, or exit status {process.exitcode}"
+    process.join()
+    if isinstance(result, Exception):
+        raise result
+    return result
+
+
+def _sent(there: Connection, task: Any, *arguments: Any) -> None:
+    try:
+        there.send(task(*arguments))
+    except Exception as error:
+        there.send(error)
+
+
+def _run(tests: Tests) -> str:
+    _enter(tests.copy)
+    silent = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silent, 1)
+    os.dup2(silent, 2)
+    if tests.kernels is not None:
+        os.environ["NUMBA_CACHE_DIR"] = str(tests.kernels)
+        importlib.import_module("numba").config.reload_config()
+        kernels = importlib.import_module("rpsr.kernels")
+        vars(kernels)["interpreting"] = lambda: kernels._spent[0] < INTERPRETING
+    watch = _Watch(tests.limits)
+    status = pytest.main([*OPTIONS, "-x", *tests.limits], plugins=[watch])
+    return watch.failed or (f"exit status {status}" if status else "")
+
+
+def _record(copy: Path, rooms: list[str], lines: Path) -> None:
+    _enter(copy)
+    recorder = importlib.import_module("tests.mutation.recorder").Recorder(lines)
+    pytest.main([*OPTIONS, *rooms], plugins=[recorder])
+
+
+def _enter(copy: Path) -> None:
+    """Import the project from a copy, here and in processes that tests start."""
+    os.chdir(copy)
+    sys.dont_write_bytecode = False
+    paths = [str(copy / "src"), str(copy)]
+    os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+    sys.path[:0] = paths
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("tests", "rpsr")]:
+        del sys.modules[name]
+
+
+class _Watch:
+    """Notes the test that fails, and ends the process if one takes too long."""
+
+    def __init__(self, limits: dict[str, float]) -> None:
+        self.limits, self.failed = limits, ""
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        faulthandler.dump_traceback_later(self.limits[nodeid], exit=True)
+
+    def pytest_runtest_logfinish(self) -> None:
+        faulthandler.cancel_dump_traceback_later()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.failed = self.failed or report.nodeid
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self.failed = self.failed or report.nodeid
