@@ -33,7 +33,7 @@ PACKAGES = ("predictive", "planning", "learning")
 TESTS = (*PACKAGES, "cli")
 # A mutant counts as noticed if a test takes this many times as long as without it, and so many
 # seconds to start; interpreting and compiling a changed kernel takes more.
-PATIENCE, STARTING, COMPILING = 5.0, 30.0, 200.0
+PATIENCE, STARTING, COMPILING = 5.0, 20.0, 100.0
 
 
 def sample(packages: list[str], seed: int) -> Iterator[tuple[Path, int, Mutant]]:

@@ -6,10 +6,12 @@ than most tests.
 
 from __future__ import annotations
 
-import faulthandler
 import importlib
 import os
+import resource
+import signal
 import sys
+import time
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -24,6 +26,8 @@ OPTIONS = ["-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWa
 # Seconds for which kernels are interpreted if one of them is changed: compiling all that call it
 # takes longer than most tests need.
 INTERPRETING = 30.0
+MEMORY = 8 << 30  # bytes
+WAITING = 1800.0  # seconds, for a process that uses no processor
 
 
 @dataclass(frozen=True)
@@ -39,15 +43,15 @@ class Tests:
 
     def failed(self) -> str:
         """The first test that fails; empty if all pass."""
-        return _forked(_run, self)
+        return _forked(WAITING, _run, self)
 
 
 def record(copy: Path, rooms: list[str], lines: Path) -> None:
     """Write to a file which lines the tests of a copy run."""
-    _forked(_record, copy, rooms, lines)
+    _forked(None, _record, copy, rooms, lines)
 
 
-def _forked(task: Any, *arguments: Any) -> Any:
+def _forked(waiting: float | None, task: Any, *arguments: Any) -> Any:
     """What a task returns in a process of its own, or how that process ended without."""
     context = get_context("forkserver")
     context.set_forkserver_preload(LIBRARIES)
@@ -56,10 +60,13 @@ def _forked(task: Any, *arguments: Any) -> Any:
     process.start()
     there.close()
     try:
+        if not here.poll(waiting):
+            process.kill()
         result = here.recv()
     except EOFError:
         process.join()
-        return f"out of time, or exit status {process.exitcode}"
+        ended = -(process.exitcode or 0)
+        return "time" if ended == signal.SIGXCPU else f"exit status {process.exitcode}"
     process.join()
     if isinstance(result, Exception):
         raise result
@@ -75,6 +82,7 @@ def _sent(there: Connection, task: Any, *arguments: Any) -> None:
 
 def _run(tests: Tests) -> str:
     _enter(tests.copy)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 1)
     os.dup2(silent, 2)
@@ -112,10 +120,9 @@ class _Watch:
         self.limits, self.failed = limits, ""
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        faulthandler.dump_traceback_later(self.limits[nodeid], exit=True)
-
-    def pytest_runtest_logfinish(self) -> None:
-        faulthandler.cancel_dump_traceback_later()
+        # Of the processor's time, which does not depend on what else the machine does.
+        most = int(time.process_time() + self.limits[nodeid] + 1)
+        resource.setrlimit(resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:

@@ -20,6 +20,7 @@ from tests.predictive.small_models import (
     fair_bets,
     fuse,
     hidden_coin,
+    loaded_coin,
     with_a_cellar,
 )
 from tests.strategies import records
@@ -216,6 +217,16 @@ def test_hidden_coins_keep_beliefs_in_a_hyperplane():
     pomdp = balanced_walk()
     assert accuracy(pomdp).rpsr.rank == len(pomdp.states) == 6
     assert reachable_rank(pomdp, find_core(pomdp, "rpsr"))[0] == 3
+
+
+def test_rewards_that_cancel_in_every_belief_need_no_more_than_a_psr():
+    # Beliefs have denominators, so that residues modulo a prime are large numbers.
+    pomdp = loaded_coin()
+    answer = accuracy(pomdp)
+    assert (answer.psr.rank, answer.rpsr.rank) == (1, 3)
+    assert not answer.accurate
+    assert answer.accurate_reachable
+    assert reachable_rank(pomdp, find_core(pomdp, "rpsr"))[0] == 1
 
 
 def test_states_that_are_never_visited_do_not_count_for_d_inf_reachable():
