@@ -178,7 +178,9 @@ def test_weights_undo_a_policy_that_looks_at_the_history():
     assert np.abs(said - log.propensities).mean() < 0.02
 
 
-@pytest.mark.parametrize(("actions", "observations"), [(2, 3), (50, 2), (20, 5), (5, 12), (3, 60)])
+@pytest.mark.parametrize(
+    ("actions", "observations"), [(2, 3), (50, 2), (100, 2), (20, 5), (5, 12), (3, 60)]
+)
 @pytest.mark.parametrize("operators", [False, True])
 def test_moments_keep_to_a_bound_on_memory(actions, observations, operators):
     rng = np.random.default_rng(0)
