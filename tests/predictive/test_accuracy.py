@@ -274,6 +274,16 @@ def test_rounding_is_no_cost():
     assert costly_merges(fair_bets(), np.array([0, 0])) == ()
 
 
+@pytest.mark.parametrize(("paid", "costly"), [(1.0, False), (1.001, True)])
+def test_a_fair_bet_costs_no_more_than_none_in_floats(paid, costly):
+    rewards = np.full((1, 2, 2, 3), paid)
+    rewards[0, 0] = 1 + np.array([3e6, 2e6, -1e6])
+    emissions = np.tile([0.1, 0.2, 0.7], (1, 2, 1))
+    pomdp = POMDP.from_arrays(np.eye(2)[None], emissions, rewards)
+    assert pomdp.R[0, 0] not in (1, paid)  # a rounding error
+    assert bool(costly_merges(pomdp, np.array([0, 0]))) == costly
+
+
 def test_a_merge_of_many_states_is_told_briefly_and_without_contradiction():
     many = Merge(tuple("abcdefg"), ("go",), (1, 1, 1, 1, 1, 1, 2))
     assert str(many) == (
