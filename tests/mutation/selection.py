@@ -2,7 +2,8 @@
 
 What `recorder` wrote says which tests run a line. A line that no test runs by itself, such as a
 constant of a module, a default or a line of a fixture that is made once, has the tests of the
-function, class or module around it.
+function, class or module around it; a module of which no test runs a line has those of its folder.
+The tests in the module's own test file come last: a fixture may have run the line for them.
 """
 
 from __future__ import annotations
@@ -40,12 +41,13 @@ class Record:
 
     def select(self, module: Path, text: str, line: int, seconds: float) -> Selection:
         """Tests that take so many seconds together, and how many more there are."""
-        lines, own = self.tests.get(module.as_posix(), {}), _own_tests(module)
+        lines, room = self.tests.get(module.as_posix(), {}), _room(module)
         around = (
             {test for line, tests in lines.items() if first <= line <= last for test in tests}
             for first, last in _spans(ast.parse(text), line)
         )
         runs = next((tests for tests in around if tests), set[str]())
+        own = f"{room}/test_{module.stem}.py::" if runs else f"{room}/"
         beside = {test for test in self.seconds if test.startswith(own)} - runs
         ordered = [*sorted(runs, key=self.seconds.__getitem__)]
         ordered += sorted(beside, key=self.seconds.__getitem__)
@@ -67,7 +69,6 @@ def _spans(tree: ast.Module, line: int) -> Iterator[tuple[int, int]]:
     yield 0, 10**9
 
 
-def _own_tests(module: Path) -> str:
-    """How the names of the tests of a module's own test file begin."""
-    below = module.relative_to("src/rpsr")
-    return f"tests/{below.parent.as_posix()}/test_{below.stem}.py::"
+def _room(module: Path) -> str:
+    """The folder of a module's tests."""
+    return f"tests/{module.relative_to('src/rpsr').parent.as_posix()}"

@@ -50,6 +50,11 @@ def test_the_tests_of_a_line_come_with_the_fastest_first(record, line, names):
     assert ([test.partition("::")[2] for test in tests], left) == (names, 0)
 
 
+def test_a_module_of_defaults_has_the_tests_of_its_folder(record):
+    tests, _ = record.select(Path("src/rpsr/planning/settings.py"), "x = 1", 1, seconds=60.0)
+    assert list(tests) == ["tests/planning/test_limits.py::own"]
+
+
 def test_tests_that_take_too_long_together_are_left_out(record):
     tests, left = record.select(MODULE, TEXT, 3, seconds=2.5)
     assert (tests, left) == ({"tests/a.py::quick": 0.5, "tests/a.py::slow": 2.0}, 1)
