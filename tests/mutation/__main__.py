@@ -21,6 +21,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import islice
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ PACKAGES = ("predictive", "planning", "learning")
 TESTS = (*PACKAGES, "cli")
 # A mutant counts as noticed if a test takes this many times as long as without it, and so many
 # seconds to start; interpreting and compiling a changed kernel takes more.
-PATIENCE, STARTING, COMPILING = 5.0, 20.0, 100.0
+PATIENCE, STARTING, COMPILING = 5.0, 60.0, 100.0
 
 
 def sample(packages: list[str], seed: int) -> Iterator[tuple[Path, int, Mutant]]:
@@ -51,15 +52,20 @@ def sample(packages: list[str], seed: int) -> Iterator[tuple[Path, int, Mutant]]
         yield module, number, mutant(texts[module], number)
 
 
-def noticed(copy: Path, module: Path, text: str, seconds: dict[str, float]) -> str:
-    """The test that fails in a copy of the project with a module's text; empty if none does."""
+def noticed(
+    copy: Path, module: Path, text: str, seconds: dict[str, float], most: float
+) -> tuple[str, int]:
+    """The test that fails in a copy of the project with a module's text; and how many ran.
+
+    seconds: of processor time for each test; most: for all of them.
+    """
     target = copy / module
     whole, times = target.read_text(encoding="utf-8"), target.stat()
     compiled = "njit" in whole or "NamedTuple" in whole  # a part of kernels
     starting = COMPILING if compiled else STARTING
     limits = {test: starting + PATIENCE * seconds[test] for test in seconds}
     with tempfile.TemporaryDirectory() as folder:
-        tests = Tests(copy, limits, Path(folder) if compiled else None)
+        tests = Tests(copy, limits, most, Path(folder) if compiled else None)
         try:
             target.write_text(text, encoding="utf-8")
             return tests.failed()
@@ -74,7 +80,7 @@ def failing(copy: Path, rows: list[dict[str, Any]], seconds: dict[str, float]) -
     module = Path(rows[0]["place"].partition(":")[0])
     text = (copy / module).read_text(encoding="utf-8")
     tests = {row["noticed"]: seconds[row["noticed"]] for row in rows if row["noticed"] in seconds}
-    while tests and (test := noticed(copy, module, text, tests)):
+    while tests and (test := noticed(copy, module, text, tests, inf)[0]):
         yield test
         del tests[test]
 
@@ -88,7 +94,7 @@ def main() -> int:
     parser.add_argument("--index", type=int, nargs="*", help="run these of the sample again")
     parser.add_argument("--only", nargs="*", default=list(PACKAGES), help="packages or rooms")
     parser.add_argument("--record", action="store_true", help="record tests that are new")
-    parser.add_argument("--seconds", type=float, default=30.0, help="of tests for each mutant")
+    parser.add_argument("--seconds", type=float, default=30.0, help="of processor time per mutant")
     parser.add_argument("--check", action="store_true", help="run what noticed without a fault")
     given = parser.parse_args()
     folder = given.folder.resolve()
@@ -110,15 +116,15 @@ def main() -> int:
             continue
         began, text = time.perf_counter(), (ROOT / module).read_text(encoding="utf-8")
         tests, left = known.select(module, text, made.line, given.seconds)
-        by = noticed(copy, module, made.text, tests) if tests else ""
+        by, run = noticed(copy, module, made.text, tests, given.seconds) if tests else ("", 0)
         rows[index] = {
             "index": index,
             "place": f"{module}:{made.line}",
             "number": number,
             "change": f"{made.before}  ->  {made.after}",
             "noticed": by,
-            "tests": len(tests),
-            "left": left,
+            "tests": run,
+            "left": len(tests) - run + left,
             "seconds": round(time.perf_counter() - began, 1),
         }
         with out.open("a", encoding="utf-8") as file:

@@ -25,24 +25,26 @@ LIBRARIES += ["scipy.optimize", "scipy.sparse.linalg"]
 OPTIONS = ["-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
 # Seconds for which kernels are interpreted if one of them is changed: compiling all that call it
 # takes longer than most tests need.
-INTERPRETING = 30.0
+INTERPRETING = 20.0
 MEMORY = 8 << 30  # bytes
 WAITING = 1800.0  # seconds, for a process that uses no processor
 
 
 @dataclass(frozen=True)
 class Tests:
-    """Tests of a copy, with the seconds that each may take at most.
+    """Tests of a copy, with the processor time in seconds that each may take at most.
 
-    In the folder `kernels`, kernels are compiled; they are interpreted first.
+    No test begins after so many `seconds`. In the folder `kernels`, kernels are compiled; they are
+    interpreted first.
     """
 
     copy: Path
     limits: dict[str, float]
+    seconds: float
     kernels: Path | None = None
 
-    def failed(self) -> str:
-        """The first test that fails; empty if all pass."""
+    def failed(self) -> tuple[str, int]:
+        """The first test that fails, empty if all pass; and how many ran."""
         return _forked(WAITING, _run, self)
 
 
@@ -66,7 +68,7 @@ def _forked(waiting: float | None, task: Any, *arguments: Any) -> Any:
     except EOFError:
         process.join()
         ended = -(process.exitcode or 0)
-        return "time" if ended == signal.SIGXCPU else f"exit status {process.exitcode}"
+        return ("time" if ended == signal.SIGXCPU else f"exit status {process.exitcode}"), 0
     process.join()
     if isinstance(result, Exception):
         raise result
@@ -80,7 +82,7 @@ def _sent(there: Connection, task: Any, *arguments: Any) -> None:
         there.send(error)
 
 
-def _run(tests: Tests) -> str:
+def _run(tests: Tests) -> tuple[str, int]:
     _enter(tests.copy)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     silent = os.open(os.devnull, os.O_WRONLY)
@@ -91,9 +93,9 @@ def _run(tests: Tests) -> str:
         importlib.import_module("numba").config.reload_config()
         kernels = importlib.import_module("rpsr.kernels")
         vars(kernels)["interpreting"] = lambda: kernels._spent[0] < INTERPRETING
-    watch = _Watch(tests.limits)
+    watch = _Watch(tests)
     status = pytest.main([*OPTIONS, "-x", *tests.limits], plugins=[watch])
-    return watch.failed or (f"exit status {status}" if status else "")
+    return watch.failed or (f"exit status {status}" if status else ""), watch.begun
 
 
 def _record(copy: Path, rooms: list[str], lines: Path) -> None:
@@ -116,18 +118,25 @@ def _enter(copy: Path) -> None:
 class _Watch:
     """Notes the test that fails, and ends the process if one takes too long."""
 
-    def __init__(self, limits: dict[str, float]) -> None:
-        self.limits, self.failed = limits, ""
+    def __init__(self, tests: Tests) -> None:
+        self.tests, self.failed, self.begun, self.began = tests, "", 0, time.process_time()
 
-    def pytest_runtest_logstart(self, nodeid: str) -> None:
+    def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
         # Of the processor's time, which does not depend on what else the machine does.
-        most = int(time.process_time() + self.limits[nodeid] + 1)
+        now = time.process_time()
+        if now - self.began > self.tests.seconds:
+            return True  # nothing is left to do for this test
+        most = int(now + self.tests.limits[item.nodeid] + 1)
         resource.setrlimit(resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY))
+        self.begun += 1
+        return None
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.failed:
-            self.failed = self.failed or report.nodeid
+        self._note(report)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        self._note(report)
+
+    def _note(self, report: pytest.TestReport | pytest.CollectReport) -> None:
         if report.failed:
             self.failed = self.failed or report.nodeid
