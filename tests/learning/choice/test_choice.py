@@ -51,6 +51,12 @@ def test_the_highest_mean_over_models_is_chosen(tiger, log):
         choose(choice.solution.model)
 
 
+def test_a_choice_without_a_log_has_no_estimate_off_policy(tiger):
+    choice = choose([tiger.belief_model()], episodes=10, steps=3)
+    assert choice.rows()[0]["off_policy"] is None
+    assert "None" not in str(choice.summary())
+
+
 def test_plans_that_look_the_same_are_said_to(tiger):
     model, other = (rpsr.load_pomdp(f"tiger:accuracy={p}").belief_model() for p in (0.85, 0.6))
 
