@@ -31,7 +31,7 @@ from tests.mutation.selection import Record
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("predictive", "planning", "learning")
-TESTS = (*PACKAGES, "cli")
+TESTS = (*PACKAGES, "cli", "test_showing.py", "test_testing.py")
 # A mutant counts as noticed if a test takes this many times as long as without it, and so many
 # seconds to start; interpreting and compiling a changed kernel takes more.
 PATIENCE, STARTING, COMPILING = 5.0, 60.0, 100.0
@@ -101,7 +101,7 @@ def main() -> int:
     copy, lines, out = (folder / name for name in ("copy", "lines.jsonl", "mutants.jsonl"))
     _copy(copy)
     if given.record or not lines.exists():
-        record(copy, [f"tests/{room}" for room in TESTS], lines)
+        record(copy, [f"tests/{name}" for name in TESTS], lines)
     known, rows = Record.read(lines), _kept(out)
     if given.check:
         of_module: dict[str, list[dict[str, Any]]] = defaultdict(list)
