@@ -67,6 +67,11 @@ def test_a_table_of_pairs_counts_what_follows_them():
     assert plan.value == pytest.approx(1 + 1 + 0.25 * (1 + 1) / 0.75, abs=1e-5)
 
 
+def test_a_reward_that_never_varies_is_expected_in_every_context(tiger):
+    log = replace(uniform(tiger, 5, 6), rewards=np.full(30, -7.0))
+    assert LastKTable(k=3, backoff=2.0).fit(log).model_.rewards == pytest.approx(-7)
+
+
 @pytest.mark.parametrize("remembered", [False, True])
 def test_held_out_episodes_choose_how_many_pairs_to_keep(remembered):
     """Coins that repeat the one before the last need two pairs; fair ones need no more than one."""

@@ -146,3 +146,10 @@ def test_how_much_is_enough_is_a_number():
     with pytest.raises(InputError, match="enough: read -1"):
         SpectralRPSR(enough=-1).fit(lucky(1))
     assert rpsr.learning.EMRPSR().enough == SpectralRPSR().enough
+
+
+def test_a_document_names_the_cases_that_are_counted():
+    assert Caution().document() is None
+    assert Caution.none(("a", "b")).document() == {"unknown": 0, "actions": 2}
+    states = Caution((1.0, 0.2, 0.0), -1.0, ("a in s", "b in s"), by_state=True)
+    assert states.document() == {"unknown": 2, "pairs": 3}

@@ -19,6 +19,7 @@ from rpsr.learning import (
 
 LOG = simulate("tiger", 30, 6, seed=0)
 ESTIMATORS = (EMRPSR, SpectralRPSR, SpectralPSR, DiscoveredRPSR, LastKTable)
+PARTS = (Choosing, Fitting, Search)
 WHOLE = {
     0: "search__memories search__largest search__probing fitting__iterations fitting__refitting "
     "fitting__polishing repeats seed",
@@ -41,6 +42,12 @@ WRONG = {
     "rewards": ["normal", None],
 }
 STARTS = {"starts": ["never", 3]}  # of spectral estimators, for whom it is a word
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_an_estimator_shows_its_parameters_and_no_more(kind):
+    shown = repr(kind())
+    assert repr(eval(shown, {each.__name__: each for each in (*ESTIMATORS, *PARTS)})) == shown
 
 
 def cases():

@@ -93,6 +93,13 @@ def test_a_log_is_taken_in_whatever_form_a_user_has(tmp_path):
         np.testing.assert_array_equal(LastKTable(k=1).fit(form).model_.rewards, expected)
 
 
+def test_a_prepared_list_stays_what_it_was():
+    logs = [LOG[:30], LOG[30:]]
+    prepared = PreparedLog.of(logs)
+    logs.clear()
+    assert sum(chunk.steps for chunk in prepared) == LOG.steps
+
+
 def test_judgements_of_a_prepared_log_are_those_of_the_log():
     log = coin_log(80, seed=1)
     model = LastKTable(k=1, discount=0.9).fit(log).model_

@@ -1,9 +1,11 @@
-"""`python -m tests.mutation --count 300`: how many of a sample of small faults the tests notice.
+"""`python -m tests.mutation FOLDER --count 300`: how many of a sample of faults the tests notice.
 
-Each mutant of the sample (drawn by `--seed`, so that a run can be repeated) is put into a copy of
-the project, and the tests of its package run there until one fails. A mutant that none notices
-survives, and is printed with its place. `--index` runs one again. Rows go to `--out` as they come,
-and a run continues after what is there.
+First the tests run once, in a copy of the project in the folder, and `lines.jsonl` there says which
+test runs which lines (`--record` adds the tests that it lacks). Then each mutant of the sample,
+which `--seed` draws, is put into the copy, and the tests that run its line run until one fails. A
+mutant that none notices survives, and is printed with its place. Rows go to `mutants.jsonl` in the
+folder as they come, and a run continues after what is there. `--index` runs some again. `--check`
+runs the tests that noticed once more without a fault, and prints those that fail.
 """
 
 from __future__ import annotations
@@ -13,31 +15,26 @@ import json
 import os
 import random
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
+from math import inf
 from pathlib import Path
-from queue import Queue
+from typing import Any
 
 from tests.mutation.mutants import Mutant, count, mutant
+from tests.mutation.running import Tests, record
+from tests.mutation.selection import Record
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("predictive", "planning", "learning")
-# A mutant that takes this many times as long as the tests without a fault counts as noticed.
-PATIENCE, LEAST_SECONDS = 5.0, 120.0
-
-
-def tests_of(module: Path) -> list[str]:
-    """The tests that a module's fault should fail: those of its room, then those beside it."""
-    below = module.relative_to("src/rpsr")
-    room = Path("tests") / below.parent
-    own = room / f"test_{below.stem}.py"
-    found = [path for path in (own, room, Path("tests") / below.parts[0]) if (ROOT / path).exists()]
-    return list(dict.fromkeys(map(str, found)))
+TESTS = (*PACKAGES, "cli", "test_showing.py", "test_testing.py")
+# A mutant counts as noticed if a test takes this many times as long as without it, and so many
+# seconds to start; interpreting and compiling a changed kernel takes more.
+PATIENCE, STARTING, COMPILING = 5.0, 60.0, 100.0
 
 
 def sample(packages: list[str], seed: int) -> Iterator[tuple[Path, int, Mutant]]:
@@ -55,86 +52,99 @@ def sample(packages: list[str], seed: int) -> Iterator[tuple[Path, int, Mutant]]
         yield module, number, mutant(texts[module], number)
 
 
-def noticed(copy: Path, module: Path, made: Mutant) -> tuple[bool, float]:
-    """Whether a test fails in a copy of the project with the mutant, and after how many seconds."""
+def noticed(
+    copy: Path, module: Path, text: str, seconds: dict[str, float], most: float
+) -> tuple[str, int]:
+    """The test that fails in a copy of the project with a module's text; and how many ran.
+
+    seconds: of processor time for each test; most: for all of them.
+    """
     target = copy / module
-    whole, began = target.read_text(encoding="utf-8"), time.perf_counter()
-    target.write_text(made.text, encoding="utf-8")
-    places = {"PYTHONPATH": f"{copy / 'src'}{os.pathsep}{copy}", "OPENBLAS_NUM_THREADS": "1"}
-    limit = LEAST_SECONDS * PATIENCE
-    try:
-        for tests in tests_of(module):
-            words = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", tests]
-            done = subprocess.run(
-                words, cwd=copy, env=os.environ | places, capture_output=True, timeout=limit
-            )
-            if done.returncode not in (0, 5):  # 5: there are no tests
-                return True, time.perf_counter() - began
-    except subprocess.TimeoutExpired:
-        return True, time.perf_counter() - began
-    finally:
-        target.write_text(whole, encoding="utf-8")
-    return False, time.perf_counter() - began
+    whole, times = target.read_text(encoding="utf-8"), target.stat()
+    compiled = "njit" in whole or "NamedTuple" in whole  # a part of kernels
+    starting = COMPILING if compiled else STARTING
+    limits = {test: starting + PATIENCE * seconds[test] for test in seconds}
+    with tempfile.TemporaryDirectory() as folder:
+        tests = Tests(copy, limits, most, Path(folder) if compiled else None)
+        try:
+            target.write_text(text, encoding="utf-8")
+            return tests.failed()
+        finally:
+            target.write_text(whole, encoding="utf-8")
+            # Kernels that were compiled from it stay valid.
+            os.utime(target, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def failing(copy: Path, rows: list[dict[str, Any]], seconds: dict[str, float]) -> Iterator[str]:
+    """Tests that noticed a mutant of one module, but fail without one, too."""
+    module = Path(rows[0]["place"].partition(":")[0])
+    text = (copy / module).read_text(encoding="utf-8")
+    tests = {row["noticed"]: seconds[row["noticed"]] for row in rows if row["noticed"] in seconds}
+    while tests and (test := noticed(copy, module, text, tests, inf)[0]):
+        yield test
+        del tests[test]
 
 
 def main() -> int:
     """Run a sample; exit status 1 if a mutant survives."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
+    parser.add_argument("folder", type=Path, help="keeps the copy and what was found")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=300)
-    parser.add_argument("--index", type=int, help="run only this one of the sample")
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--index", type=int, nargs="*", help="run these of the sample again")
     parser.add_argument("--only", nargs="*", default=list(PACKAGES), help="packages or rooms")
-    parser.add_argument("--out", type=Path, help="a file of JSON lines, added to")
+    parser.add_argument("--record", action="store_true", help="record tests that are new")
+    parser.add_argument("--seconds", type=float, default=30.0, help="of processor time per mutant")
+    parser.add_argument("--check", action="store_true", help="run what noticed without a fault")
     given = parser.parse_args()
-    drawn = list(enumerate(islice(sample(given.only, given.seed), given.count)))
-    if given.index is not None:
-        drawn = [each for each in drawn if each[0] == given.index]
-    rows = _kept(given.out)
-    waiting = [each for each in drawn if each[0] not in rows]
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(given.jobs) as pool:
-        copies: Queue[Path] = Queue()
-        for job in range(given.jobs):
-            copies.put(_copied(Path(folder) / str(job)))
+    folder = given.folder.resolve()
+    copy, lines, out = (folder / name for name in ("copy", "lines.jsonl", "mutants.jsonl"))
+    _copy(copy)
+    if given.record or not lines.exists():
+        record(copy, [f"tests/{name}" for name in TESTS], lines)
+    known, rows = Record.read(lines), _kept(out)
+    if given.check:
+        of_module: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for row in rows.values():
+            of_module[row["place"].partition(":")[0]].append(row)
+        found = [test for each in of_module.values() for test in failing(copy, each, known.seconds)]
+        print(*found, sep="\n")
+        return int(bool(found))
+    drawn = enumerate(islice(sample(given.only, given.seed), given.count))
+    for index, (module, number, made) in drawn:
+        if index not in given.index if given.index is not None else index in rows:
+            continue
+        began, text = time.perf_counter(), (ROOT / module).read_text(encoding="utf-8")
+        tests, left = known.select(module, text, made.line, given.seconds)
+        by, run = noticed(copy, module, made.text, tests, given.seconds) if tests else ("", 0)
+        rows[index] = {
+            "index": index,
+            "place": f"{module}:{made.line}",
+            "number": number,
+            "change": f"{made.before}  ->  {made.after}",
+            "noticed": by,
+            "tests": run,
+            "left": len(tests) - run + left,
+            "seconds": round(time.perf_counter() - began, 1),
+        }
+        with out.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(rows[index]) + "\n")
+        if not by:
+            print(f"{index}: {module}:{made.line}: {made.before}  ->  {made.after}", flush=True)
+        killed = sum(bool(each["noticed"]) for each in rows.values())
+        print(f"{len(rows)}/{given.count}: {killed} noticed", file=sys.stderr)
+    return int(any(not row["noticed"] for row in rows.values()))
 
-        def run(each: tuple[int, tuple[Path, int, Mutant]]) -> dict[str, object]:
-            index, (module, number, made) = each
-            copy = copies.get()
-            try:
-                killed, seconds = noticed(copy, module, made)
-            finally:
-                copies.put(copy)
-            where = {"index": index, "module": str(module), "number": number, "line": made.line}
-            change = {"before": made.before, "after": made.after}
-            return where | change | {"killed": killed, "seconds": round(seconds, 1)}
 
-        for row in pool.map(run, waiting):
-            rows[int(str(row["index"]))] = row
-            if given.out is not None:
-                with given.out.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(row) + "\n")
-            if not row["killed"]:
-                print(f"{row['module']}:{row['line']}: {row['before']}  ->  {row['after']}")
-            killed = sum(bool(each["killed"]) for each in rows.values())
-            print(f"{len(rows)}/{len(drawn)}: {killed} noticed", file=sys.stderr)
-    return int(any(not row["killed"] for row in rows.values()))
+def _kept(out: Path) -> dict[int, dict[str, Any]]:
+    texts = out.read_text(encoding="utf-8").splitlines() if out.exists() else []
+    return {row["index"]: row for row in map(json.loads, texts)}
 
 
-def _kept(out: Path | None) -> dict[int, dict[str, object]]:
-    if out is None or not out.exists():
-        return {}
-    rows = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
-    return {row["index"]: row for row in rows}
-
-
-def _copied(copy: Path) -> Path:
-    """The project's sources and tests in a folder of their own, compiled kernels included."""
-    for name in ("src", "tests"):
-        shutil.copytree(ROOT / name, copy / name)
-    for name in ("pyproject.toml", "README.md"):
-        shutil.copy2(ROOT / name, copy / name)
-    shutil.copytree(ROOT / "docs", copy / "docs")
-    return copy
+def _copy(copy: Path) -> None:
+    """Put the project into a folder, where faults do no harm; kernels compiled there remain."""
+    skipped = shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "reproduction")
+    shutil.copytree(ROOT, copy, ignore=skipped, dirs_exist_ok=True)
 
 
 if __name__ == "__main__":

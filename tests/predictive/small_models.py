@@ -87,6 +87,20 @@ def balanced_walk() -> POMDP:
     )
 
 
+def loaded_coin() -> POMDP:
+    """Two rooms in the dark, and a hidden coin that shows heads three times in five.
+
+    The reward is zero on average in either room, though not in any state.
+    """
+    return blind(
+        4,  # 2 * room + coin
+        actions=("left", "right"),
+        move=lambda s, a: {s % 2 + 2 * (a == "right"): 1},
+        reward=lambda s, _: (2, -3)[s % 2] * (1 + s // 2),
+        start={0: Fraction(3, 5), 1: Fraction(2, 5)},
+    )
+
+
 def with_a_cellar() -> POMDP:
     """Three states alike to every test; the last, where the reward is 5, is never visited."""
     return blind(

@@ -20,6 +20,7 @@ from tests.predictive.small_models import (
     fair_bets,
     fuse,
     hidden_coin,
+    loaded_coin,
     with_a_cellar,
 )
 from tests.strategies import records
@@ -218,6 +219,16 @@ def test_hidden_coins_keep_beliefs_in_a_hyperplane():
     assert reachable_rank(pomdp, find_core(pomdp, "rpsr"))[0] == 3
 
 
+def test_rewards_that_cancel_in_every_belief_need_no_more_than_a_psr():
+    # Beliefs have denominators, so that residues modulo a prime are large numbers.
+    pomdp = loaded_coin()
+    answer = accuracy(pomdp)
+    assert (answer.psr.rank, answer.rpsr.rank) == (1, 3)
+    assert not answer.accurate
+    assert answer.accurate_reachable
+    assert reachable_rank(pomdp, find_core(pomdp, "rpsr"))[0] == 1
+
+
 def test_states_that_are_never_visited_do_not_count_for_d_inf_reachable():
     answer = accuracy(with_a_cellar())
     assert reachable_states(with_a_cellar()).tolist() == [True, True, False]
@@ -261,6 +272,16 @@ def test_rounding_is_no_cost():
     assert not fair_bets().R[:, 0].any()  # what is 0 on average is 0
     assert answer.merges == ()
     assert costly_merges(fair_bets(), np.array([0, 0])) == ()
+
+
+@pytest.mark.parametrize(("paid", "costly"), [(1.0, False), (1.001, True)])
+def test_a_fair_bet_costs_no_more_than_none_in_floats(paid, costly):
+    rewards = np.full((1, 2, 2, 3), paid)
+    rewards[0, 0] = 1 + np.array([3e6, 2e6, -1e6])
+    emissions = np.tile([0.1, 0.2, 0.7], (1, 2, 1))
+    pomdp = POMDP.from_arrays(np.eye(2)[None], emissions, rewards)
+    assert pomdp.R[0, 0] not in (1, paid)  # a rounding error
+    assert bool(costly_merges(pomdp, np.array([0, 0]))) == costly
 
 
 def test_a_merge_of_many_states_is_told_briefly_and_without_contradiction():

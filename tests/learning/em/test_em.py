@@ -1,7 +1,7 @@
 """EM: expected counts against enumeration, likelihood that never falls, states that merge."""
 
 from dataclasses import replace
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -230,6 +230,20 @@ def test_a_remembered_observation_is_learned():
         remembering_start(encoded, Memory((2, 3), forgets=False)), encoded, PLAIN, 20
     )
     assert likelihoods(remembering, encoded).sum() > likelihoods(forgetful, encoded).sum() + 10
+
+
+def test_a_remembering_start_has_a_state_for_each_observation_and_memory():
+    _, log = uniform_log("loadunload", 40, 20, 0)
+    encoded = Encoded.of(log)
+    for alternatives in combinations(range(len(log.observation_names)), 2):
+        kinds = set()
+        for first, last in zip(log.offsets[:-1], log.offsets[1:], strict=True):
+            remembered = None
+            for observation in log.observations[first:last].tolist():
+                remembered = observation if observation in alternatives else remembered
+                kinds.add((observation, remembered))
+        start = remembering_start(encoded, Memory(alternatives, forgets=False))
+        assert start.states == len(kinds) + 1  # that before the first step
 
 
 def test_load_unload_is_learned_from_a_hundred_episodes():

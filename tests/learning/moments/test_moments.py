@@ -1,5 +1,6 @@
 """Moments: integers that add up in any order, and expectations that are those of the model."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -12,7 +13,7 @@ from rpsr import domains
 from rpsr.errors import InputError
 from rpsr.learning import Moments, Survey, WindowPlan, hankel
 from rpsr.learning.moments.expectations import exact_hankel
-from rpsr.learning.moments.kernels import UNIT, add_windows, count_contexts
+from rpsr.learning.moments.kernels import SQUARE_UNIT, UNIT, add_windows, count_contexts
 from rpsr.learning.propensities import propensities
 from rpsr.logs import Trajectories, from_arrays
 
@@ -98,6 +99,21 @@ def test_windows_by_enumeration():
     assert np.array_equal(moments.nodes, counts * UNIT)
 
 
+def test_sums_of_actions_are_weighted_by_their_propensities():
+    """Those of w, w r, w r^2 and w^2 with w = 1 / (A pi), at the first step of each window."""
+    log = random_log(3, episodes=20)
+    log = replace(log, terminated=np.zeros(20, dtype=bool))
+    plan = WindowPlan.of(Survey.of([log]), behaviour="logged")
+    sums = np.zeros((2, 4))
+    for episode in log:
+        for t in range(len(episode.actions) - plan.depth):
+            w = 1 / (2 * episode.propensities[t])
+            r = (episode.rewards[t] - plan.centre) / plan.scale
+            sums[episode.actions[t]] += [w, w * r, w * r**2, w**2]
+    units = [UNIT, UNIT, UNIT, SQUARE_UNIT]
+    assert Moments.of([log], plan).stats[0, :, 0] / units == pytest.approx(sums, rel=1e-4, abs=1e-4)
+
+
 def test_compiled_and_plain_kernels_agree():
     log = random_log(3)
     plan = WindowPlan.of(Survey.of([log]), behaviour="logged")
@@ -178,7 +194,9 @@ def test_weights_undo_a_policy_that_looks_at_the_history():
     assert np.abs(said - log.propensities).mean() < 0.02
 
 
-@pytest.mark.parametrize(("actions", "observations"), [(2, 3), (50, 2), (20, 5), (5, 12), (3, 60)])
+@pytest.mark.parametrize(
+    ("actions", "observations"), [(2, 3), (50, 2), (100, 2), (20, 5), (5, 12), (3, 60)]
+)
 @pytest.mark.parametrize("operators", [False, True])
 def test_moments_keep_to_a_bound_on_memory(actions, observations, operators):
     rng = np.random.default_rng(0)

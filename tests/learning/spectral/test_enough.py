@@ -34,6 +34,7 @@ def test_whether_a_psr_is_enough_does_not_depend_on_a_constant_in_all_rewards():
 def test_enough_says_what_the_paper_says():
     """Load/unload's PSR is not accurate; tiger's is, which takes more data to be sure of."""
     answer = psr_enough(LOG, repeats=20)
+    assert answer.statistic == psr_enough(LOG, repeats=2, seed=1).statistic  # of the log itself
     assert answer.verdict == "no"
     assert (answer.psr_rank, answer.rpsr_rank) == (5, 9)
     assert answer.interval[0] <= answer.statistic <= answer.interval[1]

@@ -138,3 +138,14 @@ def test_highs_is_asked_when_the_kernel_gives_up(monkeypatch):
     assert found.careful
     assert found.upper == pytest.approx(0.3, abs=1e-9)
     assert found.lower == pytest.approx(0.3, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_vector_that_comes_closest_everywhere_is_the_least_of_the_worst(kind):
+    for seed in range(20):
+        vectors, w = program(seed, kind)
+        columns, scores = np.ascontiguousarray(vectors.T), np.empty(len(vectors))
+        best = simplex.worst_excess.py_func(columns, len(vectors), w, scores)
+        worst = (w - vectors).max(axis=1)
+        np.testing.assert_array_equal(scores, worst)
+        assert worst[best] == worst.min()

@@ -11,6 +11,7 @@ from tests.planning.plans import ignore, vi
 
 from rpsr import POMDP, ModelError
 from rpsr.domains import build
+from rpsr.planning import solve
 from rpsr.planning.corners import covering, moves, point_backups, pruning, simplex
 from rpsr.planning.corners.corner_model import corner_process
 from rpsr.planning.exact import branch_and_bound, projections
@@ -258,3 +259,11 @@ def test_kernels_uncompiled_equal_compiled(monkeypatch):
     plain = vi(model, epsilon=1e-3)
     assert plain.value == pytest.approx(compiled.value, abs=1e-9)
     assert plain.iterations == compiled.iterations
+
+
+@pytest.mark.parametrize("planner", [ValueIteration, Enumeration])
+def test_every_step_of_a_horizon_adds_its_rounding_errors_to_the_bounds(planner):
+    model = build("tiger").with_discount(None)
+    plans = [solve(model, planner(horizon=steps)) for steps in range(1, 6)]
+    assert np.all(np.diff([plan.value - plan.lower for plan in plans]) > 0)
+    assert np.all(np.diff([plan.upper - plan.value for plan in plans]) > 0)

@@ -83,6 +83,27 @@ def test_the_basis_by_closure_spans_the_outcomes(seed, rewards):
     assert_same_rows(basis, labels)
 
 
+@pytest.mark.parametrize("digits", [3, 6, 9])
+def test_what_only_a_rare_observation_shows_is_as_clear_as_anything(digits):
+    chance = Fraction(1, 10**digits)
+    pomdp = tabulate(
+        name="flaw",
+        states=["sound", "flawed"],
+        actions=["use"],
+        observations=["well", "broken"],
+        start={"sound": Fraction(1, 2), "flawed": Fraction(1, 2)},
+        transition=lambda s, _a: {s: 1},
+        emission=lambda _a, t: (
+            {"well": 1 - chance, "broken": chance} if t == "flawed" else {"well": 1}
+        ),
+        reward=lambda *_: 0,
+        discount=None,
+    )
+    basis, _, (kept, _) = closure_basis(pomdp, rewards=False)
+    assert kept > 0.1
+    assert_spans(basis, pomdp, rewards=False)
+
+
 def test_small_rationals_are_found_and_large_ones_are_not_guessed():
     small, large = mixture(Fraction(1, 3)), mixture(Fraction("0.314159265359"))
     found = rational_basis(Spans.of(small, rewards=False))

@@ -123,7 +123,7 @@ def _rational(residue: int, modulus: int) -> tuple[int, int] | None:
         s, next_s = next_s, s - quotient * next_s
     if next_s == 0 or abs(next_s) > bound:
         return None
-    return (-next_r, -next_s) if next_s < 0 else (next_r, next_s)
+    return next_r, next_s
 
 
 def closure_basis(
