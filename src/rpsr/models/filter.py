@@ -139,6 +139,15 @@ class RobustBatch:
         self.states, _ = self._rule.step(self.states, self._recent)
         return np.ones(len(actions), dtype=np.bool_)
 
+    def restart(self, rows: Ints) -> None:
+        """Return some of the histories to the start, by their positions in the batch."""
+        self.states = self.states.copy()
+        self.states[rows] = self._rule.origin
+        for i, (actions, observations) in enumerate(self._recent):
+            forgotten = actions.copy()
+            forgotten[rows] = NOTHING
+            self._recent[i] = forgotten, observations
+
     def keep(self, rows: Ints) -> None:
         """Keep only some of the histories, by their positions in the batch."""
         self.states = self.states[rows]
@@ -169,7 +178,8 @@ class RobustRule:
     def step(self, states: Floats, recent: Iterable[tuple[Ints, Ints]]) -> tuple[Floats, Ints]:
         """The states (B, n) after the last of the recent interactions, and which were lost.
 
-        recent: actions (B,) and observations (B,) of up to `REPLAY` interactions, oldest first.
+        recent: actions (B,) and observations (B,) of up to `REPLAY` interactions, oldest first; an
+        action `NOTHING` stands for an interaction before the start of a history.
         """
         recent = list(recent)
         moved, fine = self._moved(states, *recent[-1])
@@ -177,7 +187,8 @@ class RobustRule:
         if len(lost):
             again = np.tile(self.origin, (len(lost), 1))
             for a, o in recent:
-                again, _ = self._moved(again, a[lost], o[lost])
+                begun = a[lost] != NOTHING
+                again[begun], _ = self._moved(again[begun], a[lost][begun], o[lost][begun])
             moved[lost] = again
         return moved, lost
 
@@ -198,6 +209,7 @@ class RobustRule:
 
 
 REPLAY = 5  # interactions
+NOTHING = -1  # no action: the history has not begun
 IMPOSSIBLE = 1e-4  # an estimated probability of at most this counts as zero
 MOST_MASS = 1e100  # per prediction, so that the sum stays finite
 LARGEST = 100  # times 1 + max |start|; a larger state is an artefact

@@ -27,6 +27,11 @@ class FilterBatch:
         self.states, possible = advance(self.model, self.states, actions, observations)
         return possible
 
+    def restart(self, rows: Ints) -> None:
+        """Return some of the histories to the start, by their positions in the batch."""
+        self.states = self.states.copy()
+        self.states[rows] = self.model.start
+
     def keep(self, rows: Ints) -> None:
         """Keep only some of the histories, by their positions in the batch."""
         self.states = self.states[rows]
