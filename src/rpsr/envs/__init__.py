@@ -15,6 +15,8 @@ except ImportError:
 
 from rpsr.envs.names import NamedDiscrete
 from rpsr.envs.optimum import Optimum
+from rpsr.envs.predictive_state import PredictiveState, VectorPredictiveState
+from rpsr.envs.recording import record
 from rpsr.envs.registration import ID, make, register
 from rpsr.envs.single import POMDPEnv
 from rpsr.envs.vector import POMDPVectorEnv
@@ -27,5 +29,8 @@ __all__ = [
     "Optimum",
     "POMDPEnv",
     "POMDPVectorEnv",
+    "PredictiveState",
+    "VectorPredictiveState",
     "make",
+    "record",
 ]

@@ -44,3 +44,8 @@ def observation_space(names: tuple[str, ...]) -> NamedDiscrete:
     while start in names:
         start = f"({start})"
     return NamedDiscrete((*names, start), initial=len(names))
+
+
+def observation_names(space: NamedDiscrete) -> tuple[str, ...]:
+    """The names that `step` may return: without that of the start."""
+    return tuple(name for i, name in enumerate(space.names) if i != space.initial)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator
 from copy import copy
 from itertools import pairwise
@@ -131,28 +130,36 @@ class RobustBatch:
         self.model = model
         self._rule = RobustRule(model)
         self.states: Floats = np.tile(self._rule.origin, (batch, 1))
-        self._recent: deque[tuple[Ints, Ints]] = deque(maxlen=REPLAY)
+        # Actions and observations of the last interactions, oldest first, (2, REPLAY, B).
+        self._recent: Ints = np.full((2, REPLAY, batch), NOTHING, dtype=np.int64)
 
-    def update(self, actions: Ints, observations: Ints) -> Bools:
-        """Update with one interaction per history; whether each was possible, (B,): always true."""
-        self._recent.append((actions, observations))
-        self.states, _ = self._rule.step(self.states, self._recent)
+    def update(self, actions: Ints, observations: Ints, rows: Ints | None = None) -> Bools:
+        """Update with one interaction per history; whether each was possible, (B,): always true.
+
+        rows: the histories to update, by default all; the other entries are ignored.
+        """
+        which = np.arange(len(self.states)) if rows is None else rows
+        self._recent = self._recent.copy()  # copies of the batch keep the old one
+        self._recent[:, :-1, which] = self._recent[:, 1:, which]
+        self._recent[0, -1, which] = actions[which]
+        self._recent[1, -1, which] = observations[which]
+        recent = zip(self._recent[0][:, which], self._recent[1][:, which], strict=True)
+        after = self.states.copy()
+        after[which], _ = self._rule.step(self.states[which], recent)
+        self.states = after
         return np.ones(len(actions), dtype=np.bool_)
 
     def restart(self, rows: Ints) -> None:
         """Return some of the histories to the start, by their positions in the batch."""
         self.states = self.states.copy()
         self.states[rows] = self._rule.origin
-        for i, (actions, observations) in enumerate(self._recent):
-            forgotten = actions.copy()
-            forgotten[rows] = NOTHING
-            self._recent[i] = forgotten, observations
+        self._recent = self._recent.copy()
+        self._recent[:, :, rows] = NOTHING
 
     def keep(self, rows: Ints) -> None:
         """Keep only some of the histories, by their positions in the batch."""
         self.states = self.states[rows]
-        recent = [(actions[rows], observations[rows]) for actions, observations in self._recent]
-        self._recent = deque(recent, maxlen=REPLAY)
+        self._recent = self._recent[:, :, rows]
 
 
 class RobustRule:
