@@ -8,16 +8,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from rpsr.envs.labels import Labels
-from rpsr.errors import InputError, ModelError
-from rpsr.logs.minari import BEGIN
+from rpsr.errors import InputError
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.models.renaming import OTHER, with_other
 from rpsr.planning.given import UNIFORM, as_policy
 from rpsr.planning.value.controllers import ControllerPolicy
-from rpsr.planning.value.policies import AlphaPolicy, Policy, best_actions
+from rpsr.planning.value.policies import AlphaPolicy, Policy
 from rpsr.planning.value.trees import TreePolicy
-from rpsr.planning.value.value_function import action_values
 
 MOST_ACTIONS = 2**16  # of an environment in which a policy of rpsr plays
 
@@ -90,24 +88,25 @@ class _Function:
 class _Following:
     """A policy of rpsr, matched by names.
 
-    A policy planned on a learned model may meet observations that the model does not know. A
-    policy whose model has the action `begin` receives the observation before the first action as
-    the result of that action, and never chooses it.
+    A policy planned on a learned model may meet observations that the model does not know: they
+    carry no information.
     """
 
     propensity: float | None = None
 
     def __init__(self, policy: Policy, actions: Labels, observations: Labels) -> None:
-        self._policy = policy if not isinstance(policy, AlphaPolicy) else _playable(policy)
+        self._known: frozenset[str] | None = None
+        if isinstance(policy, AlphaPolicy):
+            model = with_other(policy.model)
+            policy = AlphaPolicy(model, policy.vectors, policy.epsilon, actions=policy.actions)
+            self._known = frozenset(model.observations)
+        self._policy = policy
         self._actions, self._observations = actions, observations
         if actions.size > MOST_ACTIONS:
             raise InputError(f"action_space: {actions.space} has more than {MOST_ACTIONS} actions")
         self._codes = {actions.name(code): code for code in range(actions.size)}
         self._names = _action_names(self._policy, tuple(self._codes))
-        self._known: frozenset[str] | None = None
-        if isinstance(self._policy, AlphaPolicy):
-            self._known = frozenset(self._policy.model.observations)
-        strange = [name for name in self._names if name not in (*self._codes, BEGIN)]
+        strange = [name for name in self._names if name not in self._codes]
         if strange:
             raise InputError(
                 f"policy: its action {strange[0]!r} does not exist in the environment, whose "
@@ -116,14 +115,9 @@ class _Following:
 
     def begin(self, observation: Any, code: int) -> None:
         self._policy.reset()
-        if BEGIN in self._names and BEGIN not in self._codes:
-            self._policy.update(BEGIN, self._name(code))
 
     def act(self) -> int:
-        name = self._names[self._policy.act()]
-        if name not in self._codes:
-            raise ModelError(f"the policy chose {name!r} after the start of an episode")
-        return self._codes[name]
+        return self._codes[self._names[self._policy.act()]]
 
     def update(self, action: int, observation: Any, code: int) -> None:
         self._policy.update(self._actions.name(action), self._name(code))
@@ -142,26 +136,3 @@ def _action_names(policy: Policy, otherwise: tuple[str, ...]) -> tuple[str, ...]
         return policy.tree.action_names
     model = getattr(policy, "model", None)
     return model.actions if isinstance(model, POMDP | LinearModel) else otherwise
-
-
-class _NeverBegins(AlphaPolicy):
-    """A policy that chooses among all actions but `begin`."""
-
-    def actions_at(self, states: Any) -> Any:
-        """The actions for a batch of states, (B, n) -> (B,)."""
-        values = action_values(self.model, states, self.vectors)
-        values[:, self.model.actions.index(BEGIN)] = -np.inf
-        return best_actions(values, self.epsilon)
-
-
-def _playable(policy: AlphaPolicy) -> AlphaPolicy:
-    """The policy with an observation for all that its model does not know, and without `begin`."""
-    model = with_other(policy.model)
-    if BEGIN not in model.actions:
-        return AlphaPolicy(model, policy.vectors, policy.epsilon, actions=policy.actions)
-    if policy.actions is None:
-        return _NeverBegins(model, policy.vectors, policy.epsilon)
-    kept = policy.actions != model.actions.index(BEGIN)
-    if not kept.any():
-        raise ModelError(f"the policy has no action but {BEGIN!r}")
-    return AlphaPolicy(model, policy.vectors[kept], policy.epsilon, actions=policy.actions[kept])

@@ -30,7 +30,12 @@ class Reader:
     over observations. A model that was not learned must know all of them.
     """
 
-    def __init__(self, env: Any, model: Source | Any, core: bool, batch: int) -> None:
+    def __init__(
+        self, env: Any, model: Source, batch: int, *, core: bool = False, initial: str = "drop"
+    ) -> None:
+        if initial not in ("drop", "step"):
+            raise InputError(f"initial: read {initial!r}, expected 'drop' or 'step'")
+        self._first = initial == "step"
         vector = isinstance(env, VectorEnv)
         self._actions = Labels(env.single_action_space if vector else env.action_space, "action")
         space = env.single_observation_space if vector else env.observation_space
@@ -89,16 +94,13 @@ class Reader:
         return codes
 
     def begin(self, codes: Ints, which: Bools | None = None) -> None:
-        """Begin some of the episodes, by default all, with their first observations.
-
-        A model with the action `begin` receives the observation before the first action as the
-        result of that action; other models ignore it.
-        """
+        """Begin some of the episodes, by default all, with their first observations."""
         rows = np.arange(self._batch) if which is None else np.flatnonzero(which)
         self._filter.restart(rows)
-        if BEGIN in self._index["action"]:
-            begin = np.full(self._batch, self._index["action"][BEGIN])
-            self._update(begin, codes, rows)
+        if self._first:
+            # In the log every first action has the same effect; `read_minari` names it.
+            action = self._index["action"].get(BEGIN, 0)
+            self._update(np.full(self._batch, action), codes, rows)
 
     def step(self, actions: Any, codes: Ints, which: Bools | None = None) -> None:
         """Update some of the episodes, by default all, with one interaction each."""
@@ -139,18 +141,22 @@ class PredictiveState(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
     model: a POMDP (for beliefs), a linear model, or the name of one (see `rpsr.load`).
     core: return the predictions of the core tests or intents instead of the model's own
     coordinates.
+    initial: "drop" ignores the observation of `reset`; "step" is for models of a log that `record`
+    or `read_minari` made with `initial="step"`.
     """
 
-    def __new__(cls, env: Any, model: Source, *, core: bool = False) -> Any:
+    def __new__(cls, env: Any, model: Source, *, core: bool = False, initial: str = "drop") -> Any:
         """A wrapper of the kind that the environment needs."""
         if isinstance(env, VectorEnv):
-            return VectorPredictiveState(env, model, core=core)
+            return VectorPredictiveState(env, model, core=core, initial=initial)
         return super().__new__(cls)
 
-    def __init__(self, env: Any, model: Source, *, core: bool = False) -> None:
-        RecordConstructorArgs.__init__(self, model=model, core=core)
+    def __init__(
+        self, env: Any, model: Source, *, core: bool = False, initial: str = "drop"
+    ) -> None:
+        RecordConstructorArgs.__init__(self, model=model, core=core, initial=initial)
         gymnasium.Wrapper.__init__(self, env)
-        self._reader = Reader(env, model, core, 1)
+        self._reader = Reader(env, model, 1, core=core, initial=initial)
         self.observation_space = self._reader.space
 
     def reset(
@@ -171,9 +177,16 @@ class PredictiveState(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
 class VectorPredictiveState(VectorWrapper[Any, Any, Any, Any, Any]):
     """`PredictiveState` for a vector environment, in any of Gymnasium's autoreset modes."""
 
-    def __init__(self, env: VectorEnv[Any, Any, Any], model: Source, *, core: bool = False) -> None:
+    def __init__(
+        self,
+        env: VectorEnv[Any, Any, Any],
+        model: Source,
+        *,
+        core: bool = False,
+        initial: str = "drop",
+    ) -> None:
         super().__init__(env)
-        self._reader = Reader(env, model, core, env.num_envs)
+        self._reader = Reader(env, model, env.num_envs, core=core, initial=initial)
         self._mode = env.metadata.get("autoreset_mode")
         if not isinstance(self._mode, AutoresetMode):
             raise InputError("the vector environment does not declare its autoreset_mode")
@@ -211,6 +224,7 @@ class VectorPredictiveState(VectorWrapper[Any, Any, Any, Any, Any]):
         last = self._reader.final_codes(info["final_obs"], over)
         self._reader.step(actions, np.where(over, last, codes))
         final = np.full(len(over), None, dtype=object)
-        final[over] = list(self._reader.states[over])
+        for i, state in zip(np.flatnonzero(over).tolist(), self._reader.states[over], strict=True):
+            final[i] = state
         self._reader.begin(codes, over)
         return info | {"final_obs": final}

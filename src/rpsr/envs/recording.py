@@ -12,7 +12,6 @@ from rpsr.envs.names import NamedDiscrete
 from rpsr.envs.players import Player, player
 from rpsr.errors import InputError
 from rpsr.io.records import Ints
-from rpsr.logs.minari import BEGIN
 from rpsr.logs.trajectories import Trajectories
 
 LONGEST = 1_000_000  # steps of an episode without a limit
@@ -38,7 +37,7 @@ def record(
     steps: the largest number of steps per episode; the log then ends there, as truncated.
     initial: Gymnasium observes before the first action, rpsr's models do not. If that observation
     is always the same, it is dropped. Otherwise choose: "drop" drops it, "step" makes it the
-    observation after an extra first action, `begin`.
+    observation after an extra first action of the policy, which has no effect and no reward.
     """
     if initial not in (None, "drop", "step"):
         raise InputError(f"initial: read {initial!r}, expected None, 'drop' or 'step'")
@@ -50,10 +49,15 @@ def record(
     labels = Labels(env.action_space, "action"), Labels(env.observation_space, "observation")
     playing = player(policy, *labels, np.random.default_rng(seed))
     rows = [
-        _episode(env, playing, labels, steps, seed if episode == 0 else None)
+        _episode(env, playing, labels, steps, seed if episode == 0 else None, initial == "step")
         for episode in range(episodes)
     ]
-    return _log(rows, labels, initial, playing.propensity)
+    if len({row.first for row in rows}) > 1 and initial is None:
+        raise InputError(
+            "the observations before the first action differ: use initial='drop' to drop them "
+            "or initial='step' to keep them after an extra first action"
+        )
+    return _log(rows, labels, initial != "step", playing.propensity)
 
 
 class _Row:
@@ -71,10 +75,18 @@ def _episode(
     labels: tuple[Labels, Labels],
     steps: int | None,
     seed: int | None,
+    extra: bool,
 ) -> _Row:
     observation, _ = env.reset(seed=seed)
     row = _Row(labels[1].code(observation))
     playing.begin(observation, row.first)
+    if extra:
+        action = playing.act()
+        row.actions.append(action)
+        row.observations.append(row.first)
+        row.rewards.append(0.0)
+        playing.update(action, observation, row.first)
+        steps = None if steps is None else steps + 1
     over = False
     while not over:
         action = playing.act()
@@ -91,40 +103,24 @@ def _episode(
 
 
 def _log(
-    rows: list[_Row],
-    labels: tuple[Labels, Labels],
-    initial: Literal["drop", "step"] | None,
-    propensity: float | None,
+    rows: list[_Row], labels: tuple[Labels, Labels], dropped: bool, propensity: float | None
 ) -> Trajectories:
-    if len({row.first for row in rows}) > 1 and initial is None:
-        raise InputError(
-            "the observations before the first action differ: use initial='drop' to drop them "
-            "or initial='step' to keep them after an extra first action"
-        )
-    actions = np.concatenate([np.array(row.actions, dtype=np.int64) for row in rows])
-    lengths = np.array([len(row.actions) for row in rows])
-    chances = None if propensity is None else np.full(len(actions), propensity)
-    rewards = np.concatenate([row.rewards for row in rows])
-    codes, names = _names(labels[0], actions)
-    seen = np.concatenate([np.array(row.observations, dtype=np.int64) for row in rows])
-    if initial == "step":
-        starts = np.append(0, np.cumsum(lengths)[:-1])
-        codes = np.insert(codes, starts, len(names))
-        names = (*names, BEGIN)
-        rewards = np.insert(rewards, starts, 0.0)
-        chances = None if chances is None else np.insert(chances, starts, 1.0)
-        seen = np.insert(seen, starts, [row.first for row in rows])
-        lengths = lengths + 1
-    observations, observation_names = _names(labels[1], seen, initial != "step")
+    """dropped: whether the observations before the first action are not in the log."""
+    columns: list[Any] = [
+        np.concatenate([np.array(getattr(row, name)) for row in rows])
+        for name in ("actions", "observations", "rewards")
+    ]
+    actions, action_names = _names(labels[0], columns[0])
+    observations, observation_names = _names(labels[1], columns[1], dropped)
     return Trajectories(
-        action_names=names,
+        action_names=action_names,
         observation_names=observation_names,
-        actions=codes,
+        actions=actions,
         observations=observations,
-        offsets=np.append(0, np.cumsum(lengths)),
+        offsets=np.cumsum([0, *(len(row.actions) for row in rows)]),
         terminated=np.array([row.terminated for row in rows], dtype=np.bool_),
-        rewards=rewards,
-        propensities=chances,
+        rewards=columns[2],
+        propensities=None if propensity is None else np.full(len(actions), propensity),
     )
 
 
