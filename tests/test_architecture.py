@@ -27,6 +27,7 @@ LAYERS = [
     "learning",
     "report",
     "reproduce",
+    "envs",
     "cli",
 ]
 HEIGHT = {layer: height for height, layer in enumerate(LAYERS)}
@@ -160,6 +161,8 @@ def test_rooms_keep_to_their_doors(path):
         ("testing", "from rpsr.planning import solve", False),
         ("testing", "from rpsr.learning import fit", False),
         ("testing", "from rpsr.report import page", True),
+        ("learning", "from rpsr.envs import make", True),
+        ("envs", "from rpsr.learning import fit", False),
     ],
 )
 def test_the_walk_finds_what_goes_up(layer, line, found):

@@ -18,6 +18,7 @@ from rpsr._version import __version__
 if TYPE_CHECKING:
     from rpsr import (
         domains,
+        envs,
         evaluation,
         learning,
         logs,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 
 _SUBPACKAGES = (
     "domains",
+    "envs",
     "evaluation",
     "learning",
     "logs",
@@ -134,6 +136,7 @@ __all__ = [
     "accuracy",
     "continuing",
     "domains",
+    "envs",
     "episodic",
     "evaluate",
     "evaluation",

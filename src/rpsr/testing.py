@@ -2,11 +2,13 @@
 
 Use them on your own classes too: `check_model` takes any model, `check_planner` a planner,
 `check_policy` a policy with its model, `check_estimator` an estimator, `check_domain` a domain's
-generator. Each raises an `AssertionError` that names the law, the place and the size of the
-violation.
+generator, `check_env` a Gymnasium environment. Each raises an `AssertionError` that names the law,
+the place and the size of the violation.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +23,7 @@ from rpsr.planning.conformance import check_planner, check_policy
 
 __all__ = [
     "check_domain",
+    "check_env",
     "check_estimator",
     "check_model",
     "check_planner",
@@ -65,6 +68,21 @@ def check_model(
             # The distance to a hull takes one linear program per step: check one history only.
             cheap = isinstance(model.domain, Simplex) or history == 0
             _check_state(model, x, past, tolerance, in_domain=cheap)
+
+
+def check_env(env: Any, model: Any = None, *, seed: int = 0, steps: int = 200) -> None:
+    """Verify the rules for a Gymnasium environment, single or vectorised.
+
+    Gymnasium's own check passes (single environments) or the autoreset mode is declared (vector
+    environments); actions and observations are discrete; results have the right shapes and lie in
+    the spaces; equal seeds give equal episodes. With a model (a POMDP, a linear model, or a name of
+    one): every observation is possible after the history; episodes terminate at the model's final
+    observations and nowhere else; if it is a POMDP, every reward is that of a possible outcome with
+    the same action and observation. Needs gymnasium (the extra `gym`).
+    """
+    from rpsr.envs.conformance import check_env as check  # gymnasium is an extra
+
+    check(env, model, seed=seed, steps=steps)
 
 
 def _require(holds: bool, otherwise: str) -> None:

@@ -72,10 +72,10 @@ def alias_tables(indptr: Ints, probability: Floats) -> tuple[Floats, Ints]:
 
 
 @njit(cache=True, nogil=True)
-def _pick(rng: np.random.Generator, outcomes: Outcomes, row: int) -> int:
-    """A random outcome of a row."""
+def pick(outcomes: Outcomes, row: int, chance: float) -> int:
+    """The outcome of a row that a number in [0, 1) selects."""
     first, count = outcomes.indptr[row], outcomes.indptr[row + 1] - outcomes.indptr[row]
-    where = rng.random() * count
+    where = chance * count
     column = min(int(where), count - 1)  # the product may round up to the count
     if where - column < outcomes.keep[first + column]:
         return first + column
@@ -103,7 +103,7 @@ def episodes(
     n_states = (len(outcomes.indptr) - 2) // n_actions
     lengths = np.zeros(log.shape[0], dtype=np.int64)
     for episode in range(log.shape[0]):
-        state = outcomes.table[_pick(rng, outcomes, n_actions * n_states), 0]
+        state = outcomes.table[pick(outcomes, n_actions * n_states, rng.random()), 0]
         at = node
         for step in range(log.shape[1]):
             action = 0
@@ -111,7 +111,7 @@ def episodes(
                 chance = rng.random()
                 while action < n_actions - 1 and cumulative[at, action] <= chance:
                     action += 1
-            outcome = _pick(rng, outcomes, action * n_states + state)
+            outcome = pick(outcomes, action * n_states + state, rng.random())
             seen = outcomes.table[outcome, 1]
             log[episode, step, 0] = outcome
             log[episode, step, 1] = action

@@ -23,12 +23,11 @@ from rpsr.errors import InputError, ModelError
 from rpsr.evaluation.greedy import horizon_of, tabulate
 from rpsr.evaluation.running import Job
 from rpsr.evaluation.stochastic import StochasticController, check_fit
-from rpsr.evaluation.systems import sampler
+from rpsr.evaluation.systems import ending_observations, sampler
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.given import as_model
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
-from rpsr.models.terminal import final_observations
 from rpsr.planning import given
 from rpsr.planning.value.controllers import ControllerPolicy
 from rpsr.planning.value.policies import AlphaPolicy, Policy, StagedPolicy, UniformPolicy
@@ -107,11 +106,7 @@ def simulate_blocks(
     system = as_model(system, "system")
     if states and not isinstance(system, POMDP):
         raise ModelError(f"a {system.kind} model has no hidden states to record")
-    final = np.zeros(len(system.observations), dtype=np.bool_)
-    if ends and isinstance(system, POMDP):
-        final = final_observations(system)
-    elif ends and isinstance(system, LinearModel):
-        final[:] = [name in system.final for name in system.observations]
+    final = ending_observations(system) & ends
     followed = runnable(policy, system)
     table = as_table(followed, system, steps)
     job = Job(system, sampler(system), followed if table is None else table, steps, final)

@@ -9,15 +9,17 @@ expected reward x R[:, a].
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from rpsr.evaluation.kernels import Outcomes, alias_tables
-from rpsr.io.records import Floats, Ints
+from rpsr.evaluation.kernels import Outcomes, alias_tables, pick
+from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.filter import RobustBatch, clipped
 from rpsr.models.filter_batch import FilterBatch, filter_batch
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
+from rpsr.models.terminal import final_observations
 
 
 class HiddenStates:
@@ -50,6 +52,18 @@ class HiddenStates:
         column = np.minimum(where.astype(np.int64), count - 1)
         kept = where - column < keep[first + column]
         return np.where(kept, first + column, table[first + column, 2])
+
+    def draw(self, chance: float, at: int | None = None, action: int = 0) -> tuple[int, int, float]:
+        """Next state, observation and reward of the outcome that a number in [0, 1) selects.
+
+        Without a state, it selects the first state, with no observation (0) and no reward. One
+        step at a time needs no compiled kernel.
+        """
+        row = len(self.outcomes.indptr) - 2 if at is None else action * self.n_states + at
+        plain: Any = pick
+        drawn = plain.py_func(self.outcomes, row, chance)
+        after, seen, _ = self.outcomes.table[drawn].tolist()
+        return after, seen, float(self.rewards[drawn])
 
     def begin(self, rng: np.random.Generator, batch: int) -> Ints:
         """Hidden states sampled from the start distribution, (B,)."""
@@ -103,3 +117,10 @@ class FilteredStates:
 def sampler(system: POMDP | LinearModel) -> HiddenStates | FilteredStates:
     """The simulator of a system."""
     return HiddenStates(system) if isinstance(system, POMDP) else FilteredStates(system)
+
+
+def ending_observations(system: POMDP | LinearModel) -> Bools:
+    """(O,): observations that end an episode; for a learned model, those of ends in its log."""
+    if isinstance(system, POMDP):
+        return final_observations(system)
+    return np.array([name in system.final for name in system.observations], dtype=np.bool_)

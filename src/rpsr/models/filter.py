@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator
 from copy import copy
 from itertools import pairwise
@@ -131,19 +130,36 @@ class RobustBatch:
         self.model = model
         self._rule = RobustRule(model)
         self.states: Floats = np.tile(self._rule.origin, (batch, 1))
-        self._recent: deque[tuple[Ints, Ints]] = deque(maxlen=REPLAY)
+        # Actions and observations of the last interactions, oldest first, (2, REPLAY, B).
+        self._recent: Ints = np.full((2, REPLAY, batch), NOTHING, dtype=np.int64)
 
-    def update(self, actions: Ints, observations: Ints) -> Bools:
-        """Update with one interaction per history; whether each was possible, (B,): always true."""
-        self._recent.append((actions, observations))
-        self.states, _ = self._rule.step(self.states, self._recent)
+    def update(self, actions: Ints, observations: Ints, rows: Ints | None = None) -> Bools:
+        """Update with one interaction per history; whether each was possible, (B,): always true.
+
+        rows: the histories to update, by default all; the other entries are ignored.
+        """
+        which = np.arange(len(self.states)) if rows is None else rows
+        self._recent = self._recent.copy()  # copies of the batch keep the old one
+        self._recent[:, :-1, which] = self._recent[:, 1:, which]
+        self._recent[0, -1, which] = actions[which]
+        self._recent[1, -1, which] = observations[which]
+        recent = zip(self._recent[0][:, which], self._recent[1][:, which], strict=True)
+        after = self.states.copy()
+        after[which], _ = self._rule.step(self.states[which], recent)
+        self.states = after
         return np.ones(len(actions), dtype=np.bool_)
+
+    def restart(self, rows: Ints) -> None:
+        """Return some of the histories to the start, by their positions in the batch."""
+        self.states = self.states.copy()
+        self.states[rows] = self._rule.origin
+        self._recent = self._recent.copy()
+        self._recent[:, :, rows] = NOTHING
 
     def keep(self, rows: Ints) -> None:
         """Keep only some of the histories, by their positions in the batch."""
         self.states = self.states[rows]
-        recent = [(actions[rows], observations[rows]) for actions, observations in self._recent]
-        self._recent = deque(recent, maxlen=REPLAY)
+        self._recent = self._recent[:, :, rows]
 
 
 class RobustRule:
@@ -169,7 +185,8 @@ class RobustRule:
     def step(self, states: Floats, recent: Iterable[tuple[Ints, Ints]]) -> tuple[Floats, Ints]:
         """The states (B, n) after the last of the recent interactions, and which were lost.
 
-        recent: actions (B,) and observations (B,) of up to `REPLAY` interactions, oldest first.
+        recent: actions (B,) and observations (B,) of up to `REPLAY` interactions, oldest first; an
+        action `NOTHING` stands for an interaction before the start of a history.
         """
         recent = list(recent)
         moved, fine = self._moved(states, *recent[-1])
@@ -177,7 +194,8 @@ class RobustRule:
         if len(lost):
             again = np.tile(self.origin, (len(lost), 1))
             for a, o in recent:
-                again, _ = self._moved(again, a[lost], o[lost])
+                begun = a[lost] != NOTHING
+                again[begun], _ = self._moved(again[begun], a[lost][begun], o[lost][begun])
             moved[lost] = again
         return moved, lost
 
@@ -198,6 +216,7 @@ class RobustRule:
 
 
 REPLAY = 5  # interactions
+NOTHING = -1  # no action: the history has not begun
 IMPOSSIBLE = 1e-4  # an estimated probability of at most this counts as zero
 MOST_MASS = 1e100  # per prediction, so that the sum stays finite
 LARGEST = 100  # times 1 + max |start|; a larger state is an artefact

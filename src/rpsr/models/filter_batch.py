@@ -19,13 +19,26 @@ class FilterBatch:
         self.model = model
         self.states: Floats = np.tile(model.start, (batch, 1))
 
-    def update(self, actions: Ints, observations: Ints) -> Bools:
+    def update(self, actions: Ints, observations: Ints, rows: Ints | None = None) -> Bools:
         """Update with one interaction per history; whether each was possible, (B,).
 
         An impossible interaction leaves the state of its history unchanged.
+        rows: the histories to update, by default all; the other entries are ignored.
         """
-        self.states, possible = advance(self.model, self.states, actions, observations)
+        if rows is None:
+            self.states, possible = advance(self.model, self.states, actions, observations)
+            return possible
+        after, possible = self.states.copy(), np.ones(len(self.states), dtype=np.bool_)
+        after[rows], possible[rows] = advance(
+            self.model, self.states[rows], actions[rows], observations[rows]
+        )
+        self.states = after
         return possible
+
+    def restart(self, rows: Ints) -> None:
+        """Return some of the histories to the start, by their positions in the batch."""
+        self.states = self.states.copy()
+        self.states[rows] = self.model.start
 
     def keep(self, rows: Ints) -> None:
         """Keep only some of the histories, by their positions in the batch."""

@@ -18,6 +18,7 @@ from rpsr.models.linear import LinearModel
 from rpsr.models.operators import DenseOperators, SparseOperators
 
 END = "(end)"  # the end of a task, in models of logs without an observation for it
+OTHER = "(other)"  # stands for every observation that a learned model does not know
 UNSEEN = 2 * IMPOSSIBLE  # relative probability of an observation unknown to the model
 
 
@@ -65,3 +66,10 @@ def renamed(
         rewards=model.rewards[:, order],
         final=tuple(name for name in model.final if name in observations),
     )
+
+
+def with_other(model: LinearModel) -> LinearModel:
+    """A learned model with the observation `OTHER` in addition; other models as they are."""
+    if not model.estimated or OTHER in model.observations:
+        return model
+    return renamed(model, model.actions, (*model.observations, OTHER))
