@@ -88,12 +88,6 @@ def test_a_value_that_does_not_play_out_is_doubted():
     assert f"earns {said.mean:.4g}, not {2 * plan.value:.4g}" in said.doubt
 
 
-def test_without_a_discount_what_is_left_may_be_as_much_again():
-    plan = solve(build("tiger").with_discount(None), "vi", horizon=3)
-    assert doubt(plan, plan.value / 2, 2) == ""
-    assert doubt(plan, -3 * abs(plan.value), 2)
-
-
 def test_a_plan_that_plays_out_as_promised_is_not_doubted():
     model = build("tiger").belief_model()
     plan = solve(model, "vi")
