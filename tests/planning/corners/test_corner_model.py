@@ -1,10 +1,19 @@
-"""Corners that are one within rounding are merged, with little work."""
+"""Equal corners are merged and errors of coordinates bounded, both with little work."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpsr.planning.corners.corner_model import SAME_CORNER, _merge, near_groups
+from rpsr.domains import build
+from rpsr.planning.corners.corner_model import (
+    SAME_CORNER,
+    _merge,
+    corner_process,
+    largest_coordinate,
+    near_groups,
+)
+from rpsr.predictive import psr, rpsr
 
 
 def literally(points):
@@ -43,3 +52,21 @@ def test_different_corners_are_not_compared_one_by_one():
     assert not near_groups(points, SAME_CORNER)
     points[[7, 2000]] = points[5]
     assert [group.tolist() for group in near_groups(points, SAME_CORNER)] == [[5, 7, 2000]]
+
+
+def test_no_factorisation_bounds_the_coordinates_of_a_psr(monkeypatch):
+    models = [psr(build("tiger")), rpsr(build("loadunload")), rpsr(build("4x3"))]
+    exact = [np.abs(np.linalg.pinv(model.domain.points)).sum(axis=1).max() for model in models]
+    monkeypatch.setattr(np.linalg, "pinv", lambda points: pytest.fail("it was factorised"))
+    assert [largest_coordinate(model.domain.points) for model in models] == pytest.approx(exact)
+    for model in models:
+        corner_process(model)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 1e-8, 1e-3, 1.0]))
+def test_coordinates_are_at_most_the_bound_times_values_at_the_corners(seed, skew):
+    rng = np.random.default_rng(seed)
+    points = np.linalg.qr(rng.normal(size=(6, 3)))[0] + skew * rng.normal(size=(6, 3))
+    vector = rng.normal(size=3)
+    largest = largest_coordinate(points) * np.abs(points @ vector).max()
+    assert np.abs(vector).max() <= largest * (1 + 1e-12)

@@ -38,6 +38,7 @@ from rpsr.planning.corners.moves import Moves
 from rpsr.planning.value.value_function import ValueFunction
 
 SAME_CORNER = 1e-12  # of the largest coordinate: closer corners are one
+ORTHONORMAL = 1e-6  # the largest deviation of products of a basis from orthonormal ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,12 +148,12 @@ def corner_process(model: LinearModel) -> CornerProcess:
     points = model.domain.points if isinstance(model.domain, Corners) else None
     n_actions, n_observations, _ = model.operators.shape
     rewards = model.domain.at_corners(model.rewards)
-    growth = 1.0  # a vector's coordinates are at most this times its values at the corners
+    growth = 1.0
     if points is None:
         corner_of, apart = np.arange(len(rewards)), 0.0
     else:
         corner_of, apart = _merge(points)
-        growth = float(np.abs(np.linalg.pinv(points)).sum(axis=1).max())
+        growth = largest_coordinate(points)
         apart += 0.0 if apart == 0 else 2 * model.domain.error
     first = np.unique(corner_of, return_index=True)[1]
     k = len(first)
@@ -211,6 +212,18 @@ def _merge(points: Floats) -> tuple[Ints, float]:
                 first.append(s)
     corner_of = np.unique(same, return_inverse=True)[1].reshape(-1)
     return corner_of, float(np.abs(points - points[same]).sum(axis=1).max())
+
+
+def largest_coordinate(points: Floats) -> float:
+    """A bound on a vector's coordinates, for values of at most 1 at the corners (k, n).
+
+    The largest row sum of |P^+| for the points P. P^+ = G^-1 P^T with G = P^T P, which is nearly
+    the identity I for a PSR or an R-PSR: row sums of |G^-1| are at most 1 / (1 - those of |G - I|).
+    """
+    skew = float(np.abs(points.T @ points - np.eye(points.shape[1])).sum(axis=1).max())
+    if skew <= ORTHONORMAL:
+        return float(np.abs(points).sum(axis=0).max()) / (1 - skew)
+    return float(np.abs(np.linalg.pinv(points)).sum(axis=1).max())
 
 
 def near_groups(points: Floats, tolerance: float) -> list[Ints]:
