@@ -170,6 +170,33 @@ def test_files_are_written_while_planning(say, monkeypatch, words):
     assert written == ["INTERRUPTED"] * (len(written) - 1) + ["ITERATIONS"]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--planner", "reachable"),
+        ("--planner", "enumeration", "--max-iterations", "2"),
+        ("--planner", "q-learning", "--max-iterations", "5"),
+        ("--planner", "qmdp"),
+        ("--planner", "vi", "--horizon", "4"),
+        ("--planner", "reachable", "--horizon", "4"),
+    ],
+)
+def test_the_policy_so_far_is_written_by_planners_without_a_checkpoint(say, monkeypatch, words):
+    monkeypatch.setattr("rpsr.planning.autosave.EVERY", 0.0)
+    written, write = [], policies.save_policy
+
+    def write_policy(solution, target):
+        write(solution, target)
+        load_policy(target, build("tiger").belief_model())
+        written.append(solution.status.name)
+
+    monkeypatch.setattr(policies, "save_policy", write_policy)
+    assert say("solve", "tiger", *words, "-o", "p.json")[0] in (0, 3)
+    assert written[0] == "INTERRUPTED" != written[-1]
+    code, _, err = say("solve", "tiger", *words, "--checkpoint", "c.ckpt")
+    assert (code, "has no checkpoint: it always starts from the beginning" in err) == (1, True)
+
+
 def test_a_full_disk_while_planning_is_reported_once_and_planning_continues(say, monkeypatch):
     monkeypatch.setattr("rpsr.planning.autosave.EVERY", 0.0)
     save, tries = checkpoint.save_checkpoint, []

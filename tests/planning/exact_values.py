@@ -78,5 +78,22 @@ class ExactMDP:
         count = len(self.rewards[0])
         return max(self._at_start(self.value_of([a] * self.n)) for a in range(count))
 
+    def seen_over(self, steps: int) -> Fraction:
+        """The value of a horizon at the start if states are seen."""
+        values = [Fraction(0)] * self.n
+        for _ in range(steps):
+            values = [max(map(self._ahead(s, values), range(len(row)))) for s, row in self._rows()]
+        return self._at_start(values)
+
+    def blind_over(self, steps: int) -> Fraction:
+        """The value of a horizon at the start of the best action, taken at every step."""
+        worth: list[Fraction] = []
+        for a in range(len(self.rewards[0])):
+            values = [Fraction(0)] * self.n
+            for _ in range(steps):
+                values = [self._ahead(s, values)(a) for s in range(self.n)]
+            worth.append(self._at_start(values))
+        return max(worth)
+
     def _at_start(self, values: list[Fraction]) -> Fraction:
         return sum((b * v for b, v in zip(self.start, values, strict=True)), Fraction(0))

@@ -15,8 +15,10 @@ from rpsr.errors import ModelError
 from rpsr.planning.anytime.planners import HSVI, SARSOP
 from rpsr.planning.autosave import Autosave
 from rpsr.planning.files.checkpoint import load_checkpoint, resume, save_checkpoint
-from rpsr.planning.planners import planner_by_name
+from rpsr.planning.planners import PLANNER_NAMES, planner_by_name, planner_options
 from rpsr.planning.solution import Status
+from rpsr.planning.value.controllers import extract_controller
+from rpsr.planning.value.trees import PolicyTree
 from rpsr.predictive.constructors import rpsr
 
 BEST = 19.3713683  # of tiger
@@ -28,6 +30,14 @@ SHORT = {
     "hsvi": {"max_iterations": 20},
     "sarsop": {"max_iterations": 20},
 }
+EVERY = SHORT | {
+    "enumeration": {"max_iterations": 3},
+    "reachable": {"max_states": 200},
+    "qmdp": {"max_states": 100},
+    "fib": {"max_states": 100},
+    "q-learning": {"max_iterations": 20, "max_states": 20},
+}
+STEPS = 6
 MODELS = {"belief": build("tiger").belief_model(), "rpsr": rpsr(build("tiger"))}
 
 
@@ -55,6 +65,59 @@ def test_what_is_kept_holds_and_is_gone_on_from(name, kind):
     assert once.solve(model, ignore).lower < BEST - 1e-3 or name == "policy-iteration"
     again = resume(model, once, saved, ignore)
     assert saved.lower - 1e-9 <= again.lower <= BEST + 1e-6
+
+
+def kept_by(planner, model):
+    """All that a planner offers, and its plan, which is the plan of a run that keeps nothing."""
+    kept = []
+    found = planner.solve(model, Autosave(kept.append, every=0.0))
+    unwatched = planner.solve(model, ignore)
+    assert (found.status, found.lower, found.upper) == (
+        unwatched.status,
+        unwatched.lower,
+        unwatched.upper,
+    )
+    assert np.array_equal(found.vectors, unwatched.vectors)
+    assert {so_far.status for so_far in kept} == {Status.INTERRUPTED}
+    return kept, found
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("name", PLANNER_NAMES)
+def test_every_planner_offers_solutions_that_hold_while_it_plans(name, kind):
+    model = MODELS[kind]
+    kept, _ = kept_by(planner_by_name(name, **EVERY[name]), model)
+    for so_far in kept:
+        assert so_far.lower <= so_far.value <= BEST + 1e-6 <= so_far.upper + 2e-6
+        assert extract_controller(so_far).value(model) >= so_far.lower
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("name", [n for n in PLANNER_NAMES if "horizon" in planner_options(n)])
+def test_every_planner_offers_plans_for_the_whole_horizon_while_it_plans(name, kind):
+    model = MODELS[kind]
+    kept, found = kept_by(planner_by_name(name, horizon=STEPS), model)
+    assert found.status is Status.HORIZON
+    for so_far in kept:
+        tree = PolicyTree.of(so_far)
+        assert tree.horizon == STEPS
+        assert so_far.lower <= found.value <= so_far.upper
+        assert tree.value(model) >= so_far.lower
+    assert len({so_far.lower for so_far in kept}) > 1  # later ones know more
+
+
+def test_reachable_offers_a_plan_on_what_it_has_explored():
+    kept, _ = kept_by(planner_by_name("reachable", max_states=200), MODELS["belief"])
+    sizes = [so_far.extras["states"] for so_far in kept]
+    assert sizes == sorted(sizes)
+    assert sizes[0] == 1
+    assert kept[-1].lower > kept[0].lower + 1
+
+
+def test_q_learning_offers_the_policy_that_it_has_learned():
+    kept, found = kept_by(planner_by_name("q-learning", **EVERY["q-learning"]), MODELS["belief"])
+    assert len({so_far.iterations for so_far in kept}) > 10
+    assert found.iterations == 20
 
 
 def test_nothing_is_kept_before_the_period_has_passed():

@@ -38,7 +38,10 @@ from rpsr.planning import (
     Solution,
     ValueIteration,
 )
-from rpsr.planning.precision import CLOSED, MERGED, goal_of
+from rpsr.planning.corners.cheap_bounds import blind_values, mdp_values, upper_at_start
+from rpsr.planning.corners.corner_model import corner_process
+from rpsr.planning.planners import PLANNER_NAMES, planner_options
+from rpsr.planning.precision import CLOSED, MERGED, Relative, goal_of
 
 PLANNERS = {
     "vi": ValueIteration(epsilon=1e-3),
@@ -58,6 +61,15 @@ PLANNERS = {
     "policy-iteration": PolicyIteration(epsilon=1e-3, max_iterations=3),
     "policy-iteration, cut short": PolicyIteration(epsilon=1e-3, max_iterations=1),
     "q-learning": QLearning(max_iterations=2, max_states=5),
+}
+EVERYWHERE = ("vi", "policy-iteration", "enumeration")  # whose epsilon is about every belief
+OVER_A_HORIZON = {
+    "vi": ValueIteration(horizon=5),
+    "vi, cut short": ValueIteration(horizon=5, max_iterations=2),
+    "enumeration": Enumeration(horizon=3),
+    "enumeration, cut short": Enumeration(horizon=5, max_iterations=1),
+    "reachable": Reachable(horizon=4, epsilon=1e9),
+    "reachable, cut short": Reachable(horizon=5, max_states=2),
 }
 FLOATS = Fraction(1, 10**11)  # of the largest value that rewards allow: what floats cannot tell
 REWARDS = st.one_of(
@@ -117,6 +129,50 @@ def test_no_bound_is_outside_of_blind_and_seen(name, record):
     assert_between(planner, pomdp.belief_model(), ExactMDP(pomdp), epsilon)
     assert_between(planner, rpsr(pomdp), ExactMDP(pomdp), epsilon)
     assert_between(planner, psr(pomdp), ExactMDP(pomdp, projected(pomdp)), epsilon)
+
+
+def test_every_registered_planner_is_looked_at():
+    assert {planner.name for planner in PLANNERS.values()} == set(PLANNER_NAMES)
+    with_horizon = {name for name in PLANNER_NAMES if "horizon" in planner_options(name)}
+    assert {planner.name for planner in OVER_A_HORIZON.values()} == with_horizon
+
+
+@pytest.mark.parametrize("discount", [Fraction(19, 20), Fraction(999, 1000)])
+@pytest.mark.parametrize("name", PLANNERS)
+@settings(max_examples=8)
+@given(record=records(exact=True, rewards=REWARDS, most_states=3))
+def test_no_proven_bound_is_worse_than_those_of_blind_and_seen(name, discount, record):
+    """Without any slack: what costs nothing to prove is never lost to rounding."""
+    pomdp, planner = POMDP(replace(record, discount=discount)), PLANNERS[name]
+    if planner.name in EVERYWHERE:  # a precision for which few iterations suffice
+        most = 4 if planner.max_iterations is None else planner.max_iterations
+        planner = replace(planner, epsilon=Relative(0.01), max_iterations=most)
+    for model in (pomdp.belief_model(), rpsr(pomdp), psr(pomdp)):
+        found = planned(planner, model, "finitely many only after merging")
+        if found is not None:
+            process = corner_process(model)
+            value, off = process.value_at_start(blind_values(process))
+            assert value - off <= found.lower <= found.value
+            most = upper_at_start(process, mdp_values(process)[None])
+            assert found.upper is None or found.upper <= max(most, found.lower)
+
+
+@pytest.mark.parametrize("name", OVER_A_HORIZON)
+@settings(max_examples=15)
+@given(record=records(exact=True, rewards=REWARDS, most_states=3))
+def test_no_bound_over_a_horizon_is_outside_of_blind_and_seen(name, record):
+    pomdp, planner = POMDP(replace(record, discount=Fraction(19, 20))), OVER_A_HORIZON[name]
+    steps = planner.horizon
+    for model, mdp in (
+        (pomdp.belief_model(), ExactMDP(pomdp)),
+        (rpsr(pomdp), ExactMDP(pomdp)),
+        (psr(pomdp), ExactMDP(pomdp, projected(pomdp))),
+    ):
+        slack = FLOATS * steps**2 * max(abs(r) for row in mdp.rewards for r in row)
+        found = planner.solve(model, ignore)
+        assert found.lower <= found.value
+        assert mdp.blind_over(steps) - slack <= Fraction(found.lower) <= mdp.seen_over(steps)
+        assert mdp.blind_over(steps) <= Fraction(found.upper) <= mdp.seen_over(steps) + slack
 
 
 @pytest.mark.parametrize("name", PLANNERS)

@@ -20,7 +20,7 @@ from rpsr.evaluation.simulation import simulate
 from rpsr.evaluation.stochastic import StochasticController
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
-from rpsr.planning.reachable.planner import value_bounds
+from rpsr.planning.reachable.plans import value_bounds
 from rpsr.planning.value.policies import Policy, StagedPolicy
 from rpsr.planning.value.trees import PolicyTree, TreePolicy
 

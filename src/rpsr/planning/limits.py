@@ -16,6 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any
 
 from rpsr.errors import InputError
@@ -27,6 +28,7 @@ PART_SECONDS = 0.1  # how long a part of compiled work should take
 FIRST_OPERATIONS = 2e7  # of a first part, before anything is measured: some hundredths of a second
 OPERATIONS_A_SECOND = 1e9  # a guess, for work that cannot be divided
 SLOWER = 200  # factor for an interpreted kernel
+HURRY = 0.5  # seconds for a solution, after Ctrl-C and while planning (see `autosave`)
 GROWTH = 4  # the largest ratio between a part and the one before
 
 
@@ -107,6 +109,13 @@ class Clock:
         limit = max(now + part * (self.time_limit - now), 1e-9)
         return replace(self, time_limit=limit)
 
+    def hurried(self) -> Clock:
+        """A clock for a solution of what there is, within `HURRY` seconds."""
+        soon = self.seconds + HURRY
+        return replace(
+            self, time_limit=min(soon, soon if self.time_limit is None else self.time_limit)
+        )
+
     def parts(self, total: int, operations: float) -> Iterator[slice]:
         """Slices of range(total), each as much work as fits between two checks of the clock.
 
@@ -135,8 +144,13 @@ class Clock:
 
     def claim(self, size: int) -> None:
         """Raise `LimitReached` if this many bytes would not fit beside those held."""
-        if self.memory_limit is not None and self.held + size > self.memory_limit:
+        if size > self.bytes_left:
             raise LimitReached(Status.MEMORY)
+
+    @property
+    def bytes_left(self) -> float:
+        """Bytes that fit beside those held; infinite without a memory limit."""
+        return inf if self.memory_limit is None else self.memory_limit - self.held
 
     def report(self, row: ProgressRow) -> None:
         """Keep a row and pass it on."""

@@ -23,6 +23,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -64,6 +65,11 @@ class Run:
     ) -> None:
         self.planner, self.model, self.earlier = planner, model, earlier
         self.clock = Clock(progress, planner.time_limit, planner.memory_limit)
+
+    @cached_property
+    def process(self) -> CornerProcess | None:
+        """The model at its corners, made once; None if its domain is unknown."""
+        return corner_process(self.model) if self.model.domain.known else None
 
     def corners(self) -> CornerProcess:
         """The model at its corners; its memory counts against the limit."""

@@ -6,7 +6,9 @@ and each of these steps has a reward of at least max_a min_s R(s, a).
 
 The trees are evaluated by backing up that action first and the planned layers after it. If time is
 too short for that, the value of a tree is at least that of its j steps plus the worst reward of the
-others. Either way vectors are at most their own backups, up to rounding, which is counted.
+others. Either way vectors are at most their own backups, up to rounding, which is counted. Of the
+planned layers, only as many are used as fit within the memory limit once more, evaluated; the plan
+with one tree per step is counted from the beginning (`hold_shortest_plan`).
 """
 
 from __future__ import annotations
@@ -53,6 +55,7 @@ def completed(
     planned: fewer stages than the horizon has steps. rounded: the most by which their values may
     exceed the values of their trees.
     """
+    planned = _that_fit(process, planned, clock)
     left, action = horizon - len(planned), int(process.rewards.min(axis=1).argmax())
     if clock.time_limit is not None:  # time for one part, which suffices for most plans
         clock = replace(clock, time_limit=max(clock.time_limit, clock.seconds + PART_SECONDS))
@@ -65,7 +68,8 @@ def completed(
     for stage, worth in zip(planned, values, strict=True):
         successors = np.maximum(stage.successors, 0)
         stages.append(ValueFunction(process.lift(worth), stage.actions, successors))
-    value, off = process.vectors_at_start(stages[-1].vectors, values[-1])
+    best = values[-1] if planned else below[-1:]
+    value, off = process.vectors_at_start(stages[-1].vectors, best)
     lower = value - rounded - off
     try:
         constant = _constant(process, horizon, clock)
@@ -74,10 +78,23 @@ def completed(
     return constant if constant[2] > lower else (tuple(stages), value, lower)
 
 
+def _that_fit(
+    process: CornerProcess, planned: Sequence[ValueFunction], clock: Clock
+) -> Sequence[ValueFunction]:
+    """The first of the planned stages, as many as have room to be evaluated."""
+    n, k, n_observations = process.model.dimension, process.k, process.observations
+    sizes = np.array([len(stage) for stage in planned])
+    # The values at the corners, the vectors and the successors of each; the choices of one.
+    needed = np.cumsum(sizes) * (n + k + n_observations)
+    needed += np.maximum.accumulate(sizes) * (1 + n_observations)
+    return planned[: int((8 * needed <= clock.bytes_left).sum())]
+
+
 def _constant(
     process: CornerProcess, horizon: int, clock: Clock
 ) -> tuple[tuple[ValueFunction, ...], float, float]:
     """The same for the best blind policy."""
+    clock.claim(8 * horizon * (process.k + process.model.dimension))
     action = _best_constant(process, horizon, clock)
     below, _, rounded = _valued(process, (), horizon, action, clock)
     stages = _one_tree_each(process, below, action)

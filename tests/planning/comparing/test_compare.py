@@ -14,7 +14,8 @@ from rpsr.planning.comparing.model_sums import direct_sum, second_rewards
 from rpsr.planning.comparing.optimal_range import optimal_range
 from rpsr.planning.exact.value_iteration import ValueIteration
 from rpsr.planning.planners import solve
-from rpsr.planning.reachable.planner import Reachable, value_bounds
+from rpsr.planning.reachable.planner import Reachable
+from rpsr.planning.reachable.plans import value_bounds
 from rpsr.planning.value.controllers import extract_controller
 from rpsr.planning.value.policies import AlphaPolicy
 from rpsr.predictive import psr, rpsr

@@ -17,7 +17,7 @@ from rpsr.planning import PolicyTree, load_policy, planner_by_name, solve
 from rpsr.planning.files.policies import save_policy
 from rpsr.planning.finite import FiniteProblem
 from rpsr.planning.limits import Clock
-from rpsr.planning.reachable import planner as reachable
+from rpsr.planning.reachable import horizon as horizons
 from rpsr.planning.solution import Status
 from rpsr.predictive import rpsr
 
@@ -183,7 +183,7 @@ def test_a_tree_with_too_many_successors_is_a_limit_and_equal_successors_share_a
     sizes = [len(stage) for stage in whole.stages]
     assert whole.extras["states"] > 20
     assert sizes[0] <= len(pomdp.actions)  # with one step to go, only actions differ
-    monkeypatch.setattr(reachable, "MOST_CHOICES", 40)
+    monkeypatch.setattr(horizons, "MOST_CHOICES", 40)
     found = solve(pomdp, planner_by_name("reachable", horizon=12))
     assert found.status is Status.SIZE
     assert found.horizon == len(found.stages) == 12

@@ -107,12 +107,12 @@ def test_a_walk_that_cannot_continue_restarts():
 
 def test_first_plans_are_blind_policies_or_the_worst_reward_at_every_step():
     model = build("tiger").with_discount("0.95").belief_model()
-    plans = first_plans(model, model.start[None])
+    plans, _ = first_plans(model, model.start[None])
     assert plans.choices[:, 0].tolist() == [0, 1, 2]
     assert plans.vectors[0] == pytest.approx([-20, -20])  # listening at every step
     doubled = 2 * np.array([[model.operators.matrix(a, o) for o in range(2)] for a in range(3)])
     broken = replace(model, operators=DenseOperators(doubled), domain=Unknown())
-    worst = first_plans(broken, model.start[None])
+    worst, _ = first_plans(broken, model.start[None])
     promised = Promises.at(broken, model.start[None])
     assert worst.vectors.tolist() == [[promised.least] * 2]
 

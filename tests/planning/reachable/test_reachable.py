@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.models.builders import Sizes, bayes, dense_process, random_exact, rotated
+from tests.planning.plans import ignore
 
 from rpsr import POMDP, InputError, ModelError
 from rpsr.domains import build, tabulate
@@ -17,6 +18,7 @@ from rpsr.models import Unknown
 from rpsr.planning.exact.enumeration import Enumeration
 from rpsr.planning.exact.value_iteration import ValueIteration
 from rpsr.planning.finite import FiniteProblem
+from rpsr.planning.limits import Clock
 from rpsr.planning.planners import solve
 from rpsr.planning.reachable import reachable_graph
 from rpsr.planning.reachable.planner import Reachable
@@ -51,15 +53,6 @@ def test_neighbours_across_a_cell_border_are_found():
         for _ in range(10):
             assert table.find(state + rng.uniform(-1e-9, 1e-9, 3)) == i
             assert table.find(state + 3e-9 * np.sign(rng.normal(size=3))) == -1
-
-
-def test_what_was_cut_is_gone():
-    table = StateTable(np.array([1.0, 0.0]), 1e-9)
-    kept, gone = np.array([0.5, 0.5]), np.array([0.25, 0.75])
-    table.add(kept)
-    table.add(gone)
-    table.cut(2)
-    assert (len(table), table.find(kept), table.find(gone)) == (2, 1, -1)
 
 
 def exactly_reachable(pomdp, limit):
@@ -127,8 +120,8 @@ def test_merging_far_too_much_still_gives_bounds_that_hold():
 def test_exploring_says_which_limit_it_met():
     for options, reached in (
         ({"limit": 50}, "50 states"),
-        ({"time_limit": 1e-9}, "1e-09 seconds"),
-        ({"memory_limit": 500}, "500 bytes"),
+        ({"clock": Clock(ignore, time_limit=1e-9)}, "1e-09 seconds"),
+        ({"clock": Clock(ignore, memory_limit=500)}, "500 bytes"),
     ):
         with pytest.raises(ModelError, match=f"did not end within {reached}"):
             explore(build("paint").belief_model(), **options)

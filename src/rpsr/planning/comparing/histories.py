@@ -23,7 +23,7 @@ from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.discounts import planning_discount
 from rpsr.planning.given import AnyPolicy, as_policy
-from rpsr.planning.reachable.planner import value_bounds
+from rpsr.planning.reachable.plans import value_bounds
 from rpsr.planning.reachable.reachable_graph import TOLERANCE
 from rpsr.planning.reachable.states import StateTable
 from rpsr.planning.value.policies import Policy

@@ -25,9 +25,10 @@ from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.comparing.model_sums import direct_sum, second_rewards
 from rpsr.planning.discounts import ROUNDING, infinite_discount
-from rpsr.planning.reachable.planner import hidden, value_bounds
+from rpsr.planning.limits import Clock
+from rpsr.planning.reachable.plans import hidden, value_bounds
 from rpsr.planning.reachable.reachable_graph import LIMIT, TOLERANCE, ReachableGraph, explore
-from rpsr.planning.solution import Solution
+from rpsr.planning.solution import Solution, silent
 from rpsr.planning.value.value_function import action_values
 
 _EXACT = 1e-9  # of the scale of values
@@ -75,9 +76,9 @@ def optimal_range(
     """
     model, others = as_linear(model), as_linear(others, "others")
     discount = infinite_discount(model)
-    pair = direct_sum(model, others)
+    pair, clock = direct_sum(model, others), Clock(silent, time_limit)
     if solution is None:
-        graph = explore(pair, limit=limit, time_limit=time_limit, tolerance=tolerance)
+        graph = explore(pair, limit=limit, clock=clock, tolerance=tolerance)
         best = _best_on(graph, discount)
     else:
         if solution.horizon is not None or solution.model.dimension != model.dimension:
@@ -90,7 +91,7 @@ def optimal_range(
         graph = explore(
             pair,
             limit=limit,
-            time_limit=time_limit,
+            clock=clock,
             tolerance=tolerance,
             allowed=judge.best,
             partial=True,

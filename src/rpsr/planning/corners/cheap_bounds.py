@@ -42,6 +42,7 @@ SETTLED = 1e-10  # of the scale of values: policy iteration ends at smaller chan
 IMPROVEMENTS = 50
 BLIND_SWEEPS = 30  # of a blind policy's value, before its linear system
 SWEEPS = 50  # of the fast-informed bound, before policy iteration
+SEEN = 0.5  # of the time for an upper bound: that of the MDP, which comes first
 
 
 def blind_vectors(
@@ -136,22 +137,25 @@ def qmdp_values(
 ) -> Floats:
     """Upper bounds on the optimal Q at the corners, (A, k).
 
-    values (k,): those of the MDP, if available.
+    values (k,): those of the MDP, if available; no action is worth more.
     """
     values = mdp_values(process, clock) if values is None else values
     after = (transitions(process) @ values).reshape(process.rewards.shape)
     bound = process.rewards + after
-    return bound + process.rounding(max(_size(values), _size(bound)))
+    ahead = bound + process.rounding(max(_size(values), _size(bound)))
+    return np.minimum(ahead, values)
 
 
-def fast_informed_values(process: CornerProcess, *, clock: Clock | None = None) -> Floats:
+def fast_informed_values(
+    process: CornerProcess, values: Floats | None = None, clock: Clock | None = None
+) -> Floats:
     """The same, (A, k), no higher: the fast-informed bound.
 
     By sweeps, each of which gives a bound, and, if time is left, policy iteration: the best a' for
     each (s, a, o), then a linear system.
     """
     clock = clock or no_limits()
-    bound = qmdp_values(process, clock=clock.share(0.5))
+    bound = qmdp_values(process, values, clock.share(SEEN))
     if clock.over:
         return bound
     outcomes, of = _outcomes(process)
@@ -234,10 +238,12 @@ def initial_upper_bound(
 ) -> tuple[Floats, float]:
     """The initial upper bound of a planner: at the corners, (A, k), and at the start.
 
-    informed: the function that computes the bound.
+    informed: the function that computes the bound, from the values of the MDP. The error at the
+    start grows with the largest value, so the MDP may have the lower bound there.
     """
-    bound = informed(process, clock=clock)
-    return bound, upper_at_start(process, bound)
+    seen = mdp_values(process, clock.share(SEEN))
+    bound = informed(process, seen, clock)
+    return bound, min(upper_at_start(process, bound), upper_at_start(process, seen[None]))
 
 
 def transitions(process: CornerProcess) -> Sparse:

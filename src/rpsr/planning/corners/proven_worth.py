@@ -11,7 +11,8 @@ K (u - w), and K's rows sum to at most the discount.) For a finite horizon the d
 add up, each discounted by the steps before it.
 
 So vectors need not be trusted: they are evaluated at the corners and backed up there once, which
-gives delta, plus `CornerProcess.rounding` for rounding and for the errors of the model.
+gives delta, plus `CornerProcess.rounding` for rounding and for the errors of the model. Vectors
+that are below their backups by that much already, as those of `blind_values`, lose nothing.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def owed(process: CornerProcess, choices: Ints, values: Floats, after: Floats) -
         some = slice(first, first + ROWS)
         fresh = backups(process.moves, choices[some], after)
         worst = max(worst, float((values[some] - fresh).max()))
-    return max(worst, 0.0) + process.rounding(scale)
+    return max(worst + process.rounding(scale), 0.0)
 
 
 def worth_at_start(process: CornerProcess, vectors: Floats, choices: Ints, first: int) -> float:

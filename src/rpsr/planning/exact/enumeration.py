@@ -29,7 +29,7 @@ from rpsr.planning.runner import BasePlanner, Run
 from rpsr.planning.solution import Solution, Status
 from rpsr.planning.value.value_function import ValueFunction
 
-BOUNDS = 0.2  # of the time left, for each of the initial bounds
+BLIND_SHARE, SEEING_SHARE = 0.1, 0.2  # of the time left, for the initial bounds
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,10 @@ def _loss(_process: CornerProcess, tolerance: float) -> float:
 def _converge(planner: Enumeration, run: Run) -> Solution:
     process, effort = run.corners(), Effort()
     ahead = process.ahead
-    blind = blind_values(process, run.clock.share(BOUNDS))
-    seen = mdp_values(process, run.clock.share(BOUNDS))
+    blind = blind_values(process, run.clock.share(BLIND_SHARE))
+    seen = mdp_values(process, run.clock.share(SEEING_SHARE))
+    value, off = process.value_at_start(blind)
+    least = value - off  # proven, and no plan of V_j is worse, except for rounding
     most = upper_at_start(process, seen[None])
     wide = float((seen - blind).max(axis=1).min())
     scale = float(np.abs(process.rewards).max()) * ahead
@@ -92,22 +94,26 @@ def _converge(planner: Enumeration, run: Run) -> Solution:
             run.report(len(stages) - 1, *bounds(stages[-1]), vectors=size, programs=programs)
         return Status.ROUNDING if wide + rounded + lost > wanted() else Status.SOLVED
 
-    status = run.attempt(converge)
-    found = _controller(stages, tolerance)
-    lifted, (lower, upper) = process.lifted(found), bounds(found)
-    # The loss was estimated for the largest possible values; the plan itself has less.
-    first = int((lifted.vectors @ run.model.start).argmax())
-    lower = max(lower, worth_at_start(process, lifted.vectors, lifted.choices, first))
-    return run.solution(
-        status,
-        lifted,
-        (lower, upper),
-        value=process.value_at_start(found.vectors)[0],
-        iterations=len(stages) - 1,
-        epsilon=wide + rounded + lost,
-        programs=effort.programs,
-        undecided=effort.undecided,
-    )
+    def finished(status: Status) -> Solution:
+        found = _controller(stages, tolerance)
+        lifted, (lower, upper) = process.lifted(found), bounds(found)
+        # The loss was estimated for the largest possible values; the plan itself has less.
+        first = int((lifted.vectors @ run.model.start).argmax())
+        worth = worth_at_start(process, lifted.vectors, lifted.choices, first)
+        value, _ = process.value_at_start(found.vectors)
+        return run.solution(
+            status,
+            lifted,
+            (max(lower, worth, min(least, value)), upper),
+            value=value,
+            iterations=len(stages) - 1,
+            epsilon=wide + rounded + lost,
+            programs=effort.programs,
+            undecided=effort.undecided,
+        )
+
+    run.offer(lambda: finished(Status.INTERRUPTED))
+    return finished(run.attempt(converge))
 
 
 def _controller(stages: list[ValueFunction], slack: float) -> ValueFunction:

@@ -65,30 +65,35 @@ def plan_horizon(
             run.report(step + 1, lower, upper, vectors=len(stage), programs=effort.programs)
         return Status.HORIZON
 
-    status = run.attempt(plan_steps)
-    if not stages:
-        rounded = lost = process.rounding(float(np.abs(process.rewards).max()))
+    def finished(status: Status, clock: Clock) -> Solution:
         actions = np.arange(len(process.rewards))
-        stages.append(ValueFunction(process.rewards, actions, np.repeat(never, len(actions), 0)))
-    value, off = process.value_at_start(stages[-1].vectors)
-    lower, upper = value - rounded - off, value + rounded + lost + off
-    planned = len(stages)
-    if planned == horizon:
-        lifted = tuple(process.lifted(stage) for stage in stages)
-    else:
-        upper += _at_most(process, planned, horizon)
-        lifted, value, lower = completed(process, stages, horizon, rounded, clock)
-    return run.solution(
-        status,
-        lifted[-1],
-        (lower, min(upper, seen)),
-        value=value,
-        iterations=planned,
-        epsilon=lost + rounded if status is Status.HORIZON else None,
-        stages=lifted,
-        programs=effort.programs,
-        undecided=effort.undecided,
-    )
+        one = ValueFunction(process.rewards, actions, np.repeat(never, len(actions), 0))
+        planned, wrong, missed = stages, rounded, lost
+        if not stages:
+            planned, wrong = [one], process.rounding(float(np.abs(process.rewards).max()))
+            missed = wrong
+        value, off = process.value_at_start(planned[-1].vectors)
+        lower, upper = value - wrong - off, value + wrong + missed + off
+        if len(planned) == horizon:
+            lifted = tuple(process.lifted(stage) for stage in planned)
+        else:
+            upper += _at_most(process, len(planned), horizon)
+            lifted, value, lower = completed(process, planned, horizon, wrong, clock)
+        return run.solution(
+            status,
+            lifted[-1],
+            (lower, min(upper, seen)),
+            value=value,
+            iterations=len(planned),
+            epsilon=missed + wrong if status is Status.HORIZON else None,
+            stages=lifted,
+            programs=effort.programs,
+            undecided=effort.undecided,
+        )
+
+    run.offer(lambda: finished(Status.INTERRUPTED, planning.hurried()))
+    status = run.attempt(plan_steps)
+    return finished(status, replace(clock, held=planning.held))
 
 
 def _at_most(process: CornerProcess, planned: int, horizon: int) -> float:

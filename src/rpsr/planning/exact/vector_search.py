@@ -146,7 +146,7 @@ class Search:
 
         No vector exceeds its own backup by more than delta, rounding included.
         """
-        delta = max(self.excess, 0.0) + self.process.rounding(self.scale)
+        delta = max(self.excess + self.process.rounding(self.scale), 0.0)
         value, off = self.process.value_at_start(self.values)
         return value - off - delta * self.process.ahead, delta
 
@@ -263,12 +263,12 @@ class Search:
         """
         process, solved = self.process, status.certified
         ends = self if solved or self.beats_blind else self._with_blind()
-        found = process.lifted(ends.controller)
+        found, value = process.lifted(ends.controller), process.value_at_start(ends.values)[0]
         return run.solution(
             status,
             found if self.whole else replace(found, ahead=process.model),
-            (ends.from_below()[0], upper),
-            value=process.value_at_start(ends.values)[0],
+            (max(ends.from_below()[0], min(self.least, value)), upper),
+            value=value,
             iterations=iterations,
             residual=proven if solved else None,
             epsilon=proven * process.ahead if solved else None,
@@ -278,11 +278,17 @@ class Search:
         )
 
     @property
-    def beats_blind(self) -> bool:
-        """Whether the proven value at the start is at least that of the best blind policy."""
+    def least(self) -> float:
+        """The proven value at the start of the best blind policy."""
         value, off = self.process.value_at_start(self.blind.vectors)
-        rounding = self.process.rounding(self.scale) * self.process.ahead
-        return self.from_below()[0] >= value - off - 2 * rounding
+        return value - off
+
+    @property
+    def beats_blind(self) -> bool:
+        """Whether the value at the start is `least` or more, and proven except for rounding."""
+        least, rounding = self.least, self.process.rounding(self.scale) * self.process.ahead
+        proven = self.from_below()[0] >= least - 2 * rounding
+        return proven and self.process.value_at_start(self.values)[0] >= least
 
     def _with_blind(self) -> Search:
         """A copy with blind policies added, and vectors swept until none exceeds its value.

@@ -40,7 +40,7 @@ from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.filter import alike
 from rpsr.models.linear import LinearModel
 from rpsr.models.rounding import products
-from rpsr.planning.corners.cheap_bounds import blind_vectors
+from rpsr.planning.corners.cheap_bounds import blind_values, blind_vectors
 from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.corners.proven_worth import worth_at_start
 from rpsr.planning.limits import Clock
@@ -234,25 +234,30 @@ def first_plans(
     points: Floats,
     process: CornerProcess | None = None,
     clock: Clock | None = None,
-) -> ValueFunction:
-    """Blind policies, each taking one action at every step.
+) -> tuple[ValueFunction, float]:
+    """Blind policies, each taking one action at every step, and a lower bound at the start.
 
     If no blind policy of a learned model has a possible value at the points: the least reward at
-    every step, which is below every policy's value.
+    every step, which is below every policy's value. process: see `lower_at_start`.
     """
-    promises = Promises.at(model, points)
+    if process is not None:
+        values = blind_values(process, clock)
+        value, off = process.value_at_start(values)
+        every = np.arange(len(values))
+        plans = ValueFunction.repeating(process.lift(values), every, process.observations)
+        return plans, value - off
     try:
-        vectors, actions = blind_vectors(model, process, clock)
+        vectors, actions = blind_vectors(model, clock=clock)
     except ModelError:
-        if model.domain.known:
-            raise
         vectors, actions = np.empty((0, model.dimension)), np.empty(0, dtype=np.int64)
+    promises = Promises.at(model, points)
     kept = promises.kept(vectors, points)
     vectors, actions = vectors[kept], actions[kept]
     if not len(vectors):
         vectors = promises.least * model.normalizer[None]
         actions = np.array([(model.start @ model.rewards).argmax()])
-    return ValueFunction.repeating(vectors, actions, len(model.observations))
+    plans = ValueFunction.repeating(vectors, actions, len(model.observations))
+    return plans, lower_at_start(model, None, plans, points)
 
 
 def step(

@@ -61,8 +61,8 @@ class BoundPlanner(BasePlanner):
     max_states: int = 1000
 
     @abstractmethod
-    def bound(self, process: CornerProcess, clock: Clock) -> Floats:
-        """Upper bounds on the optimal Q at the corners, (A, k)."""
+    def bound(self, process: CornerProcess, seen: Floats, clock: Clock) -> Floats:
+        """Upper bounds on the optimal Q at the corners, (A, k); seen (k,): the MDP's values."""
 
     def plan(self, run: Run) -> Solution:
         """Plan; a `ModelError` where the domain is unknown or the discount is 1."""
@@ -79,8 +79,8 @@ class BoundPlanner(BasePlanner):
         goal = goal_of(self.epsilon, CLOSED, model, process.ahead)
         bound, upper = initial_upper_bound(process, clock.share(BOUND_SHARE), self.bound)
         above = above_corners(process, bound)
-        plans = blind = first_plans(model, model.start[None], process, clock.share(BLIND_SHARE))
-        lower, met = lower_at_start(model, process, blind, model.start[None]), 0
+        blind, lower = first_plans(model, model.start[None], process, clock.share(BLIND_SHARE))
+        plans, met = blind, 0
 
         def rule(states: Floats) -> Ints:
             return lowest_best(action_values(model, states, above, clock), None)
@@ -109,11 +109,14 @@ class BoundPlanner(BasePlanner):
                 clock.foresee(2 * (clock.seconds - began) * OPERATIONS_A_SECOND)  # twice as long
                 limit = min(2 * limit, most)
 
-        status = run.attempt(follow)
-        value = float(plans.at(model.start[None])[0])
-        return run.solution(
-            status, plans, (lower, upper), value=value, iterations=1, states=met, bound=above
-        )
+        def finished(status: Status) -> Solution:
+            value = float(plans.at(model.start[None])[0])
+            return run.solution(
+                status, plans, (lower, upper), value=value, iterations=1, states=met, bound=above
+            )
+
+        run.offer(lambda: finished(Status.INTERRUPTED))
+        return finished(run.attempt(follow))
 
 
 @dataclass(frozen=True)
@@ -128,9 +131,9 @@ class QMDP(BoundPlanner):
 
     name = "qmdp"
 
-    def bound(self, process: CornerProcess, clock: Clock) -> Floats:
+    def bound(self, process: CornerProcess, seen: Floats, clock: Clock) -> Floats:
         """Q if the state is observed from the next step on, (A, k)."""
-        return qmdp_values(process, clock=clock)
+        return qmdp_values(process, seen, clock)
 
 
 @dataclass(frozen=True)
@@ -145,6 +148,6 @@ class FastInformedBound(BoundPlanner):
 
     name = "fib"
 
-    def bound(self, process: CornerProcess, clock: Clock) -> Floats:
+    def bound(self, process: CornerProcess, seen: Floats, clock: Clock) -> Floats:
         """Q if the state is observed one step later than in QMDP, (A, k)."""
-        return fast_informed_values(process, clock=clock)
+        return fast_informed_values(process, seen, clock)

@@ -65,8 +65,8 @@ class PointSearch:
         if self.process is not None:
             _, self.upper = initial_upper_bound(self.process, clock.share(INFORMED_SHARE))
         self.met = met = visited(model, self.rng)
-        self.best = self.plans = first_plans(model, met, self.process, clock.share(BLIND_SHARE))
-        self.lower = lower_at_start(model, self.process, self.plans, met)
+        blind, self.lower = first_plans(model, met, self.process, clock.share(BLIND_SHARE))
+        self.best = self.plans = blind
         self.goal = goal_of(planner.epsilon, CLOSED, model, 1 / (1 - self.discount), met)
         self.settled = self.goal.guess(self.lower, self.upper) * (1 - self.discount)
         self.rounds = self.dropped = 0

@@ -25,7 +25,7 @@ section 9.5.4.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -86,8 +86,7 @@ class QLearning(BasePlanner):
             clock.hold(process.nbytes, "the model and the Q tables take")
             _, upper = initial_upper_bound(process, clock.share(BOUND_SHARES[0]))
         met = visited(model, rng)
-        plans = first_plans(model, met, process, clock.share(BOUND_SHARES[1]))
-        lower = lower_at_start(model, process, plans, met)
+        plans, lower = first_plans(model, met, process, clock.share(BOUND_SHARES[1]))
         q, batches = None, 0
         learning = clock.share(LEARNING)
 
@@ -103,30 +102,36 @@ class QLearning(BasePlanner):
                 learning.check()
             return Status.SETTLED
 
-        status = run.attempt(learn)
-        if q is not None:  # after Ctrl-C too: Q gives the policy so far
-            with suppress(LimitReached):
-                made, _ = followed(
-                    model, q.greedy, plans, self.max_states, tolerance=CLOSE, clock=clock
-                )
-                worth = lower_at_start(model, process, made, model.start[None], clock)
-                if worth >= lower:
-                    plans, lower = made, worth
         goal = goal_of(self.epsilon, CLOSED, model, 1 / (1 - discount), met)
-        if upper is not None and upper - lower <= goal.at(lower, upper):
-            status = Status.INTERRUPTED if status is Status.INTERRUPTED else Status.SOLVED
-        elif upper is None and status is Status.SETTLED:
-            status = Status.NO_UPPER_BOUND
-        run.report(batches, lower, upper, vectors=len(plans))
-        return run.solution(
-            status,
-            plans,
-            (lower, upper),
-            value=float(plans.at(model.start[None])[0]),
-            iterations=batches,
-            estimate=None if q is None else float(q.values(model.start[None])[0].max()),
-            q=q,
-        )
+
+        def finished(status: Status, clock: Clock) -> Solution:
+            best, worth = plans, lower
+            if q is not None:  # after Ctrl-C too: Q gives the policy so far
+                with suppress(LimitReached):
+                    made, _ = followed(
+                        model, q.greedy, plans, self.max_states, tolerance=CLOSE, clock=clock
+                    )
+                    earned = lower_at_start(model, process, made, model.start[None], clock)
+                    if earned >= worth:
+                        best, worth = made, earned
+            if upper is not None and upper - worth <= goal.at(worth, upper):
+                status = Status.INTERRUPTED if status is Status.INTERRUPTED else Status.SOLVED
+            elif upper is None and status is Status.SETTLED:
+                status = Status.NO_UPPER_BOUND
+            return run.solution(
+                status,
+                best,
+                (worth, upper),
+                value=float(best.at(model.start[None])[0]),
+                iterations=batches,
+                estimate=None if q is None else float(q.values(model.start[None])[0].max()),
+                q=q,
+            )
+
+        run.offer(lambda: finished(Status.INTERRUPTED, clock.hurried()))
+        found = finished(run.attempt(learn), clock)
+        run.report(batches, found.lower, upper, vectors=len(found.vectors))
+        return replace(found, trace=tuple(clock.rows))
 
     def _check(self) -> None:
         super()._check()

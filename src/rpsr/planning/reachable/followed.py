@@ -43,9 +43,7 @@ def followed(
     graph = explore(
         model,
         limit=limit,
-        time_limit=None if clock is None else clock.seconds_left,
-        memory_limit=None if clock is None else clock.memory_limit,
-        held=0 if clock is None else clock.held,
+        clock=clock,
         tolerance=tolerance,
         allowed=allowed,
         partial=True,

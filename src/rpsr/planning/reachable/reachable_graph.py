@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,7 +32,7 @@ from rpsr.models.linear import LinearModel
 from rpsr.models.operators import Sparse
 from rpsr.models.rounding import products
 from rpsr.planning.finite import FiniteProblem
-from rpsr.planning.limits import Clock, LimitReached
+from rpsr.planning.limits import Clock, LimitReached, no_limits
 from rpsr.planning.reachable.states import StateTable
 from rpsr.planning.solution import Status
 
@@ -127,65 +127,107 @@ class ReachableGraph:
         return np.array(found)
 
 
-# All arguments except the model are keyword options.
 def explore(
     model: LinearModel,
     *,
     limit: int = LIMIT,
     steps: int | None = None,
-    time_limit: float | None = None,
-    memory_limit: int | None = None,
-    held: int = 0,
     tolerance: float = TOLERANCE,
     allowed: Callable[[Floats], Bools] | None = None,
     partial: bool = False,
+    clock: Clock | None = None,
 ) -> ReachableGraph:
     """The graph of states within `steps` of the start; by default of all reachable states.
 
     allowed: which actions to follow from a batch of states, (B, n) -> (B, A); all by default.
-    More than `limit` states, `time_limit` seconds or `memory_limit` bytes (see `limits`) are a
-    `ModelError`; with `partial`, the unfinished graph is returned, with unexplored states marked
-    open, and an interrupt counts as a limit. held: bytes of the limit already in use.
+    More than `limit` states or the limits of a clock are a `ModelError`; with `partial`, the
+    unfinished graph is returned, with unexplored states marked open, and an interrupt counts as a
+    limit.
     """
-    builder = _Builder(model, tolerance)
-    clock = Clock(lambda row: None, time_limit, memory_limit)
-    clock.hold_model(held + int(model.start.nbytes) + int(model.rewards.nbytes))
-    depth, frontier, level = [0], np.zeros(1, dtype=np.int64), 0
-    stopped, before = None, builder.size
-    possible = np.argwhere(model.emissions.any(axis=1)).tolist()  # others are impossible
-    try:
-        while len(frontier) and (steps is None or level < steps):
-            before = builder.size
-            states = builder.table.states[frontier]
-            follow = None if allowed is None else allowed(states)
-            for a, o in possible:
-                every = np.arange(len(states))
-                rows = every if follow is None else every[follow[:, a]]
-                clock.claim(builder.nbytes + 2 * states.nbytes)
-                for part in clock.parts(len(rows), OPERATIONS + 2.0 * states.shape[1]):
-                    builder.expand(states[rows[part]], frontier[rows[part]], a, o)
-                    if len(builder.table) > limit:
-                        raise LimitReached(Status.SIZE)
-                clock.check()
-            level += 1
-            depth += [level] * (len(builder.table) - len(depth))
-            frontier = np.arange(before[0], len(builder.table))
-    except LimitReached as reached:
-        stopped = reached.status
-    except KeyboardInterrupt:
-        if not partial:
-            raise
-        stopped = Status.INTERRUPTED
-    if stopped is not None:
-        if not partial:
-            raise not_closed(model, stopped, level, limit, time_limit, memory_limit)
-        builder.undo(before)
-    unexplored = np.zeros(len(builder.table), dtype=np.bool_)
-    unexplored[frontier] = True
-    states, lost = builder.table.states.copy(), builder.lost
-    lost[unexplored] = 0.0
-    edges = builder.edges()
-    return ReachableGraph(model, states, np.array(depth), unexplored, edges, lost, stopped)
+    exploration = Exploration(model, tolerance)
+    return exploration.run(
+        clock or no_limits(), limit=limit, steps=steps, allowed=allowed, partial=partial
+    )
+
+
+class Exploration:
+    """Breadth-first search from the start; `graph` is the graph of the levels that are complete.
+
+    The numbers of nodes and edges are kept for every complete level, and all else follows from
+    them. So an interrupt, or a look at the graph in the middle of a level, does no harm.
+    """
+
+    def __init__(self, model: LinearModel, tolerance: float = TOLERANCE) -> None:
+        self.model = model
+        self._builder = _Builder(model, tolerance)
+        self._levels = [self._builder.size]
+
+    @property
+    def _frontier(self) -> Ints:
+        """The states of the last complete level."""
+        begin = self._levels[-2][0] if len(self._levels) > 1 else 0
+        return np.arange(begin, self._levels[-1][0])
+
+    def run(
+        self,
+        clock: Clock,
+        *,
+        limit: int = LIMIT,
+        steps: int | None = None,
+        allowed: Callable[[Floats], Bools] | None = None,
+        partial: bool = False,
+    ) -> ReachableGraph:
+        """Explore to the end; see `explore`."""
+        model, stopped = self.model, None
+        clock = replace(clock)  # the model counts while exploring
+        clock.hold_model(int(model.start.nbytes) + int(model.rewards.nbytes))
+        try:
+            while len(self._frontier) and (steps is None or len(self._levels) <= steps):
+                self._expand(clock, limit, allowed)
+                self._levels.append(self._builder.size)
+        except LimitReached as reached:
+            stopped = reached.status
+        except KeyboardInterrupt:
+            if not partial:
+                raise
+            stopped = Status.INTERRUPTED
+        if stopped is not None and not partial:
+            limits = limit, clock.time_limit, clock.memory_limit
+            raise not_closed(model, stopped, len(self._levels) - 1, *limits)
+        return self.graph(stopped)
+
+    def _expand(self, clock: Clock, limit: int, allowed: Callable[[Floats], Bools] | None) -> None:
+        """Add all that follows the frontier; `LimitReached` at a limit."""
+        builder, frontier = self._builder, self._frontier
+        states = builder.table.states[frontier]
+        follow = None if allowed is None else allowed(states)
+        for a, o in np.argwhere(self.model.emissions.any(axis=1)).tolist():  # others: impossible
+            every = np.arange(len(states))
+            rows = every if follow is None else every[follow[:, a]]
+            clock.claim(builder.nbytes + 2 * states.nbytes)
+            for part in clock.parts(len(rows), OPERATIONS + 2.0 * states.shape[1]):
+                builder.expand(states[rows[part]], frontier[rows[part]], a, o)
+                if len(builder.table) > limit:
+                    raise LimitReached(Status.SIZE)
+            clock.check()
+
+    def graph(self, stopped: Status | None) -> ReachableGraph:
+        """The graph so far; stopped: why it is not complete."""
+        nodes, edges = self._levels[-1]
+        unexplored = np.zeros(nodes, dtype=np.bool_)
+        unexplored[self._frontier] = True
+        sizes = np.diff([0, *(size for size, _ in self._levels)])
+        lost = self._builder.lost[:nodes]
+        lost[unexplored] = 0.0
+        return ReachableGraph(
+            self.model,
+            self._builder.table.states[:nodes].copy(),
+            np.repeat(np.arange(len(sizes)), sizes),
+            unexplored,
+            self._builder.edges(edges),
+            lost,
+            stopped,
+        )
 
 
 def not_closed(
@@ -243,12 +285,6 @@ class _Builder:
         problem = nodes * (self.model.rewards.shape[1] * 4 + 3 * self.model.dimension) + 3 * edges
         return 2 * self.table.nbytes + 2 * self._edges.itemsize * len(self._edges) + 8 * problem
 
-    def undo(self, size: tuple[int, int]) -> None:
-        """Remove the nodes and edges beyond these numbers."""
-        self.table.cut(size[0])
-        del self._edges[size[1] * EDGE :]
-        del self._lost[size[0] * len(self.model.actions) :]
-
     def expand(self, states: Floats, sources: Ints, action: int, observation: int) -> None:
         """Add the edges of one action and observation from a batch of states."""
         after, mass = self.model.moved(states, action, observation)
@@ -292,8 +328,9 @@ class _Builder:
         table.reshape(-1)[: len(self._lost)] = self._lost
         return table
 
-    def edges(self) -> Edges:
-        table = np.array(self._edges, dtype=np.float64).reshape(-1, EDGE)
+    def edges(self, count: int) -> Edges:
+        """The first edges, in order of source, action and observation."""
+        table = np.array(self._edges[: count * EDGE], dtype=np.float64).reshape(-1, EDGE)
         order = np.lexsort((table[:, 2], table[:, 1], table[:, 0]))
         source, action, observation, target, chance, moved, shift = table[order].T
         known = self.model.domain.known

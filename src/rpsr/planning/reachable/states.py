@@ -62,11 +62,5 @@ class StateTable:
         self._count += 1
         return index
 
-    def cut(self, count: int) -> None:
-        """Remove all but the first `count` states."""
-        self._count, self._cells = count, {}  # an interrupt may leave old cells wrong
-        for index in range(count):
-            self._cells.setdefault(self._cell(self._rows[index]), []).append(index)
-
     def _cell(self, state: Floats) -> int:
         return int(np.floor(float(state @ self._direction) / self._width))

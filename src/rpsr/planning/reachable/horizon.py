@@ -1,0 +1,111 @@
+"""Backward induction on a graph of reachable states, for a finite horizon.
+
+If a limit stopped the exploration, the steps that were explored, solved and evaluated in time are
+planned, and the others take one action (see `unplanned`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from rpsr.io.records import Ints
+from rpsr.models.rounding import products
+from rpsr.planning.corners.corner_model import CornerProcess
+from rpsr.planning.corners.proven_worth import tree_at_start
+from rpsr.planning.discounts import ROUNDING
+from rpsr.planning.finite import lowest_within
+from rpsr.planning.limits import Clock
+from rpsr.planning.reachable.plans import Plan, hidden, value_bounds
+from rpsr.planning.reachable.reachable_graph import ReachableGraph
+from rpsr.planning.solution import Status
+from rpsr.planning.unplanned import SEEING, completed, seen_over
+from rpsr.planning.value.trees import PolicyTree
+from rpsr.planning.value.value_function import ValueFunction
+
+SOLVING, VALUING = 0.3, 0.4  # of the time left, one after the other
+MOST_CHOICES = 2**25  # numbers in the actions and successors of one step
+
+
+def plan_horizon(
+    graph: ReachableGraph,
+    process: CornerProcess | None,
+    discount: float,
+    horizon: int,
+    clock: Clock,
+) -> Plan | None:
+    """Plan a finite horizon; None if a limit came first and the domain is unknown.
+
+    process: the model at its corners; None if its domain is unknown.
+    """
+    model = graph.model
+    rewards = graph.states @ model.rewards
+    problem = graph.problem(rewards, discount)
+    # Unexplored states can be used for one step, the last.
+    steps = min(horizon, int(graph.depth.max()) + 1) if graph.stopped else horizon
+    total = sum(discount**k for k in range(steps))
+    paid = hidden(graph, value_bounds(model, total))
+    above = None if paid is None else graph.problem(rewards + discount * paid, discount)
+    values = best = np.zeros(len(rewards))
+    tops: list[float] = []  # at the start, an upper bound on the optimal value of this many steps
+    chosen: list[Ints] = []
+    solving = clock.share(SOLVING)
+    while len(chosen) < steps and not (chosen and solving.over):
+        choices = problem.action_values(values)
+        scale = float(np.abs(choices).max())
+        chosen.append(lowest_within(choices, 4 * ROUNDING * scale))
+        values = choices.max(axis=1)
+        best = best if above is None else above.action_values(best).max(axis=1)
+        tops.append(float(best[0]))
+    stopped = Status.TIME if len(chosen) < steps else None
+    width = 1 + len(model.observations)
+    fit = [int((graph.depth <= d).sum()) * width <= MOST_CHOICES for d in range(len(chosen) - 1)]
+    if above is not None and not all(fit):
+        chosen, stopped = chosen[: 1 + sum(fit)], Status.SIZE
+    layers = _layers(graph, chosen)
+    tree = PolicyTree(model.actions, model.observations, tuple(layers))
+    stages = tree.stages(model, clock.share(VALUING))
+    steps = len(stages)
+    if steps < len(layers):
+        stopped, layers = Status.TIME, _layers(graph, chosen[:steps])
+        stages = PolicyTree(model.actions, model.observations, tuple(layers)).stages(model)
+    value = float(stages[-1][0] @ model.start)
+    # The rounding of each step, for values up to total * the largest reward, adds up.
+    terms = 2 * products(model.dimension + len(model.observations))
+    rounding = terms * total**2 * float(np.abs(rewards).max()) + total * model.reward_error
+    joined = tuple(ValueFunction(v, *layer) for v, layer in zip(stages, layers, strict=True))
+    if above is None or process is None:
+        if steps < horizon:
+            return None
+        return Plan(value, value - rounding, None, 2 * rounding, joined[-1], joined, stopped)
+    following = [np.column_stack([chosen, np.maximum(after, 0)]) for chosen, after in layers]
+    lower = tree_at_start(process, stages, following)
+    upper = max(value, tops[steps - 1]) + rounding
+    rounded = rounding + value - lower
+    if steps < horizon:
+        later = sum(discount**k for k in range(steps, horizon))
+        upper += later * float(process.rewards.max()) + horizon * rounding
+        planned = [replace(stage, vectors=process.at_corners(stage.vectors)) for stage in joined]
+        joined, value, lower = completed(process, planned, horizon, value - lower, clock)
+        upper = min(upper, seen_over(process, horizon, clock.share(SEEING)))
+    return Plan(value, lower, upper, rounded, joined[-1], joined, stopped)
+
+
+def _layers(graph: ReachableGraph, chosen: list[Ints]) -> list[tuple[Ints, Ints]]:
+    """The layers of a tree; chosen[k - 1] (N,): actions with k steps to go.
+
+    With k steps to go, only states within steps - k of the start can be reached; they come first,
+    since exploration is in order of depth. States with equal action and successors share a node.
+    """
+    first, node = np.unique(chosen[0][graph.depth < len(chosen)], return_inverse=True)
+    never = np.full((len(first), len(graph.model.observations)), -1, dtype=np.int64)
+    layers: list[tuple[Ints, Ints]] = [(first, never)]
+    for k, actions in enumerate(chosen[1:], 2):
+        met = np.arange(int((graph.depth <= len(chosen) - k).sum()))
+        after = graph.successors(actions, met)
+        choices = np.column_stack([actions[met], np.where(after < 0, -1, node[after])])
+        whole_rows = np.ascontiguousarray(choices).view(np.dtype((np.void, choices[0].nbytes)))
+        _, kept, node = np.unique(whole_rows.ravel(), return_index=True, return_inverse=True)
+        layers.append((choices[kept, 0], choices[kept, 1:]))
+    return layers

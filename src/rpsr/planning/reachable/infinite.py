@@ -1,0 +1,169 @@
+"""Policy iteration on a graph of reachable states, for the infinite horizon."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rpsr.io.records import Floats, Ints
+from rpsr.models.linear import LinearModel
+from rpsr.models.rounding import products
+from rpsr.planning.corners.cheap_bounds import (
+    above_corners,
+    blind_values,
+    mdp_values,
+    upper_at_start,
+)
+from rpsr.planning.corners.corner_model import CornerProcess
+from rpsr.planning.corners.proven_worth import worth_at_start
+from rpsr.planning.discounts import ROUNDING
+from rpsr.planning.finite import lowest_within
+from rpsr.planning.limits import Clock
+from rpsr.planning.reachable.plans import Plan, hidden
+from rpsr.planning.reachable.reachable_graph import ReachableGraph
+from rpsr.planning.value.controllers import FiniteStateController
+from rpsr.planning.value.value_function import ValueFunction
+
+MOST_NUMBERS = 2**24  # of a controller's vectors and successors, if states are unexplored
+
+
+def plan_infinite(
+    graph: ReachableGraph, process: CornerProcess | None, discount: float, clock: Clock
+) -> Plan:
+    """Policy iteration on the graph; its controller, and bounds on the optimal value.
+
+    process: the model at its corners; None if its domain is unknown.
+    """
+    model, ahead = graph.model, 1 / (1 - discount)
+    rewards = graph.states @ model.rewards
+    blind = _Blind(0, np.zeros(model.dimension))
+    if process is not None:
+        blind = _blind(process, clock.share(0.2))
+    elif graph.open.any() or clock.time_limit is not None:
+        blind = _blind_without_corners(model, clock.share(0.2))
+    # Unexplored states have no edges: their rewards are their values.
+    rewards[graph.open] = (graph.states[graph.open] @ blind.vector)[:, None]
+    problem = graph.problem(rewards, discount)
+    values, _ = problem.optimum(clock.share(0.3))
+    scale = float(np.abs(values).max())
+    actions = lowest_within(problem.action_values(values), 4 * ROUNDING * scale)
+    actions[graph.open] = blind.action
+    controller = _controller(graph, actions, blind.action)
+    terms = 2 * products(model.dimension + len(model.observations))
+
+    def valued(controller: FiniteStateController) -> tuple[Floats, float, float]:
+        """The controller's vectors, its value at the start, and the proven part of it."""
+        vectors = controller.vectors(model, clock.share(0.6))
+        value = float(vectors[0] @ model.start)
+        if process is None:
+            below = terms * (scale * ahead + float(np.abs(vectors[0]) @ np.abs(model.start)))
+            return vectors, value, value - below
+        choices = np.column_stack([controller.actions, np.maximum(controller.successors, 0)])
+        return vectors, value, worth_at_start(process, vectors, choices, 0)
+
+    vectors, value, lower = valued(controller)
+    worse = clock.time_limit is not None
+    if process is not None:  # except for rounding
+        rounding = process.rounding(scale + float(np.abs(process.rewards).max())) * process.ahead
+        worse = blind.least > min(lower + 2 * rounding, value)
+    if worse:
+        # Time may be too short for all these nodes; a blind policy has only one.
+        simple = _always(model, blind.action)
+        plain = valued(simple)
+        if blind.least > plain[1]:  # too short for one node, too
+            plain = blind.vector[None], float(blind.vector @ model.start), blind.least
+        if plain[2] > lower:
+            controller, (vectors, value, lower) = simple, plain
+    lower = max(lower, min(blind.least, value))
+    # Impossible observations restart the controller.
+    found = ValueFunction(vectors, controller.actions, np.maximum(controller.successors, 0))
+    if process is None:
+        return Plan(value, lower, None, value - lower, found)
+    seen = mdp_values(process, clock.share(0.3))
+    paid = hidden(graph, (blind.worst, float(seen.max())))
+    assert paid is not None, "the domain is known"
+    rewards = rewards + discount * paid
+    rewards[graph.open] = _seen_at(process, seen, graph.states[graph.open])[:, None]
+    above = graph.problem(rewards, discount)
+    most = float(rewards[~graph.open].max(initial=-np.inf)) * ahead
+    most = max(most, float(rewards[graph.open].max(initial=-np.inf)))
+    swept, best = above.from_above(np.full(len(rewards), most), clock)
+    missed = max(0.0, float((above.action_values(best).max(axis=1) - best).max())) * ahead
+    rounded = terms * float(np.abs(swept).max() + np.abs(rewards).max())
+    rounded = (rounded + model.reward_error) * ahead
+    upper = max(value, min(float(best[0]) + missed, float(swept[0]))) + rounded
+    upper = max(lower, min(upper, upper_at_start(process, seen[None])))
+    return Plan(value, lower, upper, rounded + missed + value - lower, found)
+
+
+def _seen_at(process: CornerProcess, values: Floats, states: Floats) -> Floats:
+    """Upper bounds on values of states (B, n) if corners, with values (k,), are observed, (B,).
+
+    If values are not linear in the model's states, a linear function above them is used.
+    """
+    vector = above_corners(process, values[None])[0]
+    off = 2 * products(len(vector)) * (np.abs(states) @ np.abs(vector))
+    return states @ vector + off + process.displaced * float(np.abs(values).max())
+
+
+def _controller(graph: ReachableGraph, actions: Ints, blind: int) -> FiniteStateController:
+    """One node per state, and one that repeats the blind action, for unexplored states.
+
+    In an unfinished graph, only the states that the actions (N,) reach have nodes.
+    """
+    model, n_observations = graph.model, len(graph.model.observations)
+    if not graph.open.any():
+        return FiniteStateController(
+            model.actions, model.observations, actions, graph.successors(actions)
+        )
+    most = max(1, MOST_NUMBERS // (n_observations + model.dimension))
+    met = graph.met(actions, most)
+    place = np.full(len(graph.states) + 1, len(met))
+    place[met] = np.arange(len(met))
+    place[-1] = -1  # impossible
+    successors = place[graph.successors(actions, met)]
+    return FiniteStateController(
+        model.actions,
+        model.observations,
+        np.append(actions[met], blind),
+        np.vstack([successors, np.full((1, n_observations), len(met))]),
+    )
+
+
+def _always(model: LinearModel, action: int) -> FiniteStateController:
+    """One action at every step."""
+    successors = np.zeros((1, len(model.observations)), dtype=np.int64)
+    return FiniteStateController(model.actions, model.observations, np.array([action]), successors)
+
+
+@dataclass(frozen=True, eq=False)
+class _Blind:
+    """The best blind policy at the start: its action and its values (n,).
+
+    least: its proven value at the start. worst: the proven value at every corner of the blind
+    policy that is best at its worst corner.
+    """
+
+    action: int
+    vector: Floats
+    least: float = -np.inf
+    worst: float = -np.inf
+
+
+def _blind(process: CornerProcess, clock: Clock) -> _Blind:
+    values = blind_values(process, clock)
+    vectors = process.lift(values)
+    action = int((vectors @ process.model.start).argmax())
+    value, off = process.value_at_start(values)
+    return _Blind(action, vectors[action], value - off, float(values.min(axis=1).max()))
+
+
+def _blind_without_corners(model: LinearModel, clock: Clock) -> _Blind:
+    """The same in coordinates, where actions may diverge; nothing is proven."""
+    each = [
+        _always(model, a).vectors(model, clock.share(1 / (len(model.actions) - a)))[0]
+        for a in range(len(model.actions))
+    ]
+    action = int((np.array(each) @ model.start).argmax())
+    return _Blind(action, each[action])

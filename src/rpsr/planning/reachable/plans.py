@@ -1,0 +1,40 @@
+"""A plan on a graph of reachable states, and the error that the graph may cause in one step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rpsr.io.records import Floats
+from rpsr.models.linear import LinearModel
+from rpsr.planning.reachable.reachable_graph import ReachableGraph
+from rpsr.planning.solution import Status
+from rpsr.planning.value.value_function import ValueFunction
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Bounds on the value at the start, and the value of what was found."""
+
+    value: float
+    lower: float
+    upper: float | None
+    rounded: float  # the part of the gap that is rounding
+    found: ValueFunction
+    stages: tuple[ValueFunction, ...] = ()
+    stopped: Status | None = None  # finite horizon: why not all steps were planned
+
+
+def value_bounds(model: LinearModel, total: float) -> tuple[float, float] | None:
+    """The least and greatest possible value; total: the sum of discounts."""
+    if not model.domain.known:
+        return None
+    rewards = model.domain.at_corners(model.rewards)
+    return total * float(rewards.min()), total * float(rewards.max())
+
+
+def hidden(graph: ReachableGraph, bounds: tuple[float, float] | None) -> Floats | None:
+    """The error of merging and rounding in one step, (N, A), undiscounted; None: unknown."""
+    if bounds is None or graph.edges.shift is None:
+        return None
+    merged = graph.per_choice(graph.edges.shift) * (bounds[1] - bounds[0]) / 2
+    return merged + graph.lost * max(map(abs, bounds))
