@@ -128,6 +128,22 @@ def fair_bets() -> POMDP:
     )
 
 
+def flaw(chance: Fraction) -> POMDP:
+    """A thing is sound for ever, or it is flawed and breaks with a small probability per use."""
+    breaks = {"sound": Fraction(0), "flawed": chance}
+    return tabulate(
+        name="flaw",
+        states=["sound", "flawed"],
+        actions=["use"],
+        observations=["well", "broken"],
+        start={"sound": HALF, "flawed": HALF},
+        transition=lambda s, _a: {s: 1},
+        emission=lambda _a, t: {"well": 1 - breaks[t], "broken": breaks[t]},
+        reward=lambda *_: 0,
+        discount=None,
+    )
+
+
 def fuse(n: int = 40) -> POMDP:
     """A spark of probability 1e-12 per step: outcomes of long tests underflow."""
     rare = Fraction(1, 10**12)

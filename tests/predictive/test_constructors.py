@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.predictive.exact_accuracy import pomdps
 from tests.predictive.histories import random_history
-from tests.predictive.small_models import mixture
+from tests.predictive.small_models import flaw, mixture
 
 from rpsr import save
 from rpsr.domains import NAMES, build
@@ -206,3 +206,9 @@ def test_rewards_of_the_wrong_shape_are_refused():
 def test_a_belief_model_has_no_core_to_read_it_by():
     with pytest.raises(ModelError, match="a belief model has no core set"):
         CoreView(build("tiger").belief_model())
+
+
+def test_what_is_rare_is_not_impossible_in_a_model_of_blocks():
+    belief = psr(flaw(Fraction(1, 10**15))).filter()
+    belief.update("use", "broken")
+    assert belief.predict("use") == pytest.approx([1, 1e-15], rel=1e-9)

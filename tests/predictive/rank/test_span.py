@@ -10,13 +10,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.predictive.exact_accuracy import accuracy_in_fractions, pomdps, residual
 from tests.predictive.rationals import LiteralSearch, random_pomdp
-from tests.predictive.small_models import fair_bets, mixture
+from tests.predictive.small_models import fair_bets, flaw, mixture
 
 from rpsr.domains import build, tabulate
 from rpsr.errors import ModelError
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive import core as core_module
 from rpsr.predictive import find_core
+from rpsr.predictive.rank import certify
 from rpsr.predictive.rank.echelon import ModularArithmetic
 from rpsr.predictive.rank.modular_search import Spans
 from rpsr.predictive.rank.span import (
@@ -85,20 +86,7 @@ def test_the_basis_by_closure_spans_the_outcomes(seed, rewards):
 
 @pytest.mark.parametrize("digits", [3, 6, 9])
 def test_what_only_a_rare_observation_shows_is_as_clear_as_anything(digits):
-    chance = Fraction(1, 10**digits)
-    pomdp = tabulate(
-        name="flaw",
-        states=["sound", "flawed"],
-        actions=["use"],
-        observations=["well", "broken"],
-        start={"sound": Fraction(1, 2), "flawed": Fraction(1, 2)},
-        transition=lambda s, _a: {s: 1},
-        emission=lambda _a, t: (
-            {"well": 1 - chance, "broken": chance} if t == "flawed" else {"well": 1}
-        ),
-        reward=lambda *_: 0,
-        discount=None,
-    )
+    pomdp = flaw(Fraction(1, 10**digits))
     basis, _, (kept, _) = closure_basis(pomdp, rewards=False)
     assert kept > 0.1
     assert_spans(basis, pomdp, rewards=False)
@@ -208,6 +196,14 @@ def test_floats_say_that_a_move_is_too_rare_for_them(digits):
     with pytest.raises(ModelError, match="the rank is not clear in floats"):
         find_core(pomdp, "psr", exact=False, named=False)
     assert find_core(pomdp, "psr").rank == 3
+
+
+def test_a_rank_that_the_most_primes_do_not_prove_is_refused(monkeypatch):
+    pomdp = mixture(Fraction(1, 3))  # whose rank is not that of blocks
+    assert find_core(pomdp, "psr").certified
+    monkeypatch.setattr(certify, "_MOST_PRIMES", 1)
+    with pytest.raises(ModelError, match="denominators are too large to certify the rank"):
+        find_core(pomdp, "psr")
 
 
 def test_a_basis_of_another_rank_is_refused(monkeypatch):
