@@ -1,11 +1,13 @@
 """The SARSOP toolkit beside rpsr on POMDPX files: reading, and the values of exchanged policies.
 
 For each file, both programs read it (seconds as each reports or takes them), both plan for the same
-time, and every policy is valued by both: ours by `rpsr`'s bounds and by the toolkit's `pomdpeval`,
-theirs by `pomdpsol`'s bounds and by `rpsr` at the start. Values agree if pomdpeval's confidence
-interval, widened to four standard errors, meets the interval of the proven bounds.
+time, and every policy is valued by both: ours by `rpsr`'s bounds and by the toolkit's `pomdpeval`
+and `pomdpsim`, theirs by `pomdpsol`'s bounds and by `rpsr` at the start. Values agree if a
+confidence interval of four standard errors meets the interval of the proven bounds.
 
-    python benchmarks/toolkit.py --pomdpsol PATH [--pomdpeval PATH] FILE.pomdpx ...
+    python benchmarks/toolkit.py --pomdpsol PATH FILE.pomdpx ...
+
+The other programs are expected beside pomdpsol.
 """
 
 from __future__ import annotations
@@ -32,16 +34,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--pomdpsol", required=True, type=Path)
-    parser.add_argument("--pomdpeval", type=Path, help="by default beside pomdpsol")
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--episodes", type=int, default=300)
     given = parser.parse_args()
-    evaluator = given.pomdpeval or given.pomdpsol.with_name("pomdpeval")
     for file in given.files:
-        compare(file.resolve(), given.pomdpsol, evaluator, given.seconds, given.episodes)
+        compare(file.resolve(), given.pomdpsol, given.seconds, given.episodes)
 
 
-def compare(file: Path, solver: Path, evaluator: Path, seconds: float, episodes: int) -> None:
+def compare(file: Path, solver: Path, seconds: float, episodes: int) -> None:
     """Read, plan and exchange policies on one file."""
     begun = time.perf_counter()
     pomdp = rpsr.load(file)
@@ -62,14 +62,16 @@ def compare(file: Path, solver: Path, evaluator: Path, seconds: float, episodes:
         value = float((stored.vectors @ pomdp.start).max())
         print(f"  theirs, read by rpsr: {value:.4f} at the start (pomdpsol says {low:.4f})")
         words = ("--simLen", "100", "--simNum", str(episodes), "--srand", "1")
-        out = run(evaluator, *words, "--policy-file", str(mine), str(file))
-        mean, left, right = map(float, _MEAN.findall(out)[-1])
-        error = (right - left) / 2 / 1.96
-        agrees = plan.lower - 4 * error <= mean <= (plan.upper or mean) + 4 * error
-        print(
-            f"  ours, by pomdpeval: {mean:.4f} ± {error:.4f}"
-            f" ({'agrees with' if agrees else 'DISAGREES WITH'} our bounds)"
-        )
+        for program in ("pomdpeval", "pomdpsim"):
+            path = solver.with_name(program)
+            out = run(path, *words, "--policy-file", str(mine), str(file))
+            mean, left, right = map(float, _MEAN.findall(out)[-1])
+            error = (right - left) / 2 / 1.96
+            agrees = plan.lower - 4 * error <= mean <= (plan.upper or mean) + 4 * error
+            print(
+                f"  ours, by {program}: {mean:.4f} ± {error:.4f}"
+                f" ({'agrees with' if agrees else 'DISAGREES WITH'} our bounds)"
+            )
 
 
 def run(program: Path, *words: str) -> str:

@@ -181,6 +181,25 @@ def test_products_are_limited_before_they_are_made(monkeypatch):
     tracemalloc.stop()
 
 
+def test_outcomes_are_limited_before_they_are_listed():
+    text = "<pomdpx><Discount>.9</Discount><Variable>"
+    text += '<StateVar vnamePrev="s_0" vnameCurr="s_1"><NumValues>300</NumValues></StateVar>'
+    text += '<ObsVar vname="o"><NumValues>3000</NumValues></ObsVar>'
+    text += '<ActionVar vname="a"><NumValues>1</NumValues></ActionVar><RewardVar vname="r"/>'
+    text += "</Variable>"
+    for tag, own in (
+        ("InitialStateBelief", "s_0"),
+        ("StateTransitionFunction", "s_1"),
+        ("ObsFunction", "o"),
+    ):
+        uniform = files.function("CondProb", own, "null", files.entries(("-", "uniform")))
+        text += files.section(tag, uniform)
+    reward = files.function("Func", "r", "a", files.entries(("*", "1"), table="ValueTable"))
+    text += files.section("RewardFunction", reward) + "</pomdpx>"
+    outcomes = 300 * 300 * 3000
+    assert f"{outcomes:,} outcomes (s, a, s', o) are possible: reading takes" in refusal(text)
+
+
 def test_deep_nesting_is_no_recursion():
     deep = "<DAG>" * 50_000 + "</DAG>" * 50_000
     text = files.ROVER.replace('<Parameter type="TBL">', f'<Parameter type="DD">{deep}', 1)

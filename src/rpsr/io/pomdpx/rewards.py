@@ -22,6 +22,7 @@ from rpsr.io.variables import Space
 from rpsr.io.xml_tree import Document
 
 KEY_BYTES = 64  # of memory per cell that is looked up
+INDEX_BYTES = 16  # of memory per outcome that has a reward
 
 
 def read_rewards(
@@ -40,6 +41,9 @@ def read_rewards(
     per_edge, edges = process.outcomes_of_edge(), process.transition.indptr
     n, states = scope.states.size, np.arange(scope.states.size, dtype=np.int64)
     late = any(axis.kind in (Kind.NEXT, Kind.OBSERVATION) for t in tables for axis in t.axes)
+    outcomes = int(per_edge.sum())
+    cause = f"{outcomes:,} outcomes (s, a, s', o) are possible"
+    document.allow((KEY_BYTES if late else INDEX_BYTES) * outcomes, cause, document.root)
     amounts_of: list[Integers] = []  # by action: of each state or, if late, of each outcome
     repeats = np.add.reduceat(per_edge, edges[:-1])
     whole = process.outcome_cells(*process.outcome_entries()) if late else None
