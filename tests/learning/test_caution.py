@@ -135,7 +135,8 @@ def test_caution_is_told():
     told = learn("spectral", lucky(1), discount=0.95, rank=3)
     assert told.document()["caution"] == {"unknown": 1, "actions": 3}
     assert told.findings.caution.warning.startswith(
-        "1 of 3 actions (jump) was rarely tried: the model to plan "
+        "1 of 3 actions (jump) was rarely tried: for planning, their rewards are replaced by a "
+        f"penalty (w = {told.findings.caution.worst:.3g})"
     )
     silent = learn("spectral", lucky(200), discount=0.95, rank=3)
     assert silent.document()["caution"] == {"unknown": 0, "actions": 3}
