@@ -76,18 +76,18 @@ def test_the_page_of_diagnostics_is_written(log, tmp_path, capsys):
 
 
 def test_a_rank_says_what_it_comes_from(log, say):
-    """--rank is the number of states, the length of contexts or the rank itself."""
+    """--rank is the number of states, the number of interactions or the rank itself."""
     words = ["learn", str(log), "-o", "m.rpsr", "--discount", "0.9", "--report", "p.html"]
     for estimator, rank, origin, pairs in (
-        ("last-k", "1", "contexts of up to 1 interaction", 1),
-        ("last-k", "2", "contexts of up to 2 interactions", 2),
-        ("em", "3", "3 states", None),
+        ("last-k", "1", "one for each sequence of up to 1 interaction in the log", 1),
+        ("last-k", "2", "one for each sequence of up to 2 interactions in the log", 2),
+        ("em", "3", "the fitted POMDP has 3 states", None),
     ):
         given = [*words, "--estimator", estimator, "--rank", rank]
         document = json.loads(say(*given, "--json")[1])
         assert document["pairs"] == pairs
         out = say(*given)[1]
-        assert re.search(rf"^rank +{document['rank']}, from {origin} *$", out, re.MULTILINE)
+        assert re.search(rf"^rank +{document['rank']}: {origin} *$", out, re.MULTILINE)
         assert f">{origin}<" in Path("p.html").read_text()
 
 
@@ -96,7 +96,7 @@ def test_a_state_for_the_end_is_told_of(say):
     ends = {"actions": [0, 1], "observations": [0, 1], "rewards": [0, 1], "terminated": True}
     Path("log.jsonl").write_text("\n".join([json.dumps(ends)] * 20))
     out = say("learn", "log.jsonl", "-o", "m.rpsr", "--discount", "0.9", "--rank", "2")[1]
-    assert re.search(r"^rank +\d+, from 2 states and the end *$", out, re.MULTILINE)
+    assert re.search(r"^rank +\d+: the fitted POMDP has 2 states and the end *$", out, re.MULTILINE)
 
 
 def test_a_misspelt_name_is_told_of(log, say):
@@ -269,7 +269,7 @@ def test_a_rare_action_and_what_decided_the_rank_are_told_everywhere(log, say):
     code, out, error = say("learn", *words, "--report", "p.html")
     page = Path("p.html").read_text()
     assert code == 0
-    said = "1 of 3 actions (jump) was rarely tried: the model to plan on has a penalty there"
+    said = "1 of 3 actions (jump) was rarely tried: for planning, their rewards are replaced by a "
     assert said in error
     assert said in page
     text = " ".join(out.split())  # a narrow terminal folds it
@@ -312,7 +312,8 @@ def test_nothing_is_proven_of_a_model_that_may_predict_less_than_nothing(succeed
     known = json.loads(out)  # a table of contexts is a process: its bounds hold
     assert (known["simulated"], err) == (None, "")
     assert known["lower"] <= known["value"] + 1e-9
-    assert "nothing is proven" in succeed("solve", "spectral.rpsr").out
+    estimate = "no bound is proven: the value is the planner's estimate"
+    assert estimate in succeed("solve", "spectral.rpsr").out
 
 
 def test_an_option_that_an_estimator_does_not_have_is_refused(log, say):
@@ -321,7 +322,8 @@ def test_an_option_that_an_estimator_does_not_have_is_refused(log, say):
     for estimator in ("em", "last-k"):
         code, out, error = say(*words, "--estimator", estimator, "--behaviour", "blind")
         assert (code, out) == (1, "")
-        assert error.startswith(f"rpsr: estimator {estimator} has no behaviour; it has discount, ")
+        said = f"rpsr: estimator {estimator} has no parameter 'behaviour' (--behaviour); its "
+        assert error.startswith(f"{said}parameters are discount, ")
     for wrong in (["--policy", "blind"], ["--behaviour", "known"]):
         assert say(*words, "--estimator", "spectral", *wrong)[0] == 2
     assert not Path("m.rpsr").exists()

@@ -189,7 +189,7 @@ def test_one_long_episode_beside_short_ones_takes_no_more_memory(tiger):
     )
     found = off_policy_value(model, vectors, log, resamples=2)
     assert found.value == pytest.approx(-sum(0.5**t for t in range(10)))
-    assert (found.steps, found.speakers) == (10, (20_001, 1))
+    assert (found.steps, found.agreeing) == (10, (20_001, 1))
 
 
 def test_behaviour_is_counted_after_the_last_pairs():

@@ -135,7 +135,8 @@ def test_caution_is_reported():
     learned = learn("spectral", lucky(1), discount=0.95, rank=3)
     assert learned.document()["caution"] == {"unknown": 1, "actions": 3}
     assert learned.findings.caution.warning.startswith(
-        "1 of 3 actions (jump) was rarely tried: the model to plan "
+        "1 of 3 actions (jump) was rarely tried: for planning, their rewards are replaced by a "
+        f"penalty (w = {learned.findings.caution.worst:.3g})"
     )
     silent = learn("spectral", lucky(200), discount=0.95, rank=3)
     assert silent.document()["caution"] == {"unknown": 0, "actions": 3}

@@ -119,7 +119,7 @@ def test_only_contexts_that_came_often_lack_an_action():
     assert unseen_share(np.array([[20, 0], [19, 0], [10, 10], [30, 5], [0, 0]])) == 1 / 3
     assert unseen_share(np.array([[19, 0], [0, 3]])) == 0
     some, few = (Overlap(0.5, 1.0, share, ()).warning for share in (0.06, 0.04))
-    assert "after 6% of the common contexts some action was never taken" in some
+    assert "after 6% of the frequent (action, observation) pairs some action was never" in some
     assert few == ""
 
 
@@ -204,7 +204,7 @@ def test_what_cannot_be_judged_is_refused():
             learn("last-k", LOG.select(np.arange(episodes)), discount=0.9)
     with pytest.raises(InputError, match="no rewards"):
         learn("em", replace(LOG, rewards=None), discount=0.9)
-    with pytest.raises(InputError, match="no propensities"):
+    with pytest.raises(InputError, match="behaviour 'logged' needs the probability"):
         learn("psr", replace(LOG, propensities=None), discount=0.9, behaviour="logged")
     with pytest.raises(InputError, match="no estimator is called 'magic'"):
         learn("magic", LOG, discount=0.9)
@@ -301,10 +301,11 @@ def test_what_is_learned_is_a_value_with_a_model_a_policy_and_a_page(tmp_path):
 
 @pytest.mark.parametrize("name", ESTIMATORS.own)
 def test_parameters_of_an_estimator_are_taken_and_others_refused(name):
-    with pytest.raises(InputError, match=f"^estimator {name} has no colour; it has .*discount"):
+    said = f"^estimator {name} has no parameter 'colour'; its parameters are .*discount"
+    with pytest.raises(InputError, match=said):
         learn(name, LOG, discount=0.9, colour="red")
     if name in FEW:
-        with pytest.raises(InputError, match=f"^estimator {name} has no behaviour; it has"):
+        with pytest.raises(InputError, match=r"has no parameter 'behaviour' \(--behaviour\)"):
             learn(name, LOG, discount=0.9, behaviour="logged")
     with pytest.raises(InputError, match=r"^enough: read -1|^backoff: read -1"):
         learn(name, LOG, discount=0.9, **({"backoff": -1} if name == "last-k" else {"enough": -1}))

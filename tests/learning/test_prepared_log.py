@@ -130,3 +130,21 @@ def test_chunks_of_another_log_are_refused(held):
     for wrong in ({"a": LOG}, [LOG, 3], {LOG: 1}, b"ab"):
         with pytest.raises(DataError, match=r"read a .*, expected Trajectories, a stream of them"):
             SpectralRPSR().fit(wrong)
+
+
+def test_a_second_survey_takes_no_second_census(counted):
+    prepared = PreparedLog.of(SILENT)
+    prepared.survey(3)
+    prepared.survey(2)
+    assert counted == {"Survey": 2 * SILENT.steps, "Census": SILENT.steps}
+
+
+def test_what_follows_from_a_survey_is_computed_once_and_again_after_more_steps():
+    survey = Survey.of([SILENT[:30]])
+    first = survey.policy, survey.overlap, survey.censoring
+    assert (survey.policy, survey.overlap, survey.censoring) == first
+    assert survey.policy is first[0]
+    survey.add(SILENT[30:])
+    for ours, whole in zip(survey.policy, Survey.of([SILENT]).policy, strict=True):
+        np.testing.assert_array_equal(ours, whole)
+    assert survey.overlap == Survey.of([SILENT]).overlap

@@ -192,7 +192,7 @@ def ran_judgements(log: str, _: str) -> Result:
     plan = solve(model, planner_by_name("reachable"))
     value = off_policy_value(model, plan.vectors, second, resamples=20, seed=2)
     numbers = [judged.loglik, judged.reward_rmse or 0.0, value.value, value.low, value.high]
-    return [str(judged), str(value)], [*numbers, *map(float, (value.steps, *value.speakers))]
+    return [str(judged), str(value)], [*numbers, *map(float, (value.steps, *value.agreeing))]
 
 
 def ran_choice(log: str, _: str) -> Result:

@@ -7,14 +7,16 @@ import pytest
 
 from rpsr.planning import FiniteStateController
 from rpsr.predictive import psr
+from rpsr.reproduce import case_study as study
 from rpsr.reproduce import paper
 from rpsr.reproduce.case_study import behaviour, case_study, walk_from
+from rpsr.reproduce.one_domain import Planned
 from rpsr.sources import load_pomdp
 
 
 @pytest.fixture(scope="module")
 def found():
-    return case_study()
+    return {**case_study(), "walks": study.walks(Planned.of(load_pomdp("loadunload")))}
 
 
 def test_outcomes_are_those_of_driving_the_cart_by_hand(found):

@@ -141,9 +141,9 @@ def _verdict(rows: list[Row]) -> str:
 
 
 def _sureness(rows: list[Row]) -> str:
-    from rpsr.predictive.certainty import certainty
+    from rpsr.predictive.certainty import sentence
 
     odds = [row["error_probability"] for row in rows]
     known = [p for p in odds if p is not None]
-    subject = "Each is " if len(rows) > 1 else "This is "
-    return f"{subject}{certainty(len(known) == len(odds), max(known, default=None))}."
+    subject = "Each is" if len(rows) > 1 else "This is"
+    return sentence(subject, len(known) == len(odds), max(known, default=None))

@@ -86,9 +86,10 @@ def learn(
         str,
         Parameter(
             validator=_existing,
-            help="How to learn: em, EM of a POMDP read as an R-PSR; spectral, a spectral R-PSR; "
-            "discovered, an R-PSR with core intents; psr, a PSR with rewards fitted afterwards; "
-            "last-k, a table of the last k interactions; or an estimator of another package.",
+            help="How to learn: em, a POMDP fitted by EM, converted to an R-PSR; spectral, a "
+            "spectral R-PSR; discovered, an R-PSR with core intents; psr, a PSR with rewards "
+            "fitted afterwards; last-k, a table of the last k (action, observation) pairs; or an "
+            "estimator of another package.",
         ),
     ] = "em",
     rank: Annotated[
@@ -246,14 +247,17 @@ def _facts(learned: Learned) -> list[tuple[str, Any]]:
     ]
     if ended:
         facts.append(("task ended", f"in {counted(ended, 'episode')}"))
-    facts.append(("rank", ", from ".join(filter(None, (str(found.rank), found.origin)))))
+    facts.append(("rank", ": ".join(filter(None, (str(found.rank), found.origin)))))
     if found.spectrum is not None:
         facts.append(("because", found.spectrum.reason))
     facts.append(("held out", f"log-likelihood {heldout.loglik:.4g} per observation"))
     if heldout.reward_rmse is not None and heldout.reward_std is not None:
-        words = f"error {heldout.reward_rmse:.4g}; {heldout.reward_std:.4g} without a model"
+        mean = f"(predicting the mean reward: {heldout.reward_std:.4g})"
+        words = f"RMSE {heldout.reward_rmse:.4g} {mean}"
         facts.append(("rewards", words))
     if learned.psr_enough is not None:
         enough = learned.psr_enough
         facts.append(("PSR enough", f"{enough.verdict}: {enough.words}"))
-    return [*facts, ("negative mass", heldout.negative_mass), ("seconds", learned.seconds)]
+    words = f"negative probability {heldout.negative_mass:.4g} per step"
+    facts.append(("inconsistency", words))
+    return [*facts, ("seconds", learned.seconds)]

@@ -349,8 +349,10 @@ def _for_people(solution: Solution, document: dict[str, Any]) -> list[tuple[str,
     }
     learned = document["learned"]
     if learned is not None:
-        holds = "bounds hold" if solution.proven else "nothing is proven; the value holds"
-        numbers["learned"] = f"by {learned}: {holds} for this model, not for the system"
+        numbers["learned"] = f"by {learned}: bounds hold for this model, not for the system"
+        if not solution.proven:
+            estimate = "the value is the planner's estimate on the learned model"
+            numbers["learned"] = f"by {learned}; no bound is proven: {estimate}"
     saved = solution.extras.get("compressed")
     if saved is not None:
         from rpsr.planning.compression import Saved

@@ -98,8 +98,8 @@ class Caution:
         if self.by_state:
             what = f"{unknown} of {total} combinations of a state and an action"
         return (
-            f"{what} {'was' if unknown == 1 else 'were'} rarely tried: the model to plan on has a "
-            "penalty there, which may be far below every reward of the log"
+            f"{what} {'was' if unknown == 1 else 'were'} rarely tried: for planning, their rewards "
+            f"are replaced by a penalty (w = {self.worst:.3g}), so that plans avoid them"
         )
 
     def document(self) -> dict[str, int] | None:

@@ -1,9 +1,9 @@
 """The accuracy of a model's predictions on held-out episodes.
 
-The robust filter follows each episode on actions and observations alone (`learned.filtered`). At
-every step the model predicts a distribution of the next observation, whose log-likelihood is
-averaged, and a reward, whose squared error is averaged. All results are sums over steps, so a log
-may come in chunks.
+The robust filter follows each episode on actions and observations alone
+(`estimated_models.filtered`). At every step the model predicts a distribution of the next
+observation, whose log-likelihood is averaged, and a reward, whose squared error is averaged. All
+results are sums over steps, so a log may come in chunks.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from rpsr.learning.filter_kernels import filter_log
 from rpsr.learning.spectral.fit import Parameters
 from rpsr.logs import Trajectories
 from rpsr.models import DenseOperators, LinearModel, Unknown
-from rpsr.models.filter import RobustRule
+from rpsr.models.filter import MOST_MASS, RobustRule
 
 DOUBT = 1e-3  # the share of a uniform prediction mixed in before taking a logarithm
 
@@ -95,10 +95,11 @@ def filtered(model: LinearModel, log: Trajectories, states: bool = False) -> Fil
     for a in range(n_actions):
         for o in range(n_observations):
             matrices[a, o] = model.operators.matrix(a, o)
-    parameters = (matrices, model.emissions, model.normalizer, model.start, model.rewards)
+    rule = RobustRule(model)
+    parameters = (matrices, model.emissions, model.normalizer, rule.origin, model.rewards)
     kept = np.empty((log.steps if states else 0, n))
-    limits = RobustRule(model).limits
-    result = filter_log(parameters, log.actions, log.observations, log.offsets, limits, kept)
+    columns = (log.actions, log.observations, log.offsets)
+    result = filter_log(parameters, *columns, rule.limits, MOST_MASS, kept)
     return Filtered(result[0], result[1], kept, result[2], result[3])
 
 

@@ -31,20 +31,45 @@ def _move(
 
 
 @njit(cache=True)
+def _predict(x: Floats, emissions: Floats, most_mass: float, out: Floats) -> float:
+    """out (O,) = x E as probabilities, as `models.filter.clipped`; returns the negative mass."""
+    largest = total = negative = 0.0
+    for k in range(len(out)):
+        p = 0.0
+        for i in range(len(x)):
+            p += x[i] * emissions[i, k]
+        if not p >= 0:
+            negative -= p
+        out[k] = p if 0 < p < np.inf else 0.0
+        largest = max(largest, out[k])
+        total += out[k]
+    if not total < np.inf:  # dividing by the largest first prevents overflow of the sum
+        total = 0.0
+        for k in range(len(out)):
+            out[k] /= largest
+            total += out[k]
+    for k in range(len(out)):
+        out[k] = out[k] / total if total > 0 else 1 / len(out)
+    return negative if negative < most_mass else most_mass
+
+
+@njit(cache=True)
 def filter_log(
     model: tuple[Floats, Floats, Floats, Floats, Floats],
     actions: Ints,
     observations: Ints,
     offsets: Ints,
     limits: tuple[float, float, int],
+    most_mass: float,
     states: Floats,
 ) -> tuple[Floats, Floats, float, int]:
     """Predictions (L, O) and rewards (L,) of the actions taken, the negative mass, the resets.
 
-    model: operators (A, O, n, n), emissions (A, n, O), normalizer (n,), start (n,), rewards (n, A).
-    limits: the probability that counts as impossible, the largest entry of a state, and how many
-    interactions to replay; arguments, since a compiled cache does not see constants change.
-    states (L, n) is filled with the state before each step, or has no rows.
+    model: operators (A, O, n, n), emissions (A, n, O), normalizer (n,), the rule's origin (n,) and
+    rewards (n, A). limits: the probability that counts as impossible, the largest entry of a state,
+    and how many interactions to replay. most_mass: the most negative mass of one prediction. Both
+    are arguments, since a compiled cache does not see constants change. states (L, n) is filled
+    with the state before each step, or has no rows.
     """
     operators, emissions, e, start, rewards = model
     n, n_observations = len(start), emissions.shape[2]
@@ -63,18 +88,7 @@ def filter_log(
             expected[t] = 0.0
             for i in range(n):
                 expected[t] += x[i] * rewards[i, a]
-            total = 0.0
-            for k in range(n_observations):
-                p = 0.0
-                for i in range(n):
-                    p += x[i] * emissions[a, i, k]
-                if p < 0:
-                    negative -= p
-                    p = 0.0
-                predictions[t, k] = p
-                total += p
-            for k in range(n_observations):
-                predictions[t, k] = predictions[t, k] / total if total > 0 else 1 / n_observations
+            negative += _predict(x, emissions[a], most_mass, predictions[t])
             if _move(x, operators[a, o], e, limits, y):
                 x[:] = y
                 continue

@@ -77,8 +77,7 @@ class LastKTable(Estimator):
     def learn(self, log: PreparedLog) -> None:
         """Count contexts in a log with rewards. A stream is read into memory."""
         episodes = log.episodes
-        if episodes.rewards is None:
-            raise DataError("the log has no rewards, expected them for learning")
+        episodes.rewards_for("learning")
         if episodes.steps == 0:
             raise DataError("the log has no steps")
         self.k_ = self._best(episodes) if self.k == "auto" else self.k
@@ -88,7 +87,7 @@ class LastKTable(Estimator):
 
     def findings(self) -> Findings:
         """The results: the length of contexts."""
-        origin = f"contexts of up to {counted(self.k_, 'interaction')}"
+        origin = f"one for each sequence of up to {counted(self.k_, 'interaction')} in the log"
         return Findings(self.rank_, origin, context=self.k_, caution=self.caution_)
 
     def judge(self, logs: Logs) -> Diagnosis:

@@ -16,7 +16,7 @@ from rpsr.learning.diagnostics import Diagnosis
 from rpsr.learning.findings import Findings
 from rpsr.learning.moments.survey import Survey
 from rpsr.learning.prepared_log import Logs, PreparedLog
-from rpsr.learning.propensities import NO_PROPENSITIES, Overlap
+from rpsr.learning.propensities import Overlap
 from rpsr.learning.spectral.enough import Enough, TooShort, psr_enough
 from rpsr.logs.census import Census
 from rpsr.logs.parts import HELD_OUT
@@ -38,6 +38,9 @@ ESTIMATORS = Registry(
         "last-k": "rpsr.learning.last_k:LastKTable",
     },
 )
+
+
+ON_COMMAND_LINE = ("rank", "behaviour")  # parameters that are options of `rpsr learn`
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +117,7 @@ class Learned:
                 "reward_std": heldout.reward_std,
                 "steps": heldout.steps,
             },
-            "psr_enough": None if self.psr_enough is None else asdict(self.psr_enough),
+            "psr_enough": None if self.psr_enough is None else self.psr_enough.document(),
             "overlap": asdict(self.overlap),
             "negative_mass": heldout.negative_mass,
             "resets": heldout.resets,
@@ -148,7 +151,11 @@ def estimator_by_name(name: str, /, **options: Any) -> Estimator:
         given[kind.rank_parameter] = given.pop("rank")
     for option in given:
         if option not in known:
-            raise DataError(f"estimator {name} has no {option}; it has {', '.join(known)}")
+            flag = f" (--{option})" if option in ON_COMMAND_LINE else ""
+            raise DataError(
+                f"estimator {name} has no parameter {option!r}{flag}; its parameters are "
+                f"{', '.join(known)}"
+            )
     return kind(**given)
 
 
@@ -211,10 +218,10 @@ def learn(
     choice = None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the first fit has said it
-        heldout = recipe("to be judged, ").fit(log.training).judge(log.held_out)
+        heldout = recipe("held-out evaluation: ").fit(log.training).judge(log.held_out)
         enough = _psr_enough(log, _behaviour(estimator, survey), seed)
         if plan:
-            again = recipe("resampled, ")
+            again = recipe("resampled log: ")
             models = estimator.models()
             models += bootstrap(again, log, repeats=ensemble, seed=seed, progress=progress)
             choice = choose(models, log, seed=seed, progress=progress)
@@ -241,10 +248,7 @@ def _surveyed(
     survey = log.survey(progress=progress)
     if survey.episodes == 0:
         raise DataError("the log has no episodes")
-    if not survey.has_rewards:
-        raise DataError("the log has no rewards, expected them for learning")
-    if behaviour == "logged" and not survey.has_propensities:
-        raise DataError(NO_PROPENSITIES)
+    survey.check(behaviour)
     if not any(part.steps for part in log.held_out):
         if survey.episodes >= HELD_OUT:
             raise DataError(

@@ -28,7 +28,7 @@ from rpsr.logs.records import as_log
 from rpsr.logs.trajectories import Trajectories, join
 
 FEW = 20  # episodes: enough to learn how episodes start
-LONGEST = 3  # (action, observation) pairs of the contexts that a survey counts, by default
+LONGEST = 3  # interactions in the contexts that a survey counts, by default
 Progress = Callable[[str], None]
 
 
@@ -102,13 +102,14 @@ class PreparedLog:
         return self._census
 
     def survey(self, longest: int = LONGEST, progress: Progress | None = None) -> Survey:
-        """Counts of actions after contexts of up to `longest` pairs, in one pass.
+        """Counts of actions after contexts of up to `longest` interactions, in one pass.
 
         The first survey also makes the census.
         """
         if longest not in self._surveys:
             census = Census()
-            chunks = reported(census.watch(self.recorded), progress, "surveying")
+            recorded = census.watch(self.recorded) if self._census is None else self.recorded
+            chunks = reported(recorded, progress, "surveying")
             self._surveys[longest] = Survey.of(map(self._prepared, chunks), longest)
             self._census = self._census or census
         return self._surveys[longest]
@@ -195,7 +196,7 @@ def reported(chunks: Chunks, progress: Progress | None, what: str) -> Iterator[T
     steps = 0
     for chunk in chunks:
         if progress is not None:
-            progress(f"{what}, from step {steps:,}")
+            progress(f"{what}, step {steps:,}")
         yield chunk
         steps += chunk.steps
 

@@ -1,8 +1,8 @@
 """Propensities pi of logged actions: as logged, estimated by counts, or taken as uniform.
 
 Futures are weighted by 1 / pi, because only the consequences of taken actions are observed.
-Propensities may be estimated by counts even if they were logged. A context is the last few pairs;
-each estimate is shrunk towards that of the context one pair shorter:
+Propensities may be estimated by counts even if they were logged. A context is the last few
+interactions; each estimate is shrunk towards that of the context one interaction shorter:
 
     pi(a | c) = (n(c, a) + s pi(a | shorter c)) / (n(c) + s).
 
@@ -24,7 +24,10 @@ from rpsr.logs import Trajectories
 Behaviour = Literal["logged", "estimated", "blind"]  # where propensities come from
 BEHAVIOURS: tuple[str, ...] = get_args(Behaviour)
 SHRINKAGE = 8.0  # s, the weight of the shorter context, in counts
-NO_PROPENSITIES = "the log has no propensities: behaviour logged needs them, estimated does not"
+NO_PROPENSITIES = (
+    "behaviour 'logged' needs the probability of each logged action, and the log has none: use "
+    "'estimated'"
+)
 MISSING = 0.05  # warn from this share of contexts with an action that was never taken
 SOME = 4  # names in a sentence
 COMMON = 10  # a common context occurs at least this many times per action
@@ -36,8 +39,8 @@ class Overlap:
 
     smallest: the smallest propensity. effective: the effective number of actions over their number,
     1 where all weigh the same; a window of k actions has about the k-th power of it. unseen: the
-    share of common contexts (the last pair) after which some action was never taken. never: the
-    actions that were taken nowhere, by name.
+    share of common contexts (the last interaction) after which some action was never taken.
+    never: the actions that were taken nowhere, by name.
     """
 
     smallest: float
@@ -56,8 +59,8 @@ class Overlap:
         if self.unseen < MISSING:
             return ""
         return (
-            f"after {self.unseen:.0%} of the common contexts some action was never taken: the log "
-            "has no data on it there, and a plan that takes it is a guess"
+            f"after {self.unseen:.0%} of the frequent (action, observation) pairs some action was "
+            "never taken next: the log has no data on it there, and a plan that takes it is a guess"
         )
 
 
@@ -112,7 +115,7 @@ def unseen_share(follows: Ints) -> float:
 
 
 def code_words(pairs: Ints, offsets: Ints, lengths: int, n_pairs: int) -> Ints:
-    """For each step, the code of the k pairs before it, (lengths + 1, L); -1 where fewer are."""
+    """For each step, the code of the k interactions before it, (lengths + 1, L); -1 if fewer."""
     position = np.arange(len(pairs)) - np.repeat(offsets[:-1], np.diff(offsets))
     codes = np.zeros((lengths + 1, len(pairs)), dtype=np.int64)
     digit = 1
@@ -125,7 +128,7 @@ def code_words(pairs: Ints, offsets: Ints, lengths: int, n_pairs: int) -> Ints:
 
 
 def shrunk_policy(tables: Ints, n_pairs: int) -> tuple[Floats, ...]:
-    """pi(a | c) for contexts of 0, 1, 2, ... pairs, each (contexts, A), from counts.
+    """pi(a | c) for contexts of 0, 1, 2, ... interactions, each (contexts, A), from counts.
 
     tables (lengths, rows, A) as `count_contexts` fills them.
     """
@@ -133,7 +136,7 @@ def shrunk_policy(tables: Ints, n_pairs: int) -> tuple[Floats, ...]:
     policies: list[Floats] = [np.full((1, n_actions), 1.0 / n_actions)]
     for k, table in enumerate(tables):
         counts = table[: n_pairs**k].astype(np.float64)
-        # The highest digit of a code is the oldest pair: forgetting it is a remainder.
+        # The highest digit of a code is the oldest interaction: forgetting it is a remainder.
         shorter = policies[-1][np.arange(len(counts)) % len(policies[-1])]
         total = counts.sum(axis=1, keepdims=True) + SHRINKAGE
         policies.append((counts + SHRINKAGE * shorter) / total)

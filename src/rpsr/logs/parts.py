@@ -1,7 +1,7 @@
 """Parts of a log: held-out episodes, stretches of long recordings, groups, bootstrap samples.
 
 All of them work on chunks, so that a log of any size can be cut without being held in memory, and
-what an episode belongs to depends on its number in the log alone, not on the chunks.
+the part of an episode depends on its number in the log alone, not on the chunks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from rpsr.io.records import Ints
 from rpsr.logs.trajectories import Trajectories, join
 
-Chunks = Iterable[Trajectories]  # that can be gone through again
+Chunks = Iterable[Trajectories]  # an iterable that can be iterated again
 HELD_OUT = 5  # every fifth episode, or the last fifth of a long one
 LONG = 500  # steps of an episode from which on it is cut, rather than taken or left as a whole
 STRETCH = LONG // 4
@@ -37,7 +37,7 @@ def beginning(chunks: Chunks, steps: int) -> Trajectories:
 
 @dataclass(frozen=True)
 class Part:
-    """A log without every fifth episode, or only those; it can be gone through again.
+    """A log without every fifth episode, or only those; iteration can be repeated.
 
     Episodes are counted from the log's beginning. Of a long one the last fifth is held out instead.
     """
@@ -46,7 +46,7 @@ class Part:
     held_out: bool
 
     def __iter__(self) -> Iterator[Trajectories]:
-        """The chunks of the log, each without what does not belong to the part."""
+        """The chunks of the log, each reduced to the steps of this part."""
         count = 0
         for chunk in self.chunks:
             lengths = chunk.lengths
@@ -114,8 +114,8 @@ def stretches(log: Trajectories) -> Trajectories:
 class Resampled:
     """A bootstrap sample of a log: every episode, or stretch of a long one, 0, 1, 2, ... times.
 
-    How often is drawn from Poisson(1), so that a stream can be resampled as it is read. It can be
-    gone through again, and is then the same. Of few episodes, none or one may be drawn, which is
+    How often is drawn from Poisson(1), so that a stream can be resampled as it is read. Iterating
+    again gives the same sample. Of few episodes, none or one may be drawn, which is
     too few to learn from: then more are drawn, by the same generator.
     """
 

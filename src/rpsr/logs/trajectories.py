@@ -117,6 +117,12 @@ class Trajectories(Shown):
                 listed = f"the log's {kind} are {', '.join(read)}; {owner} {', '.join(expected)}"
                 raise DataError(listed)
 
+    def rewards_for(self, purpose: str) -> Floats:
+        """The rewards, (L,); a `DataError` that names the purpose if there are none."""
+        if self.rewards is None:
+            raise DataError(f"the log has no rewards, expected them for {purpose}")
+        return self.rewards
+
     @property
     def episodes(self) -> int:
         """The number N of episodes."""

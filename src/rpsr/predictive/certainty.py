@@ -13,6 +13,17 @@ def certainty(certified: bool, error_probability: float | None) -> str:
     return f"decided by exact arithmetic modulo random primes, {odds}"
 
 
+def sentence(
+    subject: str,
+    certified: bool,
+    error_probability: float | None,
+    margin: tuple[float, float] | None = None,
+) -> str:
+    """How sure a decision is, in a sentence; with the margin, if given, of one made in floats."""
+    words = f"{subject} {certainty(certified, error_probability)}"
+    return f"{words}." if certified or margin is None else f"{words} ({margin_words(margin)})."
+
+
 def margin_words(margin: tuple[float, float]) -> str:
     """The margin of a decision in floats: (smallest residual accepted, largest rejected)."""
     return f"smallest residual accepted {margin[0]:.2g}, largest rejected {margin[1]:.2g}"

@@ -93,7 +93,7 @@ def _rank(spectrum: Spectrum) -> tuple[Block, ...]:
     figure = Figure(
         plot_singular_values(spectrum.singular_values, spectrum.noise_level),
         alt="Singular values of the moments, with the level of noise",
-        caption="Singular values above the noise are directions that the data can distinguish.",
+        caption="As many singular values exceed the noise as the data can distinguish dimensions.",
     )
     blocks: tuple[Block, ...] = (Text(f"Rank {spectrum.directions}: {spectrum.reason}."), figure)
     if not spectrum.trials:
@@ -129,7 +129,7 @@ def _overlap(learned: Learned) -> tuple[Block, ...]:
     rows = (
         ("smallest propensity of a logged action", overlap.smallest),
         ("effective sample size over the number of steps", overlap.effective),
-        ("share of contexts after which some action was never taken", overlap.unseen),
+        ("share of frequent (action, observation) pairs without some next action", overlap.unseen),
     )
     return Text(words), _facts(rows)
 

@@ -15,7 +15,7 @@ from rpsr.io.records import Bools
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.solution import Solution
-from rpsr.predictive.certainty import certainty, margin_words
+from rpsr.predictive.certainty import sentence
 from rpsr.predictive.constructors import predictive_model
 from rpsr.predictive.core import Core, find_core
 from rpsr.predictive.futures import NOTATION, Test
@@ -93,12 +93,7 @@ def verdict(found: Accuracy) -> str:
         )
         if found.accurate_reachable:
             text += " On every reachable belief, though, the PSR is right."
-    return f"{text} {_sureness(found)}"
-
-
-def _sureness(found: Accuracy) -> str:
-    margin = "" if found.certified else f" ({margin_words(found.margin)})"
-    return f"This is {certainty(found.certified, found.error_probability)}{margin}."
+    return f"{text} {sentence('This is', found.certified, found.error_probability, found.margin)}"
 
 
 def _facts(pomdp: POMDP, found: Accuracy) -> Table:
@@ -142,7 +137,7 @@ def _merges(found: Accuracy) -> list[Block]:
 def _rewards(pomdp: POMDP, found: Accuracy) -> list[Block]:
     if found.accurate:
         return []
-    states = worst_states(pomdp, found)
+    states = worst_states(pomdp, found.reconstruction)
     left = ""
     if len(states) < len(pomdp.states):
         left = f" The {MOST_STATES} states with the largest errors of {len(pomdp.states)}."

@@ -109,12 +109,29 @@ class Steps:
             ],
         }
 
+    def stored(self) -> StoredSteps:
+        """The same as plain JSON values."""
+        return StoredSteps(None if self.too_large else self.document(), self.too_large)
+
+
+@dataclass(frozen=True, eq=False)
+class StoredSteps:
+    """`Steps` as plain JSON values: the data for the page's script, or why there is none."""
+
+    data: dict[str, Any] | None
+    too_large: str
+
+    def document(self) -> dict[str, Any]:
+        """The data for the page's script."""
+        assert self.data is not None, "only what fits into a page is stored"
+        return self.data
+
 
 @dataclass(frozen=True, eq=False)
 class Stepper:
     """The block: one or more POMDPs to step through; those too large are named and left out."""
 
-    domains: tuple[Steps, ...]
+    domains: tuple[Steps | StoredSteps, ...]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "domains", tuple(self.domains))

@@ -14,16 +14,17 @@ import numpy as np
 from rpsr.errors import ModelError
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
-from rpsr.planning import AlphaPolicy, Policy, ValueIteration, solve
+from rpsr.planning import AlphaPolicy, Policy
 from rpsr.predictive import CoreView, find_core, outcomes_of, parse_future, reconstruct
 from rpsr.predictive import psr as psr_of
 from rpsr.predictive import rpsr as rpsr_of
 from rpsr.reproduce import paper
+from rpsr.reproduce.one_domain import Planned
 from rpsr.sources import load_pomdp
 
+CASE = "loadunload"
 _SHOWN = 20  # steps of a walk that are shown
 _LONGEST = 400  # steps before a walk must have repeated itself
-_EPSILON = 1e-9
 
 
 class Walk(TypedDict):
@@ -42,11 +43,11 @@ class Walk(TypedDict):
     behaviour: str
 
 
-class CaseStudy(TypedDict):
-    """The results of the case study, as plain JSON values.
+class Facts(TypedDict):
+    """The models of the case study, as plain JSON values.
 
     outcomes: of the paper's core tests, one row of states per test. rewards, psr_rewards,
-    reconstruction: one row per action. walks: by policy, one from each state.
+    reconstruction: one row per action.
     """
 
     states: list[str]
@@ -60,22 +61,26 @@ class CaseStudy(TypedDict):
     psr_rewards: list[list[float]]
     reconstruction: list[list[float]]
     alike: list[list[str]]
+
+
+class CaseStudy(Facts):
+    """The facts, and the walks by policy, one from each state."""
+
     walks: dict[str, list[Walk]]
 
 
-def case_study() -> CaseStudy:
-    """Compute the case study."""
-    pomdp = load_pomdp("loadunload")
+def case_study() -> Facts:
+    """Compute the facts of the case study; `walks` needs plans."""
+    pomdp = load_pomdp(CASE)
     psr = psr_of(pomdp, core=list(paper.CORE_TESTS))
-    models = {"pomdp": pomdp.belief_model(), "psr": psr, "rpsr": rpsr_of(pomdp)}
     core = find_core(pomdp, "psr")
     view = CoreView(psr)
     outcomes = outcomes_of(pomdp, [parse_future(test) for test in paper.CORE_TESTS])
-    return CaseStudy(
+    return Facts(
         states=list(pomdp.states),
         actions=list(pomdp.actions),
         psr_rank=psr.dimension,
-        rpsr_rank=models["rpsr"].dimension,
+        rpsr_rank=rpsr_of(pomdp).dimension,
         core_tests=list(paper.CORE_TESTS),
         outcomes=_rounded(outcomes.T),
         breadth_first=[str(member) for member in core.members],
@@ -83,8 +88,16 @@ def case_study() -> CaseStudy:
         psr_rewards=_rounded(view.R.T),
         reconstruction=_rounded(reconstruct(core, pomdp.R).T),
         alike=_alike(pomdp, outcomes),
-        walks={name: _walks(pomdp, model, psr) for name, model in models.items()},
     )
+
+
+def walks(planned: Planned) -> dict[str, list[Walk]]:
+    """The walks of each model's optimal policy, one from each state of load/unload."""
+    states, psr = range(len(planned.pomdp.states)), planned.models["psr"]
+    return {
+        name: [walk_from(planned.pomdp, AlphaPolicy.of(plan), state, psr) for state in states]
+        for name, plan in planned.plans.items()
+    }
 
 
 def _rounded(array: np.ndarray) -> list[list[float]]:
@@ -98,11 +111,6 @@ def _alike(pomdp: POMDP, outcomes: np.ndarray) -> list[list[str]]:
     for state, row in zip(pomdp.states, np.round(outcomes, 12), strict=True):
         groups.setdefault(row.tobytes(), []).append(state)
     return [group for group in groups.values() if len(group) > 1]
-
-
-def _walks(pomdp: POMDP, model: LinearModel, psr: LinearModel) -> list[Walk]:
-    policy = AlphaPolicy.of(solve(model, ValueIteration(epsilon=_EPSILON)))
-    return [walk_from(pomdp, policy, state, psr) for state in range(len(pomdp.states))]
 
 
 def walk_from(pomdp: POMDP, policy: Policy, state: int, psr: LinearModel) -> Walk:

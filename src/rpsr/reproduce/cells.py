@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from rpsr.evaluation import Estimate
 from rpsr.reproduce import paper
@@ -37,6 +38,18 @@ class JudgedCell:
     def several(self) -> bool:
         """Whether the returns of optimal policies differ."""
         return self.high - self.low > SAME
+
+
+def judged_errors(rows: dict[str, dict[str, Any]]) -> dict[str, tuple[bool, bool]]:
+    """Of each domain, whether the paper's absolute and relative reward errors are right.
+
+    rows: of `rpsr.predictive.survey`, by domain. A number is right if it is ours to its last digit.
+    """
+    return {
+        name: (rounds_to(row["d_inf"], absolute), rounds_to(row["rel_d_inf"], relative))
+        for name, row in rows.items()
+        for absolute, relative in [paper.ERRORS[name]]
+    }
 
 
 def judged_cells(results: dict[str, Returns]) -> Iterator[JudgedCell]:

@@ -9,7 +9,7 @@ from rpsr.reproduce.case_study import CaseStudy
 from rpsr.reproduce.cells import SAME
 from rpsr.reproduce.claim import Claim, holds, listed
 from rpsr.reproduce.run import Reproduction, corpus_counts
-from rpsr.reproduce.verdicts import Verdict, rounds_to
+from rpsr.reproduce.verdicts import Verdict
 
 
 def case_study_claims(all_: Reproduction) -> Iterator[Claim]:
@@ -86,12 +86,7 @@ def _vector(numbers: list[float]) -> str:
 def domain_claims(all_: Reproduction) -> Iterator[Claim]:
     """Section 5, which domains."""
     yield from _counts(all_)
-    errors = all_.errors
-    right = sum(
-        rounds_to(errors[name][key], text)
-        for name, pair in paper.ERRORS.items()
-        for key, text in zip(("d_inf", "rel_d_inf"), pair, strict=True)
-    )
+    errors, right = all_.errors, all_.count_right_errors
     yield Claim(
         "5, Table 2",
         "reward errors of the eight domains, absolute and relative",

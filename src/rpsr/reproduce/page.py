@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from rpsr._version import __version__
-from rpsr.domains import NAMES
 from rpsr.planning import ProgressRow
-from rpsr.predictive import accuracy
 from rpsr.report.page import Block, Figure, Page, Section, Text
 from rpsr.report.plots.corridor import plot_corridor
 from rpsr.report.plots.planning import plot_convergence
 from rpsr.report.plots.returns import plot_returns
 from rpsr.report.plots.rewards import plot_reconstruction
-from rpsr.report.stepper import Stepper, Steps
+from rpsr.report.stepper import Stepper
 from rpsr.report.tables import Table
 from rpsr.reproduce import paper, story, tables
 from rpsr.reproduce.convergence import Curve
-from rpsr.reproduce.one_domain import PAPER_DISCOUNTS, paper_domain
+from rpsr.reproduce.one_domain import paper_domain
 from rpsr.reproduce.run import Reproduction, corpus_counts
 from rpsr.reproduce.story import Findings
 
-_MOST_STATES = 40  # of further domains to step through; larger ones would make the page heavy
 _MODELS = {"pomdp": "POMDP", "psr": "PSR", "rpsr": "R-PSR"}
 
 
@@ -54,16 +53,16 @@ def exhibits(findings: Findings) -> Exhibits:
 
 def _figures(all_: Reproduction) -> dict[str, Figure]:
     pomdp = paper_domain("loadunload")
-    answer = accuracy(pomdp)
+    reconstruction = np.array(all_.case["reconstruction"]).T
     figures = {
         "corridor": Figure(
-            plot_corridor(pomdp, answer.reconstruction),
+            plot_corridor(pomdp, reconstruction),
             "Load/unload: two rows of five states, loaded and empty, with the moves between them.",
             "Load/unload. Where a move has a reward, true or by the PSR: the true reward, and the "
             "PSR's in parentheses.",
         ),
         "reconstruction": Figure(
-            plot_reconstruction(pomdp, answer),
+            plot_reconstruction(pomdp, reconstruction),
             "Three heat maps over the states of load/unload: true rewards, the PSR's, difference.",
             "True rewards of load/unload, the PSR's rewards, and the difference.",
         ),
@@ -137,7 +136,7 @@ def page(findings: Findings, found: Exhibits) -> Page:
             Section("Optimal values and convergence", tuple(optima)),
             Section("Verdicts on the paper's statements", (shown["verdicts-statements"],)),
             Section("Verdicts on the paper's returns", (shown["verdicts-returns"],)),
-            Section("Step through a history", (Text(story.STEPPER), _stepper())),
+            Section("Step through a history", (Text(story.STEPPER), Stepper(all_.steps))),
         ),
         footer=f"The paper: {paper.REFERENCE}. Made by `rpsr reproduce`, version {__version__}, "
         f"seed {all_.settings.seed}.",
@@ -155,15 +154,3 @@ def corpus_paragraph(all_: Reproduction) -> str:
     if counts["unread"]:
         sentences.append(f"Not read: {', '.join(counts['unread'])}; the table gives the reasons.")
     return " ".join(sentences)
-
-
-def _stepper() -> Stepper:
-    first = ["loadunload", *(name for name in paper.DOMAINS if name != "loadunload")]
-    more = [name for name in NAMES if name not in first]
-    domains: list[Steps] = []
-    for name in [*first, *more]:
-        pomdp = paper_domain(name)
-        if name in paper.DOMAINS or len(pomdp.states) <= _MOST_STATES:
-            note = "Discount .95, as in the paper." if name in PAPER_DISCOUNTS else ""
-            domains.append(Steps.of(pomdp, note=note))
-    return Stepper(tuple(domains))

@@ -27,6 +27,7 @@ _PACKAGE = Path(__file__).parents[1]
 # Modules that ask for answers, judge them or show them; none computes one.
 _HERE = ("cells", "claim", "page", "run", "story", "tables", "verdicts", "writing")
 _SHOWING = ("cli/", "report/", *(f"reproduce/{name}" for name in _HERE))
+_STEPPER = "report/stepper.py"  # which makes the numbers that a page steps through
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def code() -> str:
     found = sha256()
     for path in sorted(_PACKAGE.rglob("*.py")):
         part = path.relative_to(_PACKAGE).as_posix()
-        if not part.startswith(_SHOWING):
+        if part == _STEPPER or not part.startswith(_SHOWING):
             found.update(f"{part} {sha256(path.read_bytes()).hexdigest()}\n".encode())
     return found.hexdigest()
 
@@ -116,12 +117,24 @@ def _convergence(about: str, options: Document) -> Document:
     return dict(convergence(about, **options))
 
 
+def _stepper(about: str, options: Document) -> Document:
+    from rpsr.report.stepper import Steps
+    from rpsr.reproduce.one_domain import PAPER_DISCOUNTS, paper_domain
+
+    pomdp = paper_domain(about)
+    if len(pomdp.states) > options["most_states"]:
+        return {"data": None, "too_large": ""}
+    note = "Discount .95, as in the paper." if about in PAPER_DISCOUNTS else ""
+    return dict(vars(Steps.of(pomdp, note=note).stored()))
+
+
 _ANSWERS = {
     "case-study": _case_study,
     "errors": _errors,
     "corpus": _survey,
     "returns": _returns,
     "convergence": _convergence,
+    "stepper": _stepper,
 }
 
 

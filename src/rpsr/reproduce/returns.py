@@ -7,7 +7,7 @@ problem.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from rpsr.evaluation import Estimate, evaluate, exact_return
@@ -15,6 +15,7 @@ from rpsr.models.pomdp import POMDP
 from rpsr.planning import AlphaPolicy, Planner, planner_by_name, solve
 from rpsr.predictive import psr, reward_aware
 from rpsr.reproduce import paper
+from rpsr.reproduce.case_study import CASE, Walk, walks
 from rpsr.reproduce.one_domain import Experiment, Plan, Planned, experiment, paper_domain
 
 RA = "ra-psr"
@@ -26,11 +27,13 @@ class Returns:
 
     program: expected returns over 99 steps by planned policy and by row of rewards.
     reward_aware: estimate and plan of the reward-aware PSR's policy; None if it was not run.
+    walks: on load/unload, the walks of each model's optimal policy (`case_study`); else empty.
     """
 
     experiment: Experiment
     program: dict[str, dict[str, float | None]]
     reward_aware: tuple[Estimate, Plan] | None
+    walks: dict[str, list[Walk]] = field(default_factory=dict[str, list[Walk]])
 
     @property
     def certified(self) -> bool:
@@ -44,6 +47,7 @@ class Returns:
             "experiment": self.experiment.to_document(),
             "program": self.program,
             "reward_aware": aware and [asdict(part) for part in aware],
+            "walks": self.walks,
         }
 
     @staticmethod
@@ -54,6 +58,7 @@ class Returns:
             experiment=Experiment.from_document(document["experiment"]),
             program=document["program"],
             reward_aware=aware and (Estimate(**aware[0]), Plan(**aware[1])),
+            walks=document["walks"],
         )
 
 
@@ -71,6 +76,7 @@ def returns_on(
         experiment=experiment(planned, episodes=episodes, steps=paper.STEPS, seed=seed),
         program=_program(planned) if name in paper.RESULTS else {},
         reward_aware=_aware(pomdp, how, episodes, seed) if aware else None,
+        walks=walks(planned) if name == CASE else {},
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,13 +11,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
+from rpsr.domains import NAMES
 from rpsr.errors import InputError, RpsrError
 from rpsr.io.files import write_bytes
 from rpsr.io.processes import spread
 from rpsr.predictive.survey import expand_sources
+from rpsr.report.stepper import StoredSteps
 from rpsr.reproduce import paper
 from rpsr.reproduce.case_study import CaseStudy
-from rpsr.reproduce.cells import JudgedCell, judged_cells
+from rpsr.reproduce.cells import JudgedCell, judged_cells, judged_errors
 from rpsr.reproduce.convergence import Curve
 from rpsr.reproduce.one_domain import PAPER_DISCOUNTS
 from rpsr.reproduce.pieces import Document, Piece, Store, answer, dumped
@@ -26,6 +29,8 @@ QUICK_EPISODES = 200
 # Exact backups that are affordable: `iff` has 22 observations, and its second cross-sum none could.
 ITERATIONS = dict.fromkeys(paper.RESULTS, 60) | {"heavenhell": 40, "4x3": 7}
 EPSILON = 1e-8
+STEPPED = tuple(dict.fromkeys(["loadunload", *paper.DOMAINS, *NAMES]))  # in the order of the page
+MOST_STATES = 40  # of a domain to step through that is not the paper's
 _COSTS = {"4x3": 40.0, "iff": 60.0, "heavenhell": 15.0, "stand-tiger": 5.0}
 
 
@@ -65,6 +70,7 @@ def pieces(settings: Settings) -> list[Piece]:
     common = {"episodes": settings.episodes, "seed": settings.seed}
     work = [Piece("case-study")]
     work += [Piece("errors", name) for name in paper.DOMAINS]
+    work += [_stepper(name) for name in STEPPED]
     exact = {"planner": "vi", "options": {"epsilon": EPSILON}, "aware": True}
     work += [_piece("returns", name, **exact, **common) for name in paper.RESULTS]
     if not settings.quick:
@@ -84,6 +90,12 @@ def pieces(settings: Settings) -> list[Piece]:
             for path in expand_sources([str(settings.corpus)])
         ]
     return sorted(work, key=lambda piece: (-piece.cost, piece.name))
+
+
+def _stepper(name: str) -> Piece:
+    """All of the paper's domains can be stepped through; large others would make a page heavy."""
+    most = sys.maxsize if name in paper.DOMAINS else MOST_STATES
+    return _piece("stepper", name, most_states=most)
 
 
 def _size(path: Path) -> int:
@@ -112,8 +124,9 @@ class Reproduction:
 
     @property
     def case(self) -> CaseStudy:
-        """The case study."""
-        return cast(CaseStudy, self.answers["case-study"])
+        """The case study, with the walks of the policies whose returns were computed."""
+        walks = self.answers["returns-loadunload"]["walks"]
+        return cast(CaseStudy, self.answers["case-study"] | {"walks": walks})
 
     @property
     def errors(self) -> dict[str, Document]:
@@ -131,10 +144,31 @@ class Reproduction:
         """The returns that the paper prints, each with its verdict."""
         return tuple(judged_cells(self.returns))
 
+    @cached_property
+    def right_errors(self) -> dict[str, tuple[bool, bool]]:
+        """Whether the paper's absolute and relative reward errors are right, by domain."""
+        return judged_errors(self.errors)
+
+    @property
+    def count_right_errors(self) -> int:
+        """How many of the paper's reward errors are right."""
+        return sum(map(sum, self.right_errors.values()))
+
     @property
     def six(self) -> dict[str, Returns]:
         """The results on the paper's six domains."""
         return {name: self.returns[name] for name in paper.RESULTS}
+
+    @property
+    def steps(self) -> tuple[StoredSteps, ...]:
+        """The domains that the page steps through."""
+        found = [StoredSteps(**self.answers[f"stepper-{name}"]) for name in STEPPED]
+        return tuple(steps for steps in found if steps.data is not None or steps.too_large)
+
+    @property
+    def results(self) -> dict[str, Document]:
+        """All answers except those that only the page shows."""
+        return {name: x for name, x in self.answers.items() if not name.startswith("stepper-")}
 
     @property
     def curves(self) -> dict[str, dict[str, Curve]]:

@@ -12,7 +12,7 @@ from rpsr.reproduce.claim import Claim
 from rpsr.reproduce.claims import claims
 from rpsr.reproduce.one_domain import Plan
 from rpsr.reproduce.run import Reproduction
-from rpsr.reproduce.verdicts import Verdict, rounds_to
+from rpsr.reproduce.verdicts import Verdict
 
 TITLE = "Do predictive states determine rewards?"
 
@@ -51,14 +51,10 @@ class Findings:
 
     def paragraph(self) -> str:
         """Our findings, in one paragraph."""
-        errors, right = self.all_.errors, 0
-        for name, pair in paper.ERRORS.items():
-            right += rounds_to(errors[name]["d_inf"], pair[0])
-            right += rounds_to(errors[name]["rel_d_inf"], pair[1])
         head = "Confirmed, with corrections." if self.confirmed else "Not confirmed."
         parts = [
-            f"{right} of the paper's {2 * len(paper.ERRORS)} reward errors are right to the last "
-            "digit",
+            f"{self.all_.count_right_errors} of the paper's {2 * len(paper.ERRORS)} reward errors "
+            "are right to the last digit",
             self._about_cells(),
             self._about_claims(),
         ]

@@ -6,11 +6,10 @@ from rpsr.report.tables import Cell, Table
 from rpsr.reproduce import paper
 from rpsr.reproduce.case_study import CaseStudy, Walk
 from rpsr.reproduce.cells import best_policies, earned_by_all
-from rpsr.reproduce.claim import Claim
+from rpsr.reproduce.claim import Claim, holds
 from rpsr.reproduce.one_domain import PAPER_DISCOUNTS, Plan
 from rpsr.reproduce.returns import Returns
 from rpsr.reproduce.run import Reproduction
-from rpsr.reproduce.verdicts import Verdict, rounds_to
 
 _RA = "RA-PSR-VI"
 WALK_FROM = 3  # an empty cart on the second cell: the shortest walk that shows the difference
@@ -70,8 +69,7 @@ def errors(all_: Reproduction) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for name, row in all_.errors.items():
         absolute, relative = paper.ERRORS[name]
-        same = rounds_to(row["d_inf"], absolute) and rounds_to(row["rel_d_inf"], relative)
-        verdict = (Verdict.AGREES if same else Verdict.DIFFERS).value
+        verdict = holds(all(all_.right_errors[name])).value
         size = (row["states"], row["psr_rank"], row["rpsr_rank"])
         found = (row["d_inf"], absolute, row["rel_d_inf"], relative)
         rpsr = 0.0 if row["rpsr_d_inf"] < 1e-10 else row["rpsr_d_inf"]

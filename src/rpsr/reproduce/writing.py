@@ -186,5 +186,5 @@ def document(findings: Findings) -> dict[str, Any]:
             }
             for cell in findings.all_.cells
         ],
-        "results": all_.answers,
+        "results": all_.results,
     }

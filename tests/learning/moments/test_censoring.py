@@ -91,7 +91,7 @@ def test_moments_with_ends_and_cuts_add_up_and_come_back(tmp_path):
         with pytest.raises(InputError, match="different plans"):
             whole + Moments(replace(plan, **change))
     short = WindowPlan.of(Survey.of([with_end(coin_log(100, 1, 4))]))
-    with pytest.raises(InputError, match="read an episode of 9 steps; in the log of the plan, all"):
+    with pytest.raises(InputError, match="read an episode of 9 steps; in the log that these mom"):
         Moments(short).add(log)
 
 

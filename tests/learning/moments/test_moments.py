@@ -217,13 +217,15 @@ def test_bad_questions():
     with pytest.raises(InputError, match="no rewards"):
         WindowPlan.of(Survey.of([blank]))
     silent = from_arrays([[0]], [[0]], [[1.0]])
-    with pytest.raises(InputError, match="no propensities"):
+    with pytest.raises(InputError, match="the log has none: use 'estimated'"):
         WindowPlan.of(Survey.of([silent]), behaviour="logged")
     with pytest.raises(InputError, match="behaviour: read 'known', expected 'logged' or"):
         WindowPlan.of(Survey.of([silent]), behaviour="known")
     with pytest.raises(InputError, match="log is empty"):
         Survey.of([])
-    with pytest.raises(InputError, match="other names"):
+    with pytest.raises(
+        InputError, match=r"the log's actions are .*; these moments were set up for "
+    ):
         Moments(WindowPlan.of(Survey.of([silent]))).add(LOG)
     with pytest.raises(InputError, match="rewards: read 5, expected 0 to 2"):
         Moments(WindowPlan.of(Survey.of([silent]))).add(from_arrays([[0]], [[0]], [[5.0]]))

@@ -41,9 +41,16 @@ def test_enough_says_what_the_paper_says():
     accurate = psr_enough(simulate("tiger", 4000, 20, seed=1), repeats=20)
     assert accurate.verdict == "yes"
     assert answer.reason == accurate.reason == ""
-    assert answer.words.endswith(f"; resolution {answer.resolution:.1g})")
-    assert "apart" not in accurate.words
-    with pytest.raises(InputError, match="too short"):
+    low, high = (f"{100 * end:.2g}" for end in answer.interval)
+    assert answer.words == (
+        f"a PSR loses {100 * answer.statistic:.2g} % of the reward variance that histories predict "
+        f"(95 % interval {low} to {high} %); the log shows differences between tests from "
+        f"{100 * answer.resolution:.2g} % of the largest one"
+    )
+    assert "differences" not in accurate.words
+    with pytest.raises(
+        InputError, match=r"at least 40 episodes \(one longer than 500 steps counts once per 125"
+    ):
         psr_enough(LOG.select(np.arange(3)))
 
 

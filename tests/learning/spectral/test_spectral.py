@@ -179,7 +179,7 @@ def test_a_policy_that_looks_at_the_history_is_corrected():
 def test_progress_is_told_and_leaves_no_trace():
     messages = []
     found = SpectralRPSR(progress=messages.append).fit(LOG)
-    assert messages[0] == "surveying, from step 0"
+    assert messages[0] == "surveying, step 0"
     assert f"rank 1 of {len(found.trials_)}" in messages
     assert "progress" not in found.model_.provenance
     json.dumps(found.model_.provenance)

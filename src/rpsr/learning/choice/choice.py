@@ -30,7 +30,7 @@ from rpsr.planning.value.policies import AlphaPolicy
 
 RULE = "the highest mean value over all models"
 EPSILON = 1e-3  # of plans, per unit of the range of rewards
-SPEAKING_STEPS = 200_000  # steps of a log that are enough for an off-policy estimate
+OFF_POLICY_STEPS = 200_000  # steps of a log that are enough for an off-policy estimate
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ class Choice:
                 "own_value": option.solution.value,
                 "mean_value": option.mean,
                 "values": option.values.tolist(),
-                "off_policy": None if option.off_policy is None else vars(option.off_policy),
+                "off_policy": option.off_policy and option.off_policy.document(),
                 "doubt": option.doubt or None,
             }
             for number, option in enumerate(self.options)
@@ -142,7 +142,7 @@ def choose(
 
     planner: by default PBVI, to a precision relative to the range of the rewards. episodes, steps:
     of the simulations, from which all values in models come, even of a single model. logs: for
-    off-policy estimates (the first `SPEAKING_STEPS` steps); None leaves them out.
+    off-policy estimates (the first `OFF_POLICY_STEPS` steps); None leaves them out.
     """
     if isinstance(models, LinearModel) or not models:
         read = type(models).__name__ if isinstance(models, LinearModel) else "none"
@@ -150,7 +150,7 @@ def choose(
     FROM_1.check("episodes", episodes)
     FROM_1.check("steps", steps)
     whole = None if logs is None else PreparedLog.of(logs)
-    log = None if whole is None else whole.beginning(SPEAKING_STEPS)
+    log = None if whole is None else whole.beginning(OFF_POLICY_STEPS)
     planner = planner or planner_by_name("pbvi", seed=seed, epsilon=EPSILON * _unit(log))
     plans: list[Solution] = []
     for number, model in enumerate(models):

@@ -18,6 +18,7 @@ ICML 2000.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -29,14 +30,13 @@ from rpsr.learning.prepared_log import Logs, PreparedLog
 from rpsr.logs.trajectories import join
 from rpsr.models.linear import LinearModel
 from rpsr.planning.value.policies import AlphaPolicy
-from rpsr.showing import counted
 
 
 @dataclass(frozen=True)
 class OffPolicyEstimate:
     """A discounted return: its estimate and a bootstrap interval of the given level.
 
-    steps: over how many steps some episode agrees with the policy; speakers: how many episodes
+    steps: over how many steps some episode agrees with the policy; agreeing: how many episodes
     agree at the first and at the last of these steps; episodes: in the log.
     """
 
@@ -45,7 +45,7 @@ class OffPolicyEstimate:
     high: float
     level: float
     steps: int
-    speakers: tuple[int, int]
+    agreeing: tuple[int, int]
     episodes: int
 
     def __str__(self) -> str:
@@ -53,8 +53,16 @@ class OffPolicyEstimate:
         if self.steps == 0:
             return "none: no episode agrees with the plan"
         value = f"{self.value:.3g} ({self.low:.3g} to {self.high:.3g})"
-        agreeing = counted(self.speakers[1], "episode")
-        return f"{value} over {counted(self.steps, 'step')}, {agreeing} at the last"
+        over = "first step" if self.steps == 1 else f"first {self.steps} steps"
+        last = self.agreeing[1]
+        agree = "episode still agrees" if last == 1 else "episodes still agree"
+        return f"{value}, {over}; {last} {agree} at step {self.steps}"
+
+    def document(self) -> dict[str, Any]:
+        """The estimate as plain JSON values."""
+        document = dict(vars(self))
+        document["speakers"] = document.pop("agreeing")
+        return document
 
 
 def off_policy_value(
@@ -74,9 +82,7 @@ def off_policy_value(
     log = as_seen_by(join(prepared.recorded), model)
     if log.episodes == 0:
         raise DataError("the log has no episodes, expected some for an off-policy estimate")
-    if log.rewards is None:
-        raise DataError("the log has no rewards, expected them for an off-policy estimate")
-    rewarded = log.rewards
+    rewarded = log.rewards_for("an off-policy estimate")
     followed = filtered(model, log, states=True)
     agrees = AlphaPolicy(model, vectors).actions_at(followed.states) == log.actions
     episode = np.repeat(np.arange(log.episodes), log.lengths)
@@ -102,9 +108,9 @@ def off_policy_value(
     values = _weighted(draws.astype(np.float64), weights, rewards) @ factors
     value = _weighted(np.ones((1, episodes)), weights, rewards)[0] @ factors
     low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
-    speakers = (weights > 0).sum(axis=0)
-    steps = int((speakers > 0).sum())
-    ends = (int(speakers[0]), int(speakers[steps - 1])) if steps else (0, 0)
+    agreeing = (weights > 0).sum(axis=0)
+    steps = int((agreeing > 0).sum())
+    ends = (int(agreeing[0]), int(agreeing[steps - 1])) if steps else (0, 0)
     return OffPolicyEstimate(float(value), float(low), float(high), level, steps, ends, episodes)
 
 

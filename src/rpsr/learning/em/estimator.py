@@ -142,7 +142,7 @@ class EMRPSR(Estimator):
         end = " and the end" if first.fitted.end >= 0 else ""
         return Findings(
             rank=self.rank_,
-            origin=counted(first.states, "state") + end,
+            origin=f"the fitted POMDP has {counted(first.states, 'state')}{end}",
             candidates=tuple(one.summary for one in self.candidates_),
             caution=self.caution_,
         )
@@ -227,9 +227,13 @@ class EMRPSR(Estimator):
         rng: np.random.Generator,
     ) -> list[Found]:
         """All candidates, with those from splits of the chosen one, while the choice changes."""
+        most = max(one.fitted.size for one in found)
         found = self._allowed(found)
         if not found:
-            raise DataError(f"states: read {self.states}, expected no more than the starts have")
+            raise DataError(
+                f"states: read {self.states}; the search starts from at most {most} states: ask "
+                "for fewer, or raise search.sizes"
+            )
         best = chosen(found, 1)[0]
         for _ in range(self.search.largest):  # few rounds in practice; this bounds them
             if best.fitted.size >= self.search.largest:

@@ -35,17 +35,17 @@ def observation_start(log: Encoded, states: int, rng: np.random.Generator) -> Fi
     first = np.argsort(-frequency, kind="stable")[:states]
     more = rng.choice(len(frequency), size=states, p=frequency / frequency.sum())
     shown = np.concatenate([first, more])[:states]
-    liking = np.full((log.sizes[1], states), UNLIKELY)
-    liking[shown, np.arange(states)] = 1.0
-    return _drawn(log, states, rng, liking)
+    weights = np.full((log.sizes[1], states), UNLIKELY)
+    weights[shown, np.arange(states)] = 1.0
+    return _drawn(log, states, rng, weights)
 
 
-def _drawn(log: Encoded, states: int, rng: np.random.Generator, liking: Floats) -> FittedPOMDP:
+def _drawn(log: Encoded, states: int, rng: np.random.Generator, weights: Floats) -> FittedPOMDP:
     n_actions, n_observations = log.sizes
     end = states if log.ends else -1
     n = states + (end >= 0)
     wide = np.ones((n_observations, n))
-    wide[:, :states] = liking
+    wide[:, :states] = weights
     counts = [
         rng.dirichlet(np.ones(n)) * VISITS,
         rng.dirichlet(np.ones(n), size=(n_actions, n)) * VISITS,

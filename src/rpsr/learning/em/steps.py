@@ -63,9 +63,7 @@ class Encoded:
         families = ("auto", *RewardFamily.__args__)
         if family not in families:
             raise DataError(f"rewards: read {family!r}, expected one of {', '.join(families)}")
-        if log.rewards is None:
-            raise DataError("the log has no rewards, expected them for learning")
-        rewards = log.rewards
+        rewards = log.rewards_for("learning")
         values = np.unique(rewards)
         if family == "auto":
             family = "categorical" if len(values) <= FEW_VALUES else "gaussian"

@@ -64,8 +64,8 @@ class Censoring:
         if not self._lasts(lengths).all():
             read = int(lengths.max())
             raise DataError(
-                f"read an episode of {read} steps; in the log of the plan, all recordings were cut "
-                f"off after at most {self.lengths[-1]} steps"
+                f"read an episode of {read} steps; in the log that these moments were set up for, "
+                f"all recordings were cut off after at most {self.lengths[-1]} steps"
             )
         for back in range(depth):  # steps from the window's first to the end
             inside = back < lengths

@@ -155,10 +155,10 @@ class _Samples:
             node, parent = plan.nodes[word], plan.nodes[word[:-1]]
             n = self.counts[plan.rows[parent], word[-1] // n_observations]
             ratio = np.minimum(_ratio(p[node], p[parent], 1.0 / n_observations), 1.0)
-            shy = (ratio * n + pseudo / 2) / (n + pseudo)
-            spread = shy * (1 - shy) / np.maximum(n + pseudo - 1, 1)
-            v[node] = v[parent] * np.maximum(shy**2 - spread, 0) + square[parent] * spread
-            square[node] = square[parent] * shy**2
+            shrunk = (ratio * n + pseudo / 2) / (n + pseudo)
+            spread = shrunk * (1 - shrunk) / np.maximum(n + pseudo - 1, 1)
+            v[node] = v[parent] * np.maximum(shrunk**2 - spread, 0) + square[parent] * spread
+            square[node] = square[parent] * shrunk**2
         lengths = np.array([len(word) for word in plan.nodes])
         floor = (float(n_actions) ** lengths / self.total) ** 2
         v += floor[:, None]

@@ -1,10 +1,11 @@
 """Moments of a log: integer sums over its windows, which can be added in any order.
 
-With phi_t(h) the history features at t (a constant, the start, the last pairs) and u a word of
-pairs of up to a few steps, the sums over all t whose window is complete are
+With phi_t(h) the history features at t (a constant, the start, the last interactions) and u a word
+of up to a few interactions, the sums over all t whose window (the steps of a history and of the
+word after it) is complete are
 
-    N[u, h]    = sum 1[the next pairs are u] w_t(u) phi_t(h)
-    W[u, a, h] = sum 1[the next pairs are u, then a] w_t(u a) phi_t(h)
+    N[u, h]    = sum 1[the next interactions are u] w_t(u) phi_t(h)
+    W[u, a, h] = sum 1[the next interactions are u, then a] w_t(u a) phi_t(h)
 
 and, likewise, of w r, w r^2 and w^2 for the reward r of a. Importance weights w are products of 1 /
 (A pi) over the actions, so they are 1 for a uniform policy. Weights and rewards are rounded once to
@@ -66,13 +67,15 @@ class Moments:
         """Add the windows of a log; its names must be the plan's."""
         plan = self.plan
         log.check_names(plan.action_names, plan.observation_names, "these moments were set up for")
-        if log.rewards is None:
-            raise DataError("the log has no rewards")
-        rewards = plan.counted(log.rewards)
+        recorded = log.rewards_for("learning")
+        rewards = plan.counted(recorded)
         if np.abs(rewards).max(initial=0.0) > 1 + ROUNDING:
-            read = log.rewards[np.abs(rewards).argmax()]
+            read = recorded[np.abs(rewards).argmax()]
             expected = f"{plan.centre - plan.scale:g} to {plan.centre + plan.scale:g}"
-            raise DataError(f"rewards: read {read:g}, expected {expected}, the range of the plan")
+            raise DataError(
+                f"rewards: read {read:g}, expected {expected}, the range of the log "
+                "that these moments were set up for"
+            )
         weights = plan.weights(log)
         pairs = log.actions * len(plan.observation_names) + log.observations
         shares = plan.censoring.shares(log, plan.depth)

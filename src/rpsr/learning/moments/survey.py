@@ -1,9 +1,9 @@
 """A survey of the log, and the plan of moments: which words are tests and which are histories.
 
-A survey counts how often each action follows each context of up to three pairs. It determines the
-estimated policy, the histories (the most frequent words, with all their suffixes), the tests (the
-most frequent words, with all their prefixes), and the centre and scale of the rewards. The bound on
-memory does not depend on the log's length.
+A survey counts how often each action follows each context of up to three interactions. It
+determines the estimated policy, the histories (the most frequent words, with all their suffixes),
+the tests (the most frequent words, with all their prefixes), and the centre and scale of the
+rewards. The bound on memory does not depend on the log's length.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from rpsr.learning.propensities import (
 )
 from rpsr.logs import Trajectories
 
-Word = tuple[int, ...]  # pairs a * O + o
+Word = tuple[int, ...]  # interactions, as pairs a * O + o
 LARGEST_TABLE = 2**22  # counts of contexts of one length
 CELLS = 2**24  # numbers of 8 bytes in the moments, without the sums for prefixes of tests
 WITH_PREFIXES = 8  # with these sums, at most this many times as many numbers
@@ -94,6 +94,16 @@ class Survey:
         self._ended.update(log.lengths[over].tolist())
         self._cut.update(log.lengths[~over].tolist())
 
+        for derived in ("censoring", "policy", "overlap"):
+            vars(self).pop(derived, None)
+
+    def check(self, behaviour: str | None) -> None:
+        """Raise a `DataError` if the log lacks rewards, or the propensities of a behaviour."""
+        if not self.has_rewards:
+            raise DataError("the log has no rewards, expected them for learning")
+        if behaviour == "logged" and not self.has_propensities:
+            raise DataError(NO_PROPENSITIES)
+
     @property
     def steps(self) -> int:
         """How many steps were counted."""
@@ -115,17 +125,17 @@ class Survey:
             return ()
         return tuple(np.array(self.observation_names, dtype=object)[last].tolist())
 
-    @property
+    @cached_property
     def censoring(self) -> Censoring:
         """The estimate of when recordings are cut off."""
         return Censoring.of(self._cut, self._ended)
 
-    @property
+    @cached_property
     def policy(self) -> tuple[Floats, ...]:
-        """How likely each action is after contexts of 0, 1, ... pairs: see `shrunk_policy`."""
+        """The probability of each action after contexts of 0, 1, ... interactions."""
         return shrunk_policy(self.tables, len(self.action_names) * len(self.observation_names))
 
-    @property
+    @cached_property
     def overlap(self) -> Overlap:
         """How well the logged actions cover all actions.
 
@@ -142,18 +152,18 @@ class Survey:
 
     @property
     def follows(self) -> Ints:
-        """How often each action followed each pair, (A * O, A)."""
+        """How often each action followed each interaction, (A * O, A)."""
         return self.tables[1, : len(self.action_names) * len(self.observation_names)]
 
     def counts(self, length: int) -> Ints:
-        """How often each word of `length` pairs was followed by an action, (contexts,)."""
+        """How often each word of `length` interactions was followed by an action, (contexts,)."""
         n_pairs = len(self.action_names) * len(self.observation_names)
         return self.tables[length, : n_pairs**length].sum(axis=1)
 
     def frequent(self, length: int, most: int, final: bool = False) -> list[Word]:
-        """The most frequent words of up to `length` pairs, `most` per length, the empty one first.
+        """The most frequent words of up to `length` interactions, `most` per length, `()` first.
 
-        final: include pairs at which tasks ended, which no action follows.
+        final: include interactions at which tasks ended, which no action follows.
 
         A word never comes before its parts: these are at least as frequent, except at ends of
         episodes, so ties and ends are resolved by adding parts first.
@@ -201,9 +211,9 @@ class WindowPlan:
     histories: words, closed under suffixes; features are a constant, the start, and these.
     centre, scale: of rewards; scale is a power of two, at least the largest |reward - centre|.
     behaviour: where propensities come from. policies: tables of `shrunk_policy`, for 'estimated'.
-    anchored: whether a history is all pairs since the start, not the last pairs. operators: whether
-    each test is also counted after each pair. censoring: when recordings are cut off. final: the
-    observations that occur at ends of tasks only.
+    anchored: whether a history is all interactions since the start, not the last ones. operators:
+    whether tests are also counted after each interaction. censoring: when recordings are cut off.
+    final: the observations that occur at ends of tasks only.
     """
 
     action_names: tuple[str, ...]
@@ -234,14 +244,11 @@ class WindowPlan:
     ) -> WindowPlan:
         """The plan for a surveyed log.
 
-        tests, histories: the longest, in pairs. max_histories: the largest number of histories.
+        tests, histories: the longest, in interactions. max_histories: the most histories.
         cells: a bound on memory: moments have at most `WITH_PREFIXES` times this many numbers.
         """
         one_of(*BEHAVIOURS).check("behaviour", behaviour)
-        if behaviour == "logged" and not survey.has_propensities:
-            raise DataError(NO_PROPENSITIES)
-        if not survey.has_rewards:
-            raise DataError("the log has no rewards, expected them for learning")
+        survey.check(behaviour)
         n_actions = len(survey.action_names)
         n_pairs = n_actions * len(survey.observation_names)
         # Half of the memory is for tests, of which each is counted after every pair, half for the
@@ -283,7 +290,7 @@ class WindowPlan:
 
     @property
     def final_pairs(self) -> list[int]:
-        """The pairs at which tasks end."""
+        """The interactions at which tasks end."""
         names = self.observation_names
         return [pair for pair in range(self.n_pairs) if names[pair % len(names)] in self.final]
 

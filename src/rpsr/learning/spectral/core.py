@@ -38,7 +38,7 @@ def grown_core(data: Hankel, scale: Scales) -> CoreIndices:
     """Core rows and columns grown from the shortest ones, one step at a time."""
     plan = data.plan
     lengths = np.array([len(intent_word(plan, row)[0]) for row in range(data.values.shape[1])])
-    words = [(), (), *plan.histories[1:]]  # the constant and the start have no pairs
+    words = [(), (), *plan.histories[1:]]  # the constant and the start have no interactions
     sizes = np.array([len(word) for word in words])
     scaled = scale.rows[:, None] * data.values[0] * scale.columns
     variances = data.variances[0] * (scale.rows[:, None] * scale.columns) ** 2
@@ -60,7 +60,7 @@ def grown_core(data: Hankel, scale: Scales) -> CoreIndices:
 
 
 def _longer(core: Any, names: list[tuple[Word, Any]]) -> Any:
-    """The core, all members without pairs, and all that are one pair longer than a core member.
+    """The core, all members without interactions, and those one longer than a core member.
 
     Intents grow at their front, histories at their end.
     """
@@ -96,7 +96,7 @@ def intent_of(plan: WindowPlan, row: int) -> Intent:
 
 
 def history_of(plan: WindowPlan, column: int) -> Test | None:
-    """The last pairs behind a history feature; None for the constant and the start."""
+    """The last interactions behind a history feature; None for the constant and the start."""
     return None if column < 2 else _test(plan, plan.histories[column - 1])
 
 

@@ -58,7 +58,7 @@ class DiscoveredRPSR(FromMoments):
     others find their own. repeats: bootstrap samples for the stability, from `seed`. The other
     parameters are those of `FromMoments`.
 
-    Fitted: `core_` (intents), `core_histories_` (tests, most recent pair last; None for the
+    Fitted: `core_` (intents), `core_histories_` (tests, most recent interaction last; None for the
     constant and the start), `stability_` (the share of samples that chose each core intent; empty
     without samples); the rest is as of `SpectralRPSR`.
     """

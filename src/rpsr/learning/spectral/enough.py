@@ -17,13 +17,13 @@ No log can show that tests do not differ at all. `resolution` is the smallest di
 log would show, relative to the largest one; if it is too coarse, the verdict is never 'no'.
 `squares` computes the sums.
 
-Only histories of a few pairs that occur in the log are considered.
+Only histories of a few interactions that occur in the log are considered.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from rpsr.learning.propensities import MISSING, unseen_share
 from rpsr.learning.spectral.fit import Scales, scales, singular_values
 from rpsr.learning.spectral.rank import noise_level, rank_cut
 from rpsr.learning.spectral.squares import Quarters, Squares, total
+from rpsr.logs.parts import LONG, STRETCH
 
 GROUPS = 40  # of episodes, ten in each quarter of the log
 CELLS = 2**20  # numbers in the moments of one group
@@ -54,7 +55,7 @@ class Enough:
     """Whether a PSR is enough.
 
     statistic: the share of the predictable reward variance that a PSR loses, at most: if tests that
-    do not clearly differ are equal. interval: of this share, at the requested level. verdict: 'yes'
+    do not clearly differ are equal. interval: of this share, at this level. verdict: 'yes'
     or 'no' if the interval is on one side of the tolerance; reason: why the verdict is undecided,
     or 'yes' without a test, or empty.
     reward_error: the error of a PSR's expected rewards, at most, root mean square over
@@ -72,19 +73,32 @@ class Enough:
     resolution: float
     psr_rank: int
     rpsr_rank: int
+    level: float = 0.95
 
     @property
     def words(self) -> str:
         """The share, its interval and the reason, in a sentence."""
         if self.verdict == "yes" and self.reason:
             return self.reason
-        low, high = self.interval
-        resolution = f"; resolution {self.resolution:.1g}" if self.verdict == "no" else ""
+        low, high = (_percent(share) for share in self.interval)
         words = (
-            f"it loses {self.statistic:.2g} of the predictable reward variance "
-            f"({low:.2g} to {high:.2g}{resolution})"
+            f"a PSR loses {_percent(self.statistic)} % of the reward variance that histories "
+            f"predict ({_percent(self.level)} % interval {low} to {high} %)"
         )
+        if self.verdict == "no":
+            words += (
+                f"; the log shows differences between tests from {_percent(self.resolution)} % of "
+                "the largest one"
+            )
         return f"{words}; {self.reason}" if self.reason else words
+
+    def document(self) -> dict[str, Any]:
+        """The results as plain JSON values."""
+        return {key: value for key, value in asdict(self).items() if key != "level"}
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g}" if share < 0.995 else "100"
 
 
 def psr_enough(
@@ -129,6 +143,7 @@ def psr_enough(
         resolution=shares.resolution,
         psr_rank=psr_rank,
         rpsr_rank=rpsr_rank,
+        level=level,
     )
 
 
@@ -138,7 +153,10 @@ def _grouped(log: PreparedLog, plan: WindowPlan) -> list[Moments]:
     for group, part in log.pieces(GROUPS):
         groups[group].add(part)
     if min(group.windows for group in groups) == 0:
-        raise TooShort(f"the log is too short: expected at least {GROUPS} episodes or stretches")
+        raise TooShort(
+            f"the log is too short: expected at least {GROUPS} episodes (one longer than {LONG} "
+            f"steps counts once per {STRETCH} steps)"
+        )
     return groups
 
 
@@ -151,14 +169,14 @@ def _rank(data: Hankel, *, rewards: bool) -> tuple[int, Scales]:
 class _Shares(NamedTuple):
     """The share that a PSR loses, at most, with an interval; and the resolution.
 
-    silent: whether histories may predict no rewards at all.
+    unpredicted: whether histories may predict no rewards at all.
     """
 
     statistic: float
     low: float
     high: float
     resolution: float
-    silent: bool
+    unpredicted: bool
 
 
 def _shares(
@@ -180,7 +198,7 @@ def _shares(
         low=min(float(np.quantile(least[1:], tail)), float(least[0])),
         high=max(float(np.quantile(most[1:], 1 - tail)), float(most[0])),
         resolution=float(np.sqrt(found.noise)),
-        silent=floor > NO_VARIANCE and bool((predicted[1:] < floor).mean() > tail),
+        unpredicted=floor > NO_VARIANCE and bool((predicted[1:] < floor).mean() > tail),
     )
 
 
@@ -188,7 +206,7 @@ def _verdict(
     shares: _Shares, tolerance: float, survey: Survey
 ) -> tuple[Literal["yes", "no", "undecided"], str]:
     """The verdict by the side of the tolerance that the interval is on, and its reason."""
-    if shares.silent:
+    if shares.unpredicted:
         return "undecided", "histories predict almost none of the reward variance"
     if shares.low > tolerance and shares.resolution > COARSE:
         return "undecided", (
@@ -200,6 +218,9 @@ def _verdict(
     if shares.high >= tolerance:
         return "undecided", "the interval contains the tolerance: use a longer log"
     if unseen_share(survey.follows) >= MISSING:
-        return "undecided", "untried actions might show a difference: use a log that tries all"
+        return "undecided", (
+            "after some histories an action was never taken: record a log that takes every action "
+            "there"
+        )
     constant = survey.rewards[0] == survey.rewards[1]
     return "yes", "all rewards of the log are equal" if constant else ""

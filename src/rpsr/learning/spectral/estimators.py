@@ -89,10 +89,10 @@ class FromMoments(Estimator):
 
     def findings(self) -> Findings:
         """The results: the spectrum, the origin of the rank, and rarely tried actions."""
-        end = bool(self.model_.final)
+        end, dimensions = bool(self.model_.final), counted(self.directions_, "dimension")
         return Findings(
             rank=self.rank_,
-            origin=f"{counted(self.directions_, 'direction')} and the end" if end else "",
+            origin=f"{dimensions} from the data, 1 for the end of the task" if end else "",
             spectrum=self.spectrum(),
             caution=self.caution_,
         )
@@ -140,7 +140,7 @@ class SpectralRPSR(FromMoments):
         trials: tuple[Trial, ...] = ()
         rank = self.rank
         if rank == "auto":
-            chunks = reported(log.training, self.progress, "counting four fifths")
+            chunks = reported(log.training, self.progress, "counting training episodes")
             part = hankel(Moments.of(chunks, self.plan_))
             most = min(self._cut(part) + BEYOND, LARGEST_RANK)
             rank, trials = choose_rank(lambda n: self._trial(part, n, most), log.held_out, most)

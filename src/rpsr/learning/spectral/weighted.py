@@ -1,8 +1,8 @@
 """The spectral estimate with a weight for every cell: the inverse of its variance V.
 
 The low-rank factors minimise sum (P - B A)^2 / V by alternating least squares, from the scaled
-singular vectors. Then, for each pair, the columns of P_ao are written in the basis B by weighted
-least squares, Z_ao, which comes with the precision of each column, and the operator is the
+singular vectors. Then, for each interaction, the columns of P_ao are written in the basis B by
+weighted least squares, Z_ao, which comes with the precision of each column, and the operator is the
 generalised least-squares solution of Z_ao = B_ao A.
 
 This is done twice. First V comes from counts (Neyman's chi-square), where cells that are small by

@@ -21,16 +21,18 @@ _TITLES = ("true R", "reconstructed by the PSR", "difference")
 
 
 @styled
-def plot_reconstruction(pomdp: POMDP, found: Accuracy | None = None) -> Figure:
+def plot_reconstruction(pomdp: POMDP, found: Accuracy | Floats | None = None) -> Figure:
     """Heat maps of R, of its reconstruction U U^+ R and of their difference, on one scale.
 
     Rows are states, columns actions; white is zero. Of more than 60 states those with the largest
-    errors are drawn, in their order. found: `rpsr.accuracy(pomdp)`, computed if it is not given.
+    errors are drawn, in their order. found: `rpsr.accuracy(pomdp)` or its reconstruction (S, A);
+    computed if it is not given.
     """
     pomdp = as_pomdp(pomdp)
     found = accuracy(pomdp) if found is None else found
-    states = worst_states(pomdp, found)
-    maps = [pomdp.R[states], found.reconstruction[states]]
+    reconstruction = found.reconstruction if isinstance(found, Accuracy) else found
+    states = worst_states(pomdp, reconstruction)
+    maps = [pomdp.R[states], reconstruction[states]]
     maps.append(maps[1] - maps[0])
     limit = max(float(np.abs(array).max()) for array in maps) or 1.0
     norm = Normalize(-limit, limit)
@@ -61,9 +63,9 @@ def plot_reconstruction(pomdp: POMDP, found: Accuracy | None = None) -> Figure:
     return figure
 
 
-def worst_states(pomdp: POMDP, found: Accuracy) -> Ints:
+def worst_states(pomdp: POMDP, reconstruction: Floats) -> Ints:
     """The states that the heat map shows: all, or the sixty with the largest errors, in order."""
-    errors = np.abs(pomdp.R - found.reconstruction).max(axis=1)
+    errors = np.abs(pomdp.R - reconstruction).max(axis=1)
     scale = float(np.abs(pomdp.R).max()) or 1.0
     order = -np.round(errors / scale, 9)  # rounding does not decide between states
     worst = np.argsort(order, kind="stable")[:MOST_STATES]
