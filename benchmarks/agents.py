@@ -104,7 +104,7 @@ def plot_agents(document: dict[str, Any]) -> Figure:
     panels[1].set_ylim(-0.03, 1.1)
     for axes in panels:
         axes.set_xlabel("thousand steps of training")
-    panels[1].legend(loc="center right")
+    panels[1].legend(loc="upper right")
     return figure
 
 
@@ -114,7 +114,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path("docs/tutorials/agents.json"))
     options = parser.parse_args()
-    plan = rpsr.solve(rpsr.load(DOMAIN), "vi")
+    plan = rpsr.solve(rpsr.load(DOMAIN), "vi", horizon=LENGTH)
     curves: dict[str, list[Any]] = {}
     for kind in OBSERVATIONS:
         curves[kind] = []
