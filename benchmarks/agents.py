@@ -104,17 +104,17 @@ def plot_agents(document: dict[str, Any]) -> Figure:
     panels[1].set_ylim(-0.03, 1.1)
     for axes in panels:
         axes.set_xlabel("thousand steps of training")
-    panels[1].legend(loc="center right")
+    panels[1].legend(loc="upper right")
     return figure
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=60_000)
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=32_768)
+    parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path("docs/tutorials/agents.json"))
     options = parser.parse_args()
-    plan = rpsr.solve(rpsr.load(DOMAIN), "vi")
+    plan = rpsr.solve(rpsr.load(DOMAIN), "vi", horizon=LENGTH)
     curves: dict[str, list[Any]] = {}
     for kind in OBSERVATIONS:
         curves[kind] = []
@@ -122,7 +122,7 @@ def main() -> None:
             curves[kind].append(train(kind, seed, options.steps))
             print(kind, seed, curves[kind][-1][-1], flush=True)
     document = {"domain": DOMAIN, "optimum": plan.value, "curves": curves}
-    options.out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    options.out.write_text(json.dumps(document) + "\n", encoding="utf-8")
     drawn = svg_text(plot_agents(document))
     options.out.with_suffix(".svg").write_text(drawn, encoding="utf-8")
 

@@ -174,7 +174,8 @@ class PredictiveState(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         return self._reader.states[0], reward, terminated, truncated, info
 
 
-class VectorPredictiveState(VectorWrapper[Any, Any, Any, Any, Any]):
+# Not generic before Gymnasium 1.4.
+class VectorPredictiveState(VectorWrapper):  # pyright: ignore[reportMissingTypeArgument]
     """`PredictiveState` for a vector environment, in any of Gymnasium's autoreset modes."""
 
     def __init__(

@@ -11,7 +11,7 @@ from tests.learning.worlds import simulate, whole_plan
 
 from rpsr import domains
 from rpsr.errors import InputError
-from rpsr.learning import Moments, Survey, WindowPlan, hankel
+from rpsr.learning import Moments, PreparedLog, Survey, WindowPlan, hankel
 from rpsr.learning.moments.expectations import exact_hankel
 from rpsr.learning.moments.kernels import SQUARE_UNIT, UNIT, add_windows, count_contexts
 from rpsr.learning.propensities import propensities
@@ -229,3 +229,19 @@ def test_bad_questions():
         Moments(WindowPlan.of(Survey.of([silent]))).add(LOG)
     with pytest.raises(InputError, match="rewards: read 5, expected 0 to 2"):
         Moments(WindowPlan.of(Survey.of([silent]))).add(from_arrays([[0]], [[0]], [[5.0]]))
+
+
+def test_a_plan_for_hundreds_of_observations_counts_the_words_that_it_rewards():
+    """Short tasks with 380 observations: ends fill the tests, other frequent words do not fit."""
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(2, 6, size=4000)
+    log = from_arrays(
+        [rng.integers(2, size=k) for k in lengths],
+        [rng.integers(380, size=k) for k in lengths],
+        [np.eye(k)[-1] for k in lengths],
+        terminated=np.ones(len(lengths), dtype=bool),
+        observation_names=[str(i) for i in range(380)],
+    )
+    plan = WindowPlan.of(PreparedLog.of(log).survey())
+    assert set(plan.reward_tests) <= set(plan.tests)
+    assert plan.numbers > 0

@@ -263,7 +263,10 @@ class WindowPlan:
         paid = max(int(most / (4 * n_actions)), min(most, 1 + n_pairs))
         after = n_pairs if operators else 1
         paid = max(min(paid, int(cells / (2 * n_actions * after * features))), 1)
-        rewarded = _closed(survey.frequent(tests, paid), paid, slice(None, -1))
+        # Only counted words have rewards; `future` prefers ends of tasks, so it may lack others.
+        frequent = _closed(survey.frequent(tests, paid), paid, slice(None, -1))
+        counted = set(future)
+        rewarded = tuple(word for word in frequent if word in counted)
         low, high = survey.rewards if survey.steps else (0.0, 0.0)
         check_range(low, high)
         furthest = high / 2 - low / 2
