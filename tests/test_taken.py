@@ -34,6 +34,8 @@ from rpsr.report import (
     plot_policy_graph,
     plot_reconstruction,
     plot_returns,
+    plot_simplex,
+    plot_states,
     plot_trajectory,
     plot_value_function,
 )
@@ -227,6 +229,9 @@ WRONG: dict[str, tuple[Callable[[Any], object], str]] = {
         lambda x: plot_trajectory(x, [("listen", "tiger-left")]),
         "models: read int, expected a POMDP",
     ),
+    "plot_simplex": (plot_simplex, "solution: read int, expected a plan"),
+    "plot_states": (lambda x: plot_states(x, LOG), "models: read int, expected a POMDP"),
+    "plot_states of": (lambda x: plot_states(TIGER, x), "trajectories: read int, expected episode"),
     "plot_convergence": (plot_convergence, "traces: read int, expected a plan"),
     "plot_bounds": (lambda x: plot_bounds({"mine": x}), "traces: mine: read int, expected a plan"),
     "plot_returns": (plot_returns, "estimates: read int, expected the table that evaluate"),

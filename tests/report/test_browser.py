@@ -12,7 +12,18 @@ import numpy as np
 import pytest
 
 import rpsr
-from rpsr.report import Figure, Page, Section, Stepper, Steps, Table, Text, write_page
+from rpsr.planning import FiniteStateController
+from rpsr.report import (
+    Figure,
+    Page,
+    Section,
+    Stepper,
+    Steps,
+    Table,
+    Text,
+    plot_policy_graph,
+    write_page,
+)
 from rpsr.report import plot_reconstruction as heat_map
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -28,6 +39,9 @@ FLAGS = [
     "--no-first-run",
 ]
 PHONE = {"width": 390, "height": 844}
+RING = FiniteStateController(
+    ("go", "stop"), ("o", "p"), np.array([0, 1, 0]), np.array([[1, 2], [2, 1], [0, 0]])
+)
 DOMAINS = ("loadunload", "4x3", "iff")
 
 
@@ -59,6 +73,7 @@ def path(steps, tmp_path_factory):
         (
             Section("First", (Text("Some *words*."), wide)),
             Section("Drawn", (Figure(heat_map(pomdp, rpsr.accuracy(pomdp)), alt="rewards"),)),
+            Section("Policy", (Figure(plot_policy_graph(RING), alt="policy"),)),
             Section("Step", (Stepper(tuple(steps.values())),)),
         ),
     )
@@ -174,6 +189,27 @@ def test_what_is_wrong_is_marked_and_said(visit):
     assert "wrong about the reward of right by 0.25" in page.locator(".status").text_content()
 
 
+def lit(page):
+    ids = page.locator(".lit").evaluate_all("all => all.map(each => each.id)")
+    return sorted(name.removeprefix("f2-") for name in ids)
+
+
+def test_a_chosen_node_shows_where_it_leads(visit):
+    page = visit()
+    assert lit(page) == []
+    page.locator("#f2-node-1").click()
+    edges = [f"edge-1-{target}{part}" for target in (1, 2) for part in ("", "-label")]
+    nodes = [f"node-{node}{part}" for node in (1, 2) for part in ("", "-name")]
+    assert lit(page) == edges + nodes
+    assert page.locator("#f2-node-1").get_attribute("aria-pressed") == "true"
+    page.locator("#f2-node-2").focus()
+    page.keyboard.press("Enter")
+    assert [name for name in lit(page) if "edge" in name] == ["edge-2-0", "edge-2-0-label"]
+    assert page.locator("[aria-pressed=true][id*=node]").count() == 1
+    page.keyboard.press("Space")
+    assert lit(page) == []
+
+
 def test_undo_and_reset(visit):
     page = visit()
     begin = values(page, ".panels")
@@ -254,8 +290,9 @@ def test_structure(visit):
     links = page.locator("nav a").evaluate_all(
         "links => links.map(a => !!document.querySelector(a.getAttribute('href')))"
     )
-    assert links == [True] * 3
+    assert links == [True] * 4
     ids = page.locator("[id]").evaluate_all("all => all.map(each => each.id)")
     assert len(ids) == len(set(ids))
     assert page.locator("table:not(:has(caption))").count() == 0
+    assert page.locator("svg[role=img]").count() == 1  # a policy graph is a group of buttons
     assert page.locator("svg[role=img]").get_attribute("aria-label") == "rewards"

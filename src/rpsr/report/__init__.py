@@ -7,8 +7,8 @@ from rpsr.report.plots.policy_graphs import plot_policy_graph
 from rpsr.report.plots.returns import plot_returns
 from rpsr.report.plots.rewards import plot_reconstruction
 from rpsr.report.plots.svg import png_bytes, svg_text
-from rpsr.report.plots.trajectories import plot_trajectory
-from rpsr.report.plots.values import plot_value_function
+from rpsr.report.plots.trajectories import plot_states, plot_trajectory
+from rpsr.report.plots.values import plot_simplex, plot_value_function
 from rpsr.report.stepper import Stepper, Steps
 from rpsr.report.tables import Table
 
@@ -26,6 +26,8 @@ __all__ = [
     "plot_policy_graph",
     "plot_reconstruction",
     "plot_returns",
+    "plot_simplex",
+    "plot_states",
     "plot_trajectory",
     "plot_value_function",
     "png_bytes",

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure as Drawing
 
 from rpsr.io.files import write_bytes
 from rpsr.io.printable import printable
+from rpsr.report.plots.policy_graphs import GRAPH
 from rpsr.report.plots.svg import inline_svg
 from rpsr.report.prose import prose
 from rpsr.report.stepper import Stepper
@@ -81,7 +82,9 @@ class Page:
             f"</h2>\n{''.join(map(places.render, section.blocks))}</section>\n"
             for anchor, section in zip(anchors, self.sections, strict=True)
         )
-        scripts = _asset("page.js") + (_asset("stepper.js") if places.steppers else "")
+        scripts = _asset("page.js")
+        scripts += _asset("stepper.js") if places.steppers else ""
+        scripts += _asset("graph.js") if f'-{GRAPH}"' in sections else ""
         page = _asset("page.html").format(
             title=html.escape(self.title),
             style=_asset("page.css"),

@@ -21,7 +21,6 @@ from rpsr.report.prose import plain
 from rpsr.report.tables import Cell, Table
 
 MOST_STATES = 400
-MOST_NODES = 12  # of a policy graph that is easy to read
 MOST_EQUATIONS = 6_000  # nodes times states, for a controller's exact value
 
 
@@ -172,7 +171,7 @@ def _graph(
         if controller is None or worth is None or (blocks and _same(worth, earned["POMDP"])):
             continue
         try:
-            drawing = plot_policy_graph(controller, belief, most=MOST_NODES)
+            drawing = plot_policy_graph(controller, belief)
         except ModelError:
             continue  # too many nodes to read
         blocks.append(
@@ -180,7 +179,8 @@ def _graph(
                 drawing,
                 alt=f"The policy that planning on the {name} finds, as a graph.",
                 caption=f"The policy found on the {name}, worth {worth:.4g} in the POMDP: "
-                "nodes are actions, arrows observations.",
+                "nodes are actions, arrows observations, and dashed ones lead back. Choose a "
+                "node to see where it leads.",
             )
         )
     return blocks

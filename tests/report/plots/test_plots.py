@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import rpsr
-from rpsr.errors import InputError, ModelError
+from rpsr.errors import DataError, InputError, ModelError
+from rpsr.logs import Trajectories
 from rpsr.planning import FiniteStateController, ProgressRow, ValueIteration, solve
 from rpsr.report import (
     plot_bounds,
@@ -22,12 +23,14 @@ from rpsr.report import (
     plot_policy_graph,
     plot_reconstruction,
     plot_returns,
+    plot_simplex,
+    plot_states,
     plot_trajectory,
     plot_value_function,
     svg_text,
 )
 from rpsr.report.plots.policy_graphs import reachable_edges
-from rpsr.report.plots.values import envelope, region
+from rpsr.report.plots.values import envelope, region, undominated
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +89,62 @@ def test_the_segment_shows_the_actions_of_the_plan():
     names = [text.get_text() for text in legend.get_texts()]
     # With two steps to go, listening is best in the middle and doors at the ends, in this order.
     assert names == ["open-right", "listen", "open-left"]
+
+
+@given(arrays(float, st.tuples(st.integers(1, 8), st.just(3)), elements=values))
+def test_dominated_vectors_are_not_missed(vectors):
+    kept = undominated(vectors)
+    points = np.random.default_rng(0).dirichlet(np.ones(3), size=40)
+    assert (points @ vectors[kept].T).max(axis=1) == pytest.approx((points @ vectors.T).max(axis=1))
+    assert len(np.unique(vectors[kept], axis=0)) == len(kept)
+
+
+def test_a_simplex_of_three_chosen_states_shows_the_best_actions_there():
+    grid = rpsr.load_pomdp("4x3")
+    plan = solve(grid, "pbvi", max_iterations=8)
+    chosen = grid.states[4], grid.states[0], grid.states[8]
+    axes = plot_simplex(plan, chosen, corners=grid).axes[0]
+    corners = [text.get_text().split("\n") for text in axes.texts]
+    assert [name for name, _ in corners] == list(chosen)
+    at = [4, 0, 8]
+    assert [float(value) for _, value in corners] == pytest.approx(
+        plan.vectors[:, at].max(axis=0), rel=1e-3
+    )
+    shown = {text.get_text() for text in axes.get_legend().get_texts()}
+    points = np.random.default_rng(0).dirichlet(np.ones(3), size=500)
+    best = plan.actions[(points @ plan.vectors[:, at].T).argmax(axis=1)]
+    assert {grid.actions[a] for a in best} <= shown
+
+
+def test_beliefs_are_dots_where_they_are_among_the_three_states():
+    grid = rpsr.load_pomdp("4x3")
+    plan = solve(grid, "pbvi", max_iterations=2)
+    beliefs = np.zeros((3, len(grid.states)))
+    beliefs[0, 1] = 1
+    beliefs[1, [0, 1, 5]] = 0.25, 0.25, 0.5  # half of it elsewhere
+    beliefs[2, 6] = 1  # none of it here
+    axes = plot_simplex(plan, (0, 1, 2), beliefs=beliefs).axes[0]
+    (dots,) = [each for each in axes.collections if len(each.get_offsets())]
+    assert dots.get_offsets().tolist() == [[1.0, 0.0], [0.5, 0.0]]
+    full, half = dots.get_sizes()
+    assert half == full / 2
+
+
+@pytest.mark.parametrize(
+    ("states", "beliefs", "message"),
+    [
+        ((), None, "read none of 11 states, expected three different"),
+        ((0, 1), None, "read 2, expected three different"),
+        ((0, 1, 1), None, "read 2, expected three different"),
+        (("nowhere", 1, 2), None, "no state is called 'nowhere'"),
+        ((0, 1, 2), [[0.5, 0.5]], r"beliefs: read shape \(1, 2\), expected \(m, 11\)"),
+        ((0, 1, 2), [[2, -1, *[0] * 9]], "rows of probabilities that sum to 1"),
+    ],
+)
+def test_a_simplex_needs_three_states_and_whole_beliefs(states, beliefs, message):
+    plan = solve(rpsr.load_pomdp("4x3"), "pbvi", max_iterations=1)
+    with pytest.raises(InputError, match=message):
+        plot_simplex(plan, states, beliefs=beliefs)
 
 
 # ---- policy graphs
@@ -206,6 +265,50 @@ def test_a_trajectory_shows_the_filters_states(loadunload):
     assert believed == pytest.approx([0.2, 0.5])
     with pytest.raises(InputError, match="at least one"):
         plot_trajectory(models, [])
+
+
+@pytest.fixture(scope="module")
+def log():
+    return Trajectories(
+        action_names=("right", "left"),
+        observation_names=("loading", "unloading", "travel"),
+        actions=[1, 1, 0],
+        observations=[0, 0, 2],
+        offsets=[0, 1, 3],
+        terminated=[False, False],
+        rewards=[0.5, 0.0, 1.0],
+    )
+
+
+def test_states_along_an_episode_are_the_filters(loadunload, log):
+    figure = plot_states({"b": loadunload, "p": rpsr.psr(loadunload)}, log, 1)
+    strip, core, rewards = figure.axes[:3]
+    table = strip.collections[0].get_array().reshape(10, 3)
+    assert table[:, 1].tolist() == pytest.approx([0.75, 0.25] + [0.0] * 8)
+    assert [label.get_text() for label in strip.get_yticklabels()] == list(loadunload.states)
+    names = [label.get_text() for label in core.get_yticklabels()]
+    assert names == list(rpsr.psr(loadunload).core)
+    assert rewards.lines[-1].get_ydata().tolist() == [0.0, 1.0]  # received in this episode
+    ticks = [label.get_text() for label in rewards.get_xticklabels()]
+    assert ticks == ["start", "left\nloading", "right\ntravel"]
+    assert figure.get_suptitle() == "episode 1"
+
+
+def test_a_long_episode_is_cut_and_says_so(loadunload, log):
+    figure = plot_states(loadunload, log, 1, most=1)
+    assert figure.get_suptitle() == "episode 1, first 1 of 2 steps"
+    assert figure.axes[0].collections[0].get_array().reshape(10, -1).shape == (10, 2)
+
+
+def test_states_need_an_episode_of_the_models_names(loadunload, log):
+    with pytest.raises(InputError, match="episode: read 2, expected 0 to 1"):
+        plot_states(loadunload, log, 2)
+    with pytest.raises(InputError, match="most: read 0"):
+        plot_states(loadunload, log, most=0)
+    with pytest.raises(DataError, match="the log's actions are right, left; those of belief are"):
+        plot_states(rpsr.load_pomdp("tiger"), log)
+    with pytest.raises(InputError, match="at least one model"):
+        plot_states({}, log)
 
 
 def test_no_global_state_is_left(loadunload, found):

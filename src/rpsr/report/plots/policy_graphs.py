@@ -1,6 +1,6 @@
 """A finite-state controller as a graph: nodes are actions, edges observations.
 
-Nodes stand on a circle in the order in which they are first reached, the first at the top. Edges
+Nodes stand in layers by their distance from the start, which is on the left (see `layered`). Edges
 between the same two nodes are drawn once, with all their observations. Given a model, only edges
 that can be taken are drawn: the support of every belief that can reach a node is followed through
 the process of its corners, which is exact.
@@ -8,14 +8,16 @@ the process of its corners, which is exact.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Circle, FancyArrowPatch
+from matplotlib.font_manager import FontProperties
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from matplotlib.path import Path
+from matplotlib.text import Text
+from matplotlib.textpath import TextToPath
 
 from rpsr.errors import ModelError
 from rpsr.io.records import Bools, Floats
@@ -29,14 +31,16 @@ from rpsr.planning.value.controllers import (
     FiniteStateController,
     extract_controller,
 )
+from rpsr.report.plots.layered import Box, Edge, Layout, Size, layered
 from rpsr.report.plots.style import COLOURS, INK, PAPER, new_figure, styled
+from rpsr.showing import counted
 
 MOST_NODES = 30
-_RADIUS = 0.34
-_BEND = 0.16
-_MARGIN = 0.85
-_INCHES = 0.85  # of the figure, for a unit of the layout
-_WIDEST = 28  # characters of a label before it is cut
+GRAPH = "policy-graph"  # the id of a graph in an SVG file; a page's script looks for it
+_NAME, _SEEN = 8.0, 7.0  # font sizes of actions and observations, in points
+_WIDEST = 28  # characters of a label before it is shortened
+_MARGIN = 0.12
+_START = 0.62  # inches left of the first node
 
 
 @styled
@@ -66,32 +70,47 @@ def plot_policy_graph(
         raise ModelError(
             f"the controller reaches {len(order)} nodes; a graph is drawn for at most {most}"
         )
-    spread = max(1.5, len(order) / 4)
-    angles = np.pi / 2 - 2 * np.pi * np.arange(len(order)) / max(len(order), 1)
-    places = {
-        node: spread * np.array([1.25 * np.cos(angle), np.sin(angle)])
-        for node, angle in zip(order, angles, strict=True)
-    }
-    corners = np.stack(list(places.values()))
-    low, high = corners.min(axis=0) - _MARGIN, corners.max(axis=0) + _MARGIN
-    figure = new_figure(*(_INCHES * (high - low)))
-    axes = figure.add_subplot()
-    leaving = {source: sum(len(seen) for at, _, seen in edges if at == source) for source in order}
-    taken = [_Box(place, 2 * _RADIUS, 2 * _RADIUS) for place in places.values()]
-    for source, target, seen in edges:
-        curve = _loop(places[source])
-        if source != target:
-            curve = _arrow(places[source], places[target])
-        _draw(axes, curve)
-        label = "any" if leaving[source] == len(seen) > 1 else _label(seen, controller)
-        taken.append(_name(axes, curve, label, taken))
-    for node, place in places.items():
-        _node(axes, place, controller, node)
-    axes.set_xlim(low[0], high[0])
-    axes.set_ylim(low[1], high[1])
-    axes.set_aspect("equal")
+    layout, names = _layout(controller, order, edges)
+    left, right, bottom, top = layout.extent
+    size = (right - left + 2 * _MARGIN + _START, top - bottom + 2 * _MARGIN)
+    figure = new_figure(*size)
+    figure.set_layout_engine("none")
+    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))  # in inches: texts are as wide as measured
+    axes.set_xlim(left - _MARGIN - _START, right + _MARGIN)
+    axes.set_ylim(bottom - _MARGIN, top + _MARGIN)
     axes.set_axis_off()
+    axes.set_gid(GRAPH)
+    for (source, target), line in layout.lines.items():
+        _draw(axes, line, controller, source, target, layout)
+    for edge, box in layout.labels.items():
+        text = _write(axes, box, names[edge], _SEEN)
+        text.set_bbox({"boxstyle": "square,pad=0.1", "facecolor": PAPER, "edgecolor": "none"})
+        text.set_gid("edge-{}-{}-label".format(*edge))
+    for node, box in layout.nodes.items():
+        _node(axes, box, controller, node)
     return figure
+
+
+def _layout(
+    controller: FiniteStateController,
+    order: list[int],
+    edges: list[tuple[int, int, tuple[int, ...]]],
+) -> tuple[Layout, dict[Edge, str]]:
+    """Where nodes and edges are, in inches, and the labels of edges."""
+    leaving = {source: sum(len(seen) for at, _, seen in edges if at == source) for source in order}
+    names = {
+        (source, target): "any"
+        if leaving[source] == len(seen) > 1
+        else joined([controller.observation_names[o] for o in seen])
+        for source, target, seen in edges
+    }
+    boxes: dict[int, Size] = {}
+    for node in order:
+        width, height = _measured(_action(controller, node), _NAME)
+        boxes[node] = (max(width + 0.2, 0.5), height + 0.18)
+    return layered(
+        controller.first, boxes, {edge: _measured(text, _SEEN) for edge, text in names.items()}
+    ), names
 
 
 def reachable_edges(
@@ -133,111 +152,93 @@ def _process(model: LinearModel | None) -> tuple[Any, Bools]:
     return None, np.ones(1, dtype=np.bool_)
 
 
-def _label(seen: tuple[int, ...], controller: FiniteStateController) -> str:
-    names = [controller.observation_names[o] for o in seen]
-    text = ", ".join(names)
-    if len(text) <= _WIDEST:
-        return text
-    return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else text[:_WIDEST] + "…"
+def joined(names: list[str]) -> str:
+    """The names in one label; of many, the first ones and the number of others."""
+    whole = ", ".join(names)
+    if len(whole) <= _WIDEST or len(names) == 1:
+        return _cut(whole, _WIDEST)
+    texts = [
+        (", ".join(names[:kept]), f" and {counted(len(names) - kept, 'other')}")
+        for kept in range(len(names) - 1, 0, -1)
+    ]
+    text, others = next((each for each in texts if len("".join(each)) <= _WIDEST), texts[-1])
+    return _cut(text, _WIDEST - len(others)) + others
 
 
-def _node(axes: Axes, place: Floats, controller: FiniteStateController, node: int) -> None:
-    action = int(controller.actions[node])
+def _cut(name: str, most: int) -> str:
+    return name if len(name) <= most else name[: most - 1] + "…"
+
+
+def _action(controller: FiniteStateController, node: int) -> str:
+    return _cut(controller.action_names[int(controller.actions[node])], 20)
+
+
+def _measured(text: str, points: float) -> Size:
+    """The width and height of a text, in inches, with a little air."""
+    font = FontProperties(size=points)
+    width, _, _ = TextToPath().get_text_width_height_descent(text, font, ismath=False)
+    return width / 72 + 0.06, 1.25 * points / 72 + 0.03
+
+
+def _write(axes: Axes, box: Box, text: str, points: float) -> Text:
+    return axes.text(box.x, box.y, text, ha="center", va="center_baseline", fontsize=points)
+
+
+def _node(axes: Axes, box: Box, controller: FiniteStateController, node: int) -> None:
+    """A node, and an arrow to the first one."""
     first = node == controller.first
+    colour = COLOURS[int(controller.actions[node]) % len(COLOURS)]
     axes.add_patch(
-        Circle(
-            (float(place[0]), float(place[1])),
-            _RADIUS,
+        FancyBboxPatch(
+            (box.left, box.bottom),
+            box.width,
+            box.height,
+            boxstyle="round,pad=0,rounding_size=0.12",
             facecolor=PAPER,
-            edgecolor=COLOURS[action % len(COLOURS)],
-            linewidth=3.2 if first else 1.6,
+            edgecolor=colour,
+            linewidth=2.8 if first else 1.6,
             zorder=3,
+            gid=f"node-{node}",
         )
     )
-    name = controller.action_names[action]
-    shown = name if len(name) <= 12 else name[:11] + "…"
-    small = 8.0 if len(shown) <= 7 else 6.5
-    axes.text(place[0], place[1], shown, ha="center", va="center", fontsize=small, zorder=4)
+    name = _write(axes, box, _action(controller, node), _NAME)
+    name.set_zorder(4)
+    name.set_gid(f"node-{node}-name")
     if first:
         axes.annotate(
             "start",
-            (place[0], place[1] + _RADIUS),
-            xytext=(0, 16),
-            textcoords="offset points",
+            (box.left - 0.02, box.y),
+            xytext=(box.left - _START / 2 - 0.1, box.y),
             ha="center",
+            va="center_baseline",
             fontsize=7.5,
-            arrowprops={"arrowstyle": "-|>", "color": INK, "linewidth": 1.0},
+            arrowprops={"arrowstyle": "-|>", "color": INK, "linewidth": 1.0, "shrinkB": 0},
             zorder=4,
         )
 
 
-def _arrow(source: Floats, target: Floats) -> Floats:
-    """A curve between two circles, bent to one side so that there and back do not coincide."""
-    between = target - source
-    control = (source + target) / 2 + _BEND * np.array([between[1], -between[0]])
-    t = np.linspace(0, 1, 65)[:, None]
-    curve = (1 - t) ** 2 * source + 2 * t * (1 - t) * control + t**2 * target
-    outside = np.hypot(*(curve - source).T) >= _RADIUS
-    return curve[outside & (np.hypot(*(curve - target).T) >= _RADIUS)]
-
-
-def _loop(place: Floats) -> Floats:
-    """A curve from a circle to itself, away from the middle of the figure."""
-    outward = np.arctan2(place[1], place[0])
-    if abs(outward - np.pi / 2) < 0.3:  # the first node's arrow comes from above
-        outward -= np.pi / 4
-    turns = outward + np.array([0.45, 0.5, -0.5, -0.45])
-    reach = _RADIUS * np.array([1.0, 2.9, 2.9, 1.0])
-    p0, p1, p2, p3 = place + reach[:, None] * np.stack([np.cos(turns), np.sin(turns)], axis=1)
-    t = np.linspace(0, 1, 33)[:, None]
-    return (1 - t) ** 3 * p0 + 3 * t * (1 - t) ** 2 * p1 + 3 * t**2 * (1 - t) * p2 + t**3 * p3
-
-
-def _draw(axes: Axes, curve: Floats) -> None:
+def _draw(
+    axes: Axes,
+    line: Floats,
+    controller: FiniteStateController,
+    source: int,
+    target: int,
+    layout: Layout,
+) -> None:
+    """An edge in the colour of the action it leads to; one that leads back is dashed."""
+    back = layout.layers[target] < layout.layers[source]
+    codes = [Path.MOVETO, *[Path.CURVE4] * (len(line) - 1)]
     axes.add_patch(
         FancyArrowPatch(
-            path=Path(curve.tolist()),
+            path=Path(line.tolist(), codes),
             arrowstyle="-|>",
-            mutation_scale=9,
+            mutation_scale=8,
             linewidth=0.9,
-            color=INK,
+            linestyle="--" if back else "-",
+            color=COLOURS[int(controller.actions[target]) % len(COLOURS)],
+            shrinkA=0,
+            shrinkB=0,
             zorder=1,
+            gid=f"edge-{source}-{target}",
         )
     )
-
-
-@dataclass(frozen=True)
-class _Box:
-    """A rectangle: its centre, width and height."""
-
-    middle: Floats
-    width: float
-    height: float
-
-    def overlap(self, other: _Box) -> float:
-        """The area that two boxes share."""
-        apart = np.abs(self.middle - other.middle)
-        wide = (self.width + other.width) / 2 - apart[0]
-        high = (self.height + other.height) / 2 - apart[1]
-        return float(max(wide, 0.0) * max(high, 0.0))
-
-
-def _name(axes: Axes, curve: Floats, label: str, taken: list[_Box]) -> _Box:
-    """Write a label on a curve where it overlaps least with other elements."""
-    shares = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74)
-    boxes = [
-        _Box(curve[int(share * (len(curve) - 1))], 0.072 * len(label) + 0.06, 0.18)
-        for share in shares
-    ]
-    box = min(boxes, key=lambda box: sum(box.overlap(other) for other in taken))
-    axes.text(
-        box.middle[0],
-        box.middle[1],
-        label,
-        ha="center",
-        va="center",
-        fontsize=7,
-        zorder=2,
-        bbox={"boxstyle": "round,pad=0.12", "facecolor": PAPER, "edgecolor": "none"},
-    )
-    return box

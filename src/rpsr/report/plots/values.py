@@ -7,15 +7,18 @@ cut by one half-plane for every other vector: a convex polygon.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Polygon
 
 from rpsr.errors import InputError, ModelError
-from rpsr.io.records import Floats
+from rpsr.io.records import Floats, Ints
 from rpsr.models.given import wrong_type
+from rpsr.models.labels import Label, index_of
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.solution import Solution
 from rpsr.planning.value.coordinates import to_beliefs
@@ -24,6 +27,7 @@ from rpsr.report.plots.style import COLOURS, COLUMN, INK, PAPER, new_figure, sty
 _TRIANGLE = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(3) / 2]])
 _HATCHES = ("", "///", "...", "\\\\\\", "xx", "++", "oo")
 _LEVELS = 6
+LEAST_MASS = 0.01  # of a belief on three states, to be drawn among them
 
 
 @styled
@@ -33,6 +37,67 @@ def plot_value_function(solution: Solution, corners: POMDP | tuple[str, ...] = (
     corners: their names, or the POMDP whose states they are; by default, numbers. Colours show the
     first action; thin lines are vectors (segment) or levels of value (triangle).
     """
+    values, names = _at_corners(solution, corners)
+    k = values.shape[1]
+    if k not in (2, 3):
+        raise ModelError(
+            f"the model has {k} corners; a value function is drawn for 2 or 3, and plot_simplex "
+            "draws it for any three states"
+        )
+    return (_segment if k == 2 else _triangle)(solution, values, names)
+
+
+@styled
+def plot_simplex(
+    plan: Solution,
+    states: Sequence[Label] = (),
+    *,
+    corners: POMDP | tuple[str, ...] = (),
+    beliefs: Floats | Sequence[Sequence[float]] | None = None,
+) -> Figure:
+    """The triangle of the beliefs in three states, coloured by the best policy's first action.
+
+    The regions are exact: those of the value function for beliefs in these three states alone.
+    states: names or numbers; may be left out if there are only three. corners: the POMDP, or the
+    names of all its states. beliefs, (m, states of the POMDP): drawn as dots, each where the belief
+    is given one of the three states; its area is their probability.
+    """
+    values, names = _at_corners(plan, corners)
+    chosen = [index_of(names, state, "state") for state in states or range(len(names))]
+    if len(chosen) != 3 or len(set(chosen)) != 3:
+        given = len(set(chosen)) if states else f"none of {len(names)} states"
+        raise InputError(f"states: read {given}, expected three different ones")
+    figure = _triangle(plan, values[:, chosen], tuple(names[i] for i in chosen))
+    if beliefs is not None:
+        points = np.atleast_2d(np.asarray(beliefs, dtype=np.float64))
+        if points.ndim != 2 or points.shape[1] != len(names):
+            raise InputError(f"beliefs: read shape {points.shape}, expected (m, {len(names)})")
+        if not (points >= 0).all() or not np.allclose(points.sum(axis=1), 1):
+            raise InputError("beliefs: expected rows of probabilities that sum to 1")
+        _dots(figure.axes[0], points[:, chosen])
+    return figure
+
+
+def _dots(axes: Axes, weights: Floats) -> None:
+    """Beliefs given that one of three states is the true one; weights (m, 3)."""
+    mass = weights.sum(axis=1)
+    shown = mass > LEAST_MASS
+    points = (weights[shown] / mass[shown, None]) @ _TRIANGLE
+    axes.scatter(
+        *points.T,
+        s=26 * mass[shown],
+        facecolor=INK,
+        edgecolor=PAPER,
+        linewidth=0.6,
+        zorder=4,
+        clip_on=False,
+    )
+
+
+def _at_corners(
+    solution: Solution, corners: POMDP | tuple[str, ...]
+) -> tuple[Floats, tuple[str, ...]]:
+    """The vectors in belief coordinates, (K, k), and the names of the k corners."""
     given: Any = solution
     if not isinstance(given, Solution):
         raise wrong_type(given, "solution", "a plan")
@@ -42,13 +107,11 @@ def plot_value_function(solution: Solution, corners: POMDP | tuple[str, ...] = (
         )
     values = to_beliefs(solution.model, solution.vectors)
     k = values.shape[1]
-    if k not in (2, 3):
-        raise ModelError(f"the model has {k} corners; a value function is drawn for 2 or 3")
     named = corners.states if isinstance(corners, POMDP) else tuple(corners)
     names = named or tuple(f"state {i}" for i in range(k))
     if len(names) != k:
         raise InputError(f"corners: read {len(names)} names, expected {k}")
-    return (_segment if k == 2 else _triangle)(solution, values, names)
+    return values, names
 
 
 def _segment(solution: Solution, values: Floats, names: tuple[str, ...]) -> Figure:
@@ -109,13 +172,15 @@ def envelope(values: Floats) -> list[tuple[int, float, float]]:
 def _triangle(solution: Solution, values: Floats, names: tuple[str, ...]) -> Figure:
     figure = new_figure(COLUMN, 3.9)
     axes = figure.add_subplot()
+    kept = undominated(values)
+    actions, values = solution.actions[kept], values[kept]
     levels = _levels(values)
     shown: set[int] = set()
     for k in range(len(values)):
         polygon = region(values, k)
         if len(polygon) < 3:
             continue
-        action = int(solution.actions[k])
+        action = int(actions[k])
         shown.add(action)
         axes.add_patch(
             Polygon(
@@ -165,6 +230,16 @@ def _triangle(solution: Solution, values: Floats, names: tuple[str, ...]) -> Fig
     axes.set_aspect("equal")
     axes.set_axis_off()
     return figure
+
+
+def undominated(values: Floats) -> Ints:
+    """The vectors that no other one is at least as good as at every corner; equal ones once."""
+    _, first = np.unique(values, axis=0, return_index=True)
+    distinct = np.sort(first)
+    return np.array(
+        [k for k in distinct if (values[distinct] >= values[k]).all(axis=1).sum() == 1],
+        dtype=np.int64,
+    )
 
 
 def _levels(values: Floats) -> Floats:
