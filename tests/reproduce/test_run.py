@@ -65,12 +65,9 @@ def test_a_second_run_does_nothing_again(folders, capsys, monkeypatch, tmp_path)
     (out / "figures" / "convergence-paint.svg").write_text("of an earlier run, not a quick one")
     (out / "figures" / "mine.svg").write_text("somebody's own")
     before = contents(folders[0]) | {"figures/mine.svg": b"somebody's own"}
-    for name in (
-        "rpsr.reproduce.run.answer",
-        "rpsr.predictive.accuracy.find_core",
-        "rpsr.predictive.constructors.find_core",
-    ):
-        monkeypatch.setattr(name, None)  # nothing is computed while writing
+    monkeypatch.setattr(run, "answer", None)
+    for name in ("accuracy", "constructors"):  # nothing is computed while writing
+        monkeypatch.setattr(sys.modules[f"rpsr.predictive.{name}"], "find_core", None)
     assert main(["reproduce", "--quick", "--out", str(out), "--json"]) == 0
     shown = capsys.readouterr()
     assert shown.err == ""

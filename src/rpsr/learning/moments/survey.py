@@ -212,8 +212,8 @@ class WindowPlan:
     centre, scale: of rewards; scale is a power of two, at least the largest |reward - centre|.
     behaviour: where propensities come from. policies: tables of `shrunk_policy`, for 'estimated'.
     anchored: whether a history is all interactions since the start, not the last ones. operators:
-    whether each test is also counted after each interaction. censoring: when recordings are cut off.
-    final: the observations that occur at ends of tasks only.
+    whether each test is also counted after each interaction. censoring: when recordings are cut
+    off. final: the observations that occur at ends of tasks only.
     """
 
     action_names: tuple[str, ...]
