@@ -13,7 +13,11 @@ from rpsr.cli.app import main
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 # Network, shell set-up, and what tests/reproduce runs.
 NOT_HERE = ("make", "rpsr domains fetch", "rpsr --install-completion", "rpsr reproduce")
-FILES = {"my-problem.pomdp": "tiger", "folder-of-files": "paint"}  # names standing for the reader's
+FILES = {  # names standing for the reader's
+    "my-problem.pomdp": "tiger",
+    "my-problem.pomdpx": "tiger",
+    "folder-of-files": "paint",
+}
 
 
 def blocks(language: str) -> list[str]:

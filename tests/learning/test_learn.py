@@ -322,7 +322,8 @@ def test_a_parameter_may_be_called_name():
 
 
 def test_episodes_without_steps_are_not_called_too_few():
-    five = replace(LOG[:4], offsets=np.append(LOG[:4].offsets, 60), terminated=[False] * 5)
+    offsets, never = np.append(LOG[:4].offsets, 60), [False] * 5
+    five = replace(LOG[:4], offsets=offsets, terminated=never, truncated=never)
     with pytest.raises(InputError, match="one episode in 5 is held out, and none of these has st"):
         learn("last-k", five, discount=0.9)
 

@@ -64,7 +64,8 @@ def wasteful(seed, *, by_edge=False):
     )
 
 
-@given(st.integers(0, 10**6), st.booleans())
+# Of larger seeds, three in a hundred make problems of thousands of vectors, which take minutes.
+@given(st.integers(0, 100), st.booleans())
 @settings(max_examples=15)
 def test_nothing_is_lost_with_an_infinite_horizon(seed, by_edge):
     pomdp = wasteful(seed, by_edge=by_edge)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import corpus_folder
-from tests.predictive.test_accuracy import PAPER, printed
+from tests.predictive.test_reward_accuracy import PAPER, printed
 
 from rpsr.predictive.survey import Options, survey_row
 from rpsr.reproduce.paper import DOMAINS_63

@@ -30,6 +30,7 @@ def moved(rows: Rows) -> int:
 
 
 def printed_digits(rows: Rows, row: int) -> int:
+    """The number of decimals of a row's probabilities as printed; -1 where it is not known."""
     return -1 if rows.digits is None else int(rows.digits[row])
 
 

@@ -65,7 +65,7 @@ def _model(learned: Learned) -> Block:
             ("episodes", learned.episodes),
             ("steps", learned.steps),
             ("rank", learned.findings.rank),
-            *([("rank comes from", origin)] if origin else []),
+            *([("explanation of the rank", origin)] if origin else []),
             ("discount", learned.model.discount),
             ("seconds", learned.seconds),
         ]

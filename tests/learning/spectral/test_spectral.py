@@ -279,6 +279,7 @@ def test_discovery_reads_like_the_domain():
 def test_a_sample_that_tells_nothing_chooses_no_intent():
     """Of one episode of many steps among those of one, about one sample in e is without it."""
     one = LOG.select([0])
-    short = replace(one, offsets=np.arange(one.steps + 1), terminated=np.zeros(one.steps))
+    never = np.zeros(one.steps)
+    short = replace(one, offsets=np.arange(one.steps + 1), terminated=never, truncated=never)
     found = DiscoveredRPSR(rank=1, repeats=40).fit([one, short])
     assert 0.3 < found.stability_[0] < 0.9
