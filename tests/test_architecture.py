@@ -17,6 +17,7 @@ LAYERS = [
     "registry",
     "showing",
     "io",
+    "live",
     "models",
     "logs",
     "domains",

@@ -14,7 +14,9 @@ import rpsr
 from rpsr.domains import build
 from rpsr.evaluation import Estimate, Estimates
 from rpsr.evaluation.stochastic import StochasticController
+from rpsr.learning.learn import learn
 from rpsr.planning import PolicyTree, ProgressRow, StagedPolicy, StoredVectors, extract_controller
+from rpsr.report import Table
 from rpsr.reproduce import Experiment
 
 TIGER = build("tiger")
@@ -132,3 +134,28 @@ def test_a_stochastic_controller_says_what_it_does_first():
         "  first         node 0: listen 0.333, open-left 0.333, open-right 0.333",
     ]
     assert "for 4 steps" in str(replace(uniform, horizon=4))
+
+
+def test_accuracy_cores_and_tables_show_themselves_in_a_notebook():
+    found = rpsr.accuracy(TIGER)
+    assert str(found) == "<PSR of rank 2, R-PSR of rank 2: accurate>"
+    assert ("accurate", "yes") in found.facts()
+    core = found.psr
+    assert str(core) == "<psr core: rank 2, 2 states, certified>" == repr(core).splitlines()[0]
+    assert ("rewards in the span", "3 of 3 actions") in core.facts()
+    for shown in (found, core):
+        assert shown._repr_html_().count("<tr>") == len(shown.facts())
+    table = Table("Values <of> plans", ("model", "value"), (("pomdp", 1.5),))
+    assert table._repr_html_() == table.html()
+    assert "Values &lt;of&gt; plans" in table._repr_html_()
+
+
+def test_what_was_learned_says_how_well():
+    log = rpsr.simulate(TIGER, "uniform", episodes=60, steps=5, seed=0, rewards=True)
+    learned = learn("last-k", log, discount=0.9)
+    assert str(learned).endswith(" model learned by last-k from 60 episodes, 300 steps>")
+    facts = dict(learned.facts())
+    assert facts["dimension"] == str(learned.model.dimension)
+    assert facts["held-out log-likelihood"] == f"{learned.heldout.loglik:.6g} per step"
+    assert facts["PSR enough"] in ("not tested", "yes", "no", "undecided")
+    assert learned._repr_html_().count("<tr>") == len(facts)

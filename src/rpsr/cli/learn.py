@@ -21,7 +21,7 @@ from rpsr.cli.output import (
     print_table,
     write_each,
 )
-from rpsr.cli.progress import spinning_progress
+from rpsr.live import live_line
 
 if TYPE_CHECKING:
     from rpsr.learning.learn import Learned
@@ -171,7 +171,7 @@ def learn(
     configured(estimator, **asked)  # a wrong option is refused before a large log is read
     with (
         warnings.catch_warnings(record=True) as warned,
-        spinning_progress(f"learning from {source}") as progress,
+        live_line(f"learning from {source}") as progress,
     ):
         warnings.simplefilter("always", UserWarning)
         log = open_logs(logs, columns=None if columns is None else Columns(**columns))

@@ -89,18 +89,3 @@ def planning_progress() -> Generator[Progress]:
         print(" ".join(f"{cell:>10}" for cell in cells), file=sys.stderr)
 
     yield draw
-
-
-@contextmanager
-def spinning_progress(what: str) -> Generator[Callable[[str], None] | None]:
-    """A line that names the current work; nothing if standard error is no terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task(what, total=None)
-        yield lambda now: bars.update(task, description=printable(f"{what}: {now}"))

@@ -18,6 +18,7 @@ from rpsr.learning.moments.survey import Survey
 from rpsr.learning.prepared_log import Logs, PreparedLog
 from rpsr.learning.propensities import Overlap
 from rpsr.learning.spectral.enough import Enough, TooShort, psr_enough
+from rpsr.live import live_line
 from rpsr.logs.census import Census
 from rpsr.logs.parts import HELD_OUT
 from rpsr.models.linear import LinearModel
@@ -25,7 +26,7 @@ from rpsr.models.store import save_native
 from rpsr.planning.discounts import NEAR_ONE
 from rpsr.planning.value.policies import AlphaPolicy
 from rpsr.registry import Registry
-from rpsr.showing import counted
+from rpsr.showing import Shown, counted
 
 ESTIMATORS = Registry(
     "estimator",
@@ -43,8 +44,8 @@ ESTIMATORS = Registry(
 ON_COMMAND_LINE = ("rank", "behaviour")  # parameters that are options of `rpsr learn`
 
 
-@dataclass(frozen=True, eq=False)
-class Learned:
+@dataclass(frozen=True, eq=False, repr=False)
+class Learned(Shown):
     """A model learned from a log, with diagnostics.
 
     name: of the estimator; estimator: the fitted estimator. model: the model to plan on. findings:
@@ -66,6 +67,27 @@ class Learned:
     psr_enough: Enough | None
     choice: Choice | None
     seconds: float
+
+    def title(self) -> str:
+        """A description in one line."""
+        steps = f"{counted(self.episodes, 'episode')}, {counted(self.steps, 'step')}"
+        return f"{self.model.kind} model learned by {self.name} from {steps}"
+
+    def facts(self) -> list[tuple[str, str]]:
+        """The model's size and its accuracy on held-out episodes."""
+        heldout, enough = self.heldout, self.psr_enough
+        facts = [
+            ("dimension", str(self.model.dimension)),
+            ("held-out log-likelihood", f"{heldout.loglik:.6g} per step"),
+        ]
+        if heldout.reward_rmse is not None:
+            error = f"{heldout.reward_rmse:.4g}, of the mean reward {heldout.reward_std:.4g}"
+            facts.append(("held-out reward error", error))
+        facts.append(("PSR enough", "not tested" if enough is None else enough.verdict))
+        if self.choice is not None:
+            facts.append(("plan", self.choice.policy.title()))
+        facts.append(("seconds", f"{self.seconds:.3g}"))
+        return facts
 
     def policy(self) -> AlphaPolicy:
         """The policy of the chosen plan; a `DataError` if `learn` had no plan=True."""
@@ -191,7 +213,7 @@ def learn(
     plan: bool = False,
     ensemble: int = 0,
     seed: int = 0,
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[str], None] | bool | None = None,
     **options: Any,
 ) -> Learned:
     """Fit an estimator to a log, evaluate it on held-out episodes, and optionally plan.
@@ -200,8 +222,22 @@ def learn(
     last fifth. Episodes that an estimator holds out for its own choices are among the four fifths.
     plan: whether to plan on all models that explain the log about equally well, and on those of
     `ensemble` resampled logs, and to choose one plan by its value in all of them. seed: random
-    seed. options: parameters of the estimator, as in `estimator_by_name`.
+    seed. progress: called with the current work; True shows it, in a notebook or on a terminal.
+    options: parameters of the estimator, as in `estimator_by_name`.
     """
+    if progress is True:
+        with live_line("learning") as say:
+            return learn(
+                name,
+                logs,
+                discount=discount,
+                plan=plan,
+                ensemble=ensemble,
+                seed=seed,
+                progress=say,
+                **options,
+            )
+    progress = progress or None
     began = time.perf_counter()
     asked: dict[str, Any] = {"discount": discount, "plan": plan, "seed": seed, **options}
     configured(name, **asked)  # before a large log is read

@@ -6,10 +6,11 @@ from dataclasses import fields
 from typing import Any
 
 from rpsr.errors import InputError
+from rpsr.live import live_line
 from rpsr.models.given import as_linear
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
-from rpsr.planning.solution import Planner, Progress, Solution, silent
+from rpsr.planning.solution import Planner, Progress, ProgressRow, Solution, silent
 from rpsr.registry import Registry
 
 PLANNERS = Registry(
@@ -36,14 +37,15 @@ def solve(
     model: POMDP | LinearModel,
     planner: Planner | str | None = None,
     *,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     **options: Any,
 ) -> Solution:
     """Plan on a POMDP (on its beliefs) or on any linear model.
 
     planner: a planner or a planner's name; by default `default_planner` chooses.
     options: hyper-parameters of a planner given by name, such as `time_limit=10`.
-    progress: called with a `ProgressRow` from time to time.
+    progress: called with a `ProgressRow` from time to time. True shows the latest one, as a line
+    that is updated, in a notebook or on a terminal.
     """
     linear = as_linear(model)
     chosen: Any = planner
@@ -58,7 +60,15 @@ def solve(
             f"{next(iter(options))}: options can be given only with a planner's name; "
             f"set them in {type(planner).__name__}(...)"
         )
-    return chosen.solve(linear, progress or silent)
+    if progress is not True:
+        return chosen.solve(linear, progress or silent)
+    with live_line(f"planning on {linear.name}") as say:
+
+        def show(row: ProgressRow) -> None:
+            if say is not None:
+                say(str(row))
+
+        return chosen.solve(linear, show)
 
 
 def default_planner(model: POMDP | LinearModel, *, horizon: int | None = None) -> str:

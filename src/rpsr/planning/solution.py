@@ -70,6 +70,14 @@ class ProgressRow:
     points: int | None = None
     programs: int | None = None
 
+    def __str__(self) -> str:
+        """The time and the bounds in one line."""
+        parts = [f"{self.seconds:.1f} s", f"iteration {self.iteration}"]
+        for name in ("lower", "upper", "gap", "residual"):
+            value: float | None = getattr(self, name)
+            parts += [] if value is None else [f"{name} {value:.6g}"]
+        return ", ".join(parts)
+
 
 Progress = Callable[[ProgressRow], None]
 

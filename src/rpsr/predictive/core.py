@@ -45,6 +45,7 @@ from rpsr.predictive.rank.span import (
     rational_basis,
     rewards_in_span,
 )
+from rpsr.showing import Shown, counted, some
 
 Kind = Literal["psr", "rpsr"]
 Order = Literal["bfs", "dfs"]
@@ -53,8 +54,8 @@ _PANEL = 512  # columns factorised at once
 _SEARCHES = {"bfs": breadth_first, "dfs": depth_first}
 
 
-@dataclass(frozen=True, eq=False)
-class Core:
+@dataclass(frozen=True, eq=False, repr=False)
+class Core(Shown):
     """A core set of tests (`kind` 'psr') or intents ('rpsr') of a POMDP with S states.
 
     members: in order of acceptance. outcomes (S, n): the paper's U, a column per member.
@@ -84,9 +85,20 @@ class Core:
     error: float
     seconds: float
 
-    def __repr__(self) -> str:
+    def title(self) -> str:
+        """A description in one line."""
         known = "certified" if self.certified else "in floats"
-        return f"<{self.kind} core: rank {self.rank}, {len(self.basis)} states, {known}>"
+        return f"{self.kind} core: rank {self.rank}, {len(self.basis)} states, {known}"
+
+    def facts(self) -> list[tuple[str, str]]:
+        """The members, and whether the rewards lie in their span."""
+        found = some([str(member) for member in self.members]) or "not searched for"
+        actions = counted(len(self.rewards_inside), "action")
+        return [
+            ("tests" if self.kind == "psr" else "intents", found),
+            ("rewards in the span", f"{int(self.rewards_inside.sum())} of {actions}"),
+            ("seconds", f"{self.seconds:.3g}"),
+        ]
 
     @property
     def rank(self) -> int:

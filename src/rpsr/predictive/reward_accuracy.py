@@ -33,6 +33,7 @@ from rpsr.predictive.rank.orthonormal import reward_magnitudes
 from rpsr.predictive.rank.span import rational_rows
 from rpsr.predictive.reach import accurate_on_reachable, reachable_states
 from rpsr.predictive.rewards import reconstruct
+from rpsr.showing import Shown
 
 SAME_REWARD = 1e-12  # relative: expected rewards are sums of rounded products
 PRIMES = 2, 8, 32  # tried in turn to find a basis of rationals: rare events have long fractions
@@ -74,8 +75,8 @@ def _listed(names: tuple[str, ...], most: int = 4) -> str:
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
 
 
-@dataclass(frozen=True, eq=False)
-class Accuracy:
+@dataclass(frozen=True, eq=False, repr=False)
+class Accuracy(Shown):
     """The errors of a PSR in a POMDP's rewards.
 
     reconstruction (S, A): U U^+ R. d_inf_by_action (A,). merges: states merged despite different
@@ -105,9 +106,21 @@ class Accuracy:
     seconds: float
     note: str | None = None
 
-    def __repr__(self) -> str:
+    def title(self) -> str:
+        """A description in one line."""
         answer = "accurate" if self.accurate else f"not accurate, d_inf {self.d_inf:.4g}"
-        return f"<PSR of rank {self.psr.rank}, R-PSR of rank {self.rpsr.rank}: {answer}>"
+        return f"PSR of rank {self.psr.rank}, R-PSR of rank {self.rpsr.rank}: {answer}"
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Both answers, the errors, and how sure they are."""
+        mean, largest = self.history_error
+        return [
+            ("accurate", "yes" if self.accurate else "no"),
+            ("accurate (reachable)", "yes" if self.accurate_reachable else "no"),
+            ("d_inf", f"{self.d_inf:.6g}"),
+            ("error along histories", f"mean {mean:.4g}, largest {largest:.4g}"),
+            ("decided", "in exact arithmetic" if self.certified else "in floats"),
+        ]
 
 
 def accuracy(

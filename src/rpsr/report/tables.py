@@ -98,6 +98,10 @@ class Table:
         body = [line.rstrip() for line in captured.get().splitlines() if line.strip()]
         return "\n".join([*lines, *body, *self.footnotes]) + "\n"
 
+    def _repr_html_(self) -> str:
+        """The table in a notebook."""
+        return self.html()
+
     def markdown(self) -> str:
         """A pipe table, after its caption and before its footnotes."""
         rows = [[escape_markdown(cell) for cell in row] for row in self._shown()]
