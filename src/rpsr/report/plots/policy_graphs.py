@@ -8,6 +8,7 @@ the process of its corners, which is exact.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from matplotlib.text import Text
 from matplotlib.textpath import TextToPath
 
 from rpsr.errors import ModelError
+from rpsr.io.printable import printable
 from rpsr.io.records import Bools, Floats
 from rpsr.models.given import as_linear, wrong_type
 from rpsr.models.linear import LinearModel
@@ -166,6 +168,7 @@ def joined(names: list[str]) -> str:
 
 
 def _cut(name: str, most: int) -> str:
+    name = printable(name, one_line=True)
     return name if len(name) <= most else name[: most - 1] + "…"
 
 
@@ -176,7 +179,9 @@ def _action(controller: FiniteStateController, node: int) -> str:
 def _measured(text: str, points: float) -> Size:
     """The width and height of a text, in inches, with a little air."""
     font = FontProperties(size=points)
-    width, _, _ = TextToPath().get_text_width_height_descent(text, font, ismath=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a browser has the letters that this font lacks
+        width, _, _ = TextToPath().get_text_width_height_descent(text, font, ismath=False)
     return width / 72 + 0.06, 1.25 * points / 72 + 0.03
 
 
