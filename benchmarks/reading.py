@@ -21,7 +21,7 @@ import numpy as np
 
 from rpsr.domains import build
 from rpsr.io.files import read_bytes
-from rpsr.io.pomdp_reader import read_pomdp
+from rpsr.io.pomdp.reader import read_pomdp
 from rpsr.sources import save
 
 LARGE = 200_000  # bytes, as stored

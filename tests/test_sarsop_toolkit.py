@@ -91,7 +91,7 @@ def test_it_reads_the_models_that_we_write(tmp_path, name):
             for suffix in (".pomdpx", ".pomdp")
         )
     )
-    assert np.allclose(np.array(first, float), np.array(second, float), rtol=1e-3, atol=1e-3)
+    assert np.allclose(np.array(first, float), np.array(second, float), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["Tiger", "RockSample_7_8"])
@@ -113,4 +113,4 @@ def test_we_take_its_policies(tmp_path):
     lower = float(re.findall(r"^ \S+ +\d+ +\d+ +(\S+) ", out, re.M)[-1])
     pomdp = rpsr.load(model)
     stored = rpsr.load_policy(tmp_path / "theirs.policy", pomdp)
-    assert float((stored.vectors @ pomdp.start).max()) == pytest.approx(lower, abs=1e-3)
+    assert float((stored.vectors @ pomdp.start).max()) == pytest.approx(lower, rel=1e-5)

@@ -9,7 +9,7 @@ from rpsr.domains.catalogue import DOMAINS, NAMES, build
 from rpsr.errors import InputError
 from rpsr.io.files import path_text
 from rpsr.io.model_files import read_model
-from rpsr.io.pomdp_writer import write_pomdp
+from rpsr.io.pomdp.writer import write_pomdp
 from rpsr.io.pomdpx.writer import write_pomdpx
 from rpsr.models.given import as_model
 from rpsr.models.linear import LinearModel

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from rpsr.domains import build
-from rpsr.io.pomdp_writer import format_pomdp
+from rpsr.io.pomdp.writer import format_pomdp
 from rpsr.planning.planners import PLANNER_NAMES
 
 HUGE = format_pomdp(build("tiger").record).replace("-100", "1e308")

@@ -10,7 +10,7 @@ import pytest
 from rpsr import __version__
 from rpsr.cli.app import app
 from rpsr.domains import build
-from rpsr.io.pomdp_writer import format_pomdp
+from rpsr.io.pomdp.writer import format_pomdp
 
 TIGER = format_pomdp(build("tiger").record)
 

@@ -20,7 +20,7 @@ import numpy as np
 from tests.differential.families import PROCESSES, REWARDS, Outcome, Row, lottery
 
 from rpsr import POMDP
-from rpsr.io.pomdp_reader import parse_pomdp
+from rpsr.io.pomdp.reader import parse_pomdp
 
 DISCOUNTS = ("0", "0.3", "0.5", "0.75", "0.9", "0.95", "0.99", "0.999")
 OFTEN = (1, 1, 3, 2, 3, 4, 2, 1)  # how often each discount is drawn

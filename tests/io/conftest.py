@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.io.mirror import TABLE, Server
+from tests.io.classics.mirror import TABLE, Server
 
-import rpsr.io.fetch as module
-from rpsr.io.fetch import fetch
+import rpsr.io.classics.fetch as module
+from rpsr.io.classics.fetch import fetch
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from rpsr.errors import InputError
-from rpsr.io.pomdp_reader import parse_pomdp
+from rpsr.io.pomdp.reader import parse_pomdp
 from rpsr.io.records import Record
 
 NAMES = "states: s t\nactions: a b\nobservations: x y\n"

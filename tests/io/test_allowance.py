@@ -6,7 +6,7 @@ import pytest
 
 from rpsr.errors import InputError
 from rpsr.io.allowance import FACTOR, LIMIT, allowance, excess, parse_size, show_size
-from rpsr.io.pomdp_reader import CELL_BYTES, parse_pomdp
+from rpsr.io.pomdp.reader import CELL_BYTES, parse_pomdp
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from tests.conftest import corpus_files
 from tests.io.oracle import assert_reads_like
 
 from rpsr.errors import InputError
-from rpsr.io.pomdp_reader import parse_pomdp, read_pomdp
-from rpsr.io.pomdp_writer import format_pomdp
+from rpsr.io.pomdp.reader import parse_pomdp, read_pomdp
+from rpsr.io.pomdp.writer import format_pomdp
 
 NEEDS_NORMALIZE = {"ejs7.POMDP"}
 FILES = [pytest.param(path, id=path.name) for path in corpus_files()] or [

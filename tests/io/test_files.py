@@ -15,8 +15,8 @@ from rpsr import save
 from rpsr.errors import InputError
 from rpsr.evaluation import StochasticController, simulate
 from rpsr.io import files
-from rpsr.io.pomdp_reader import read_pomdp
-from rpsr.io.pomdp_writer import format_pomdp, write_pomdp
+from rpsr.io.pomdp.reader import read_pomdp
+from rpsr.io.pomdp.writer import format_pomdp, write_pomdp
 from rpsr.logs.writers import write_logs
 from rpsr.models import POMDP
 

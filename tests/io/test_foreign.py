@@ -6,8 +6,8 @@ import pytest
 
 from rpsr import InputError, load, save
 from rpsr.domains import build
-from rpsr.io.pomdp_reader import read_pomdp
-from rpsr.io.pomdp_writer import write_pomdp
+from rpsr.io.pomdp.reader import read_pomdp
+from rpsr.io.pomdp.writer import write_pomdp
 
 PRISM = "// a maze\n\npomdp\n\nobservables\n  o\nendobservables\n\nmodule maze\nendmodule\n"
 DRN = "// Exported by storm\n// Original type: POMDP\n@type: POMDP\n@parameters\n\n@nr_states\n3\n"

@@ -11,7 +11,7 @@ from tests.models.builders import CANCELLING
 from tests.strategies import exact_rows, records
 
 from rpsr import POMDP
-from rpsr.io.pomdp_reader import parse_pomdp
+from rpsr.io.pomdp.reader import parse_pomdp
 from rpsr.io.records import Record, Rewards, Rows
 
 HUGE = st.one_of(

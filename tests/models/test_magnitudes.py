@@ -7,7 +7,7 @@ import pytest
 
 from rpsr import POMDP, InputError
 from rpsr.domains import build
-from rpsr.io.pomdp_reader import parse_pomdp
+from rpsr.io.pomdp.reader import parse_pomdp
 from rpsr.io.records import LARGEST_REWARD, Rewards
 from rpsr.logs import Trajectories
 from rpsr.models import Corners, DenseOperators

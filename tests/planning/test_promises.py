@@ -21,7 +21,7 @@ from tests.strategies import records
 
 from rpsr import POMDP, psr, rpsr
 from rpsr.errors import ModelError
-from rpsr.io.pomdp_reader import parse_pomdp
+from rpsr.io.pomdp.reader import parse_pomdp
 from rpsr.models.domain import Corners
 from rpsr.models.operators import DenseOperators
 from rpsr.planning import (

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from rpsr.io.checksums import CLASSICS
+from rpsr.io.classics.checksums import CLASSICS
 from rpsr.reproduce import paper
 from rpsr.reproduce.claims import claims
 from rpsr.reproduce.run import Reproduction, corpus_counts

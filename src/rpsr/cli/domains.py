@@ -102,8 +102,8 @@ def fetch(
     json: Json = False,
 ) -> None:
     """Download the classic repository of POMDP files; checksums are verified, and runs resume."""
-    from rpsr.io.fetch import NOT_CHECKED
-    from rpsr.io.fetch import fetch as download
+    from rpsr.io.classics.fetch import NOT_CHECKED
+    from rpsr.io.classics.fetch import fetch as download
 
     if mirror is None and "RPSR_MIRROR" not in os.environ:
         note(NOT_CHECKED)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rpsr.io.printable import printable
 
 if TYPE_CHECKING:
-    from rpsr.io.checksums import Classic
+    from rpsr.io.classics.checksums import Classic
     from rpsr.planning.solution import Progress, ProgressRow
 
 ROW_SECONDS = 0.2  # shortest time between two rows drawn

@@ -7,16 +7,14 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from rpsr.envs.optimum import Optimum
-from rpsr.envs.system import RENDER_FPS, Source, System
+from rpsr.envs.system import RENDER_FPS, OfModel, Source, System
 from rpsr.errors import InputError
 from rpsr.evaluation.systems import FilteredStates
 from rpsr.models.linear import LinearModel
-from rpsr.models.pomdp import POMDP
 from rpsr.planning.solution import Solution
 
 
-class POMDPEnv(gymnasium.Env[Any, Any]):
+class POMDPEnv(OfModel, gymnasium.Env[Any, Any]):
     """Any file, built-in domain, POMDP or learned model, one episode at a time.
 
     Actions and observations are numbered as in the model; `action_space.names` and
@@ -67,16 +65,6 @@ class POMDPEnv(gymnasium.Env[Any, Any]):
         self._filtered = FilteredStates(self.model) if isinstance(self.model, LinearModel) else None
         self._state: Any = None
         self._line = ""
-
-    @property
-    def model(self) -> POMDP | LinearModel:
-        """The model behind the environment."""
-        return self._system.model
-
-    @property
-    def optimum(self) -> Optimum | None:
-        """The optimum of the model, if it was asked for."""
-        return self._system.optimum
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

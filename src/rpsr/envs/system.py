@@ -84,6 +84,22 @@ class System:
         return f"{drawn}{line}\n"
 
 
+class OfModel:
+    """What a user asks of an environment beyond Gymnasium's interface."""
+
+    _system: System
+
+    @property
+    def model(self) -> POMDP | LinearModel:
+        """The model behind the environment."""
+        return self._system.model
+
+    @property
+    def optimum(self) -> Optimum | None:
+        """The optimum of the model, if it was asked for."""
+        return self._system.optimum
+
+
 _PLACES = "a picture needs states whose names are places, such as 'r0c3' or 'column-3-row-0'"
 
 

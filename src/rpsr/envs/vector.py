@@ -9,16 +9,14 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from rpsr.envs.batches import Batch, FilteredBatch, HiddenBatch
-from rpsr.envs.optimum import Optimum
-from rpsr.envs.system import RENDER_FPS, Source, System
+from rpsr.envs.system import RENDER_FPS, OfModel, Source, System
 from rpsr.errors import InputError
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.linear import LinearModel
-from rpsr.models.pomdp import POMDP
 from rpsr.planning.solution import Solution
 
 
-class POMDPVectorEnv(VectorEnv[Ints, Ints, np.ndarray]):
+class POMDPVectorEnv(OfModel, VectorEnv[Ints, Ints, np.ndarray]):
     """`num_envs` copies of a model, stepped together: on a POMDP by a compiled kernel.
 
     Its spaces, ends, `info` and options are those of `POMDPEnv`. One generator serves all copies,
@@ -86,16 +84,6 @@ class POMDPVectorEnv(VectorEnv[Ints, Ints, np.ndarray]):
         self._weights: Floats = np.ones(num_envs)
         self._actions: Ints | None = None  # the last step, to be rendered
         self._step: tuple[Ints, Floats] | None = None
-
-    @property
-    def model(self) -> POMDP | LinearModel:
-        """The model behind the environment."""
-        return self._system.model
-
-    @property
-    def optimum(self) -> Optimum | None:
-        """The optimum of the model, if it was asked for."""
-        return self._system.optimum
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

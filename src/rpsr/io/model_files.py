@@ -8,7 +8,7 @@ from pathlib import Path
 from rpsr.errors import InputError
 from rpsr.io.files import place_of, read_content
 from rpsr.io.foreign import foreign_format
-from rpsr.io.pomdp_reader import parse_pomdp
+from rpsr.io.pomdp.reader import parse_pomdp
 from rpsr.io.pomdpx.reader import parse_pomdpx
 from rpsr.io.records import Record
 

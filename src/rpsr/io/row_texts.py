@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 
-from rpsr.io.decimals import float_probabilities, probabilities, reads_as
-from rpsr.io.records import Rows
+from rpsr.io.decimals import finite_digits, float_probabilities, probabilities, reads_as
+from rpsr.io.records import Record, Rows
 
 
 def row_texts(rows: Rows, row: int) -> list[str]:
@@ -16,6 +17,19 @@ def row_texts(rows: Rows, row: int) -> list[str]:
         return float_probabilities(values)
     weights = [int(w) for w in rows.weights[span].tolist()]
     return probabilities(weights, values, printed_digits(rows, row))
+
+
+def lost_decimals(record: Record) -> Iterator[str]:
+    """Notes on the numbers of a model that decimals do not hold exactly."""
+    rewards = record.rewards.exact or ()
+    lost = sum(finite_digits(value.denominator) is None for value in rewards)
+    if lost:
+        yield f"rewards without a finite decimal, written as the nearest float: {lost}"
+    if record.discount is not None and finite_digits(record.discount.denominator) is None:
+        yield f"the discount {record.discount} was written as its nearest float"
+    off = sum(moved(rows) for rows in (record.start, record.transition, record.emission))
+    if off:
+        yield f"rows known only in floats that read back as slightly different floats: {off}"
 
 
 def moved(rows: Rows) -> int:

@@ -52,21 +52,23 @@ def read_minari(
         if infos and all(key in info for info in infos):
             columns[name] = [np.asarray(info[key])[1:] for info in infos]
     _note_ignored(infos, dataset)
-    names = list(action_names or _names(dataset, "action_space", possible_actions))
-    sights = list(observation_names or _names(dataset, "observation_space", possible_observations))
+    actions = list(action_names or _names(dataset, "action_space", possible_actions))
+    observations = list(
+        observation_names or _names(dataset, "observation_space", possible_observations)
+    )
     firsts = [int(row[0]) for row in seen if len(row)]
     if keeps_first(initial, firsts):
-        fill = {"actions": len(names), "rewards": 0.0, "propensities": 1.0}
+        fill = {"actions": len(actions), "rewards": 0.0, "propensities": 1.0}
         columns = {
             name: [np.append(fill[name], row) for row in rows]
             for name, rows in columns.items()
             if name in fill
         }
-        names.append(BEGIN)
+        actions.append(BEGIN)
     else:
         seen = [row[1:] for row in seen]
-        if observation_names is None and sights[-1:] == [START]:
-            sights.pop()
+        if observation_names is None and observations[-1:] == [START]:
+            observations.pop()
     log = from_arrays(
         columns["actions"],
         seen,
@@ -74,8 +76,8 @@ def read_minari(
         propensities=columns.get("propensities"),
         terminated=_last(episodes, "terminations"),
         truncated=_last(episodes, "truncations"),
-        action_names=names,
-        observation_names=sights,
+        action_names=actions,
+        observation_names=observations,
     )
     states = columns.get("states")
     return log if states is None else replace(log, states=np.concatenate(states))
@@ -90,7 +92,7 @@ def write_minari(log: Trajectories, name: str, *, description: str | None = None
         raise InputError("the log has no rewards, expected them for Minari", place=name)
     begun = _begun(log)
     actions = log.action_names[:-1] if begun else log.action_names
-    sights = log.observation_names if begun else (*log.observation_names, START)
+    observations = log.observation_names if begun else (*log.observation_names, START)
 
     def buffer(number: int, episode: Trajectories) -> Any:
         cut = slice(1, None) if begun else slice(None)
@@ -122,12 +124,12 @@ def write_minari(log: Trajectories, name: str, *, description: str | None = None
                 name,
                 [buffer(number, episode) for number, episode in enumerate(log)],
                 action_space=spaces.Discrete(len(actions)),
-                observation_space=spaces.Discrete(len(sights)),
+                observation_space=spaces.Discrete(len(observations)),
                 description=description,
             )
     except (ImportError, ValueError, FileExistsError) as error:
         raise InputError(f"Minari cannot write it: {_line(error)}", place=name) from None
-    texts = {"action_space": json.dumps(actions), "observation_space": json.dumps(sights)}
+    texts = {"action_space": json.dumps(actions), "observation_space": json.dumps(observations)}
     made.storage.update_metadata({_NAMES[space]: text for space, text in texts.items()})
     return made
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rpsr.io.checksums import CLASSICS
+from rpsr.io.classics.checksums import CLASSICS
 
 REFERENCE = (
     "A. Baisero and C. Amato, Reconciling Rewards with Predictive State Representations, IJCAI 2021"

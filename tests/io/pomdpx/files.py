@@ -313,7 +313,7 @@ def random_file(seed: int) -> str:
         start.append(conditional(f"{name}_0", pick(seen)))
         now = [] if observed[name] else free
         moves.append(conditional(f"{name}_1", pick(names["act"] + before + now)))
-    sights = [conditional(name, pick(names["act"] + after)) for name in names["see"]]
+    emissions = [conditional(name, pick(names["act"] + after)) for name in names["see"]]
     gains = []
     for name in names["gain"]:
         parents = pick(names["act"] + before + (after + names["see"] if rng.random() < 0.6 else []))
@@ -333,5 +333,5 @@ def random_file(seed: int) -> str:
     for functions in (start, moves):
         rng.shuffle(functions)
     text += section("InitialStateBelief", *start) + section("StateTransitionFunction", *moves)
-    text += section("ObsFunction", *sights) if sights else ""
+    text += section("ObsFunction", *emissions) if emissions else ""
     return text + section("RewardFunction", *gains) + "</pomdpx>"

@@ -28,9 +28,9 @@ def assert_means(record: Record, model: Model) -> None:
     found = {}
     for i, (a, s, t, o) in enumerate(zip(*(part.tolist() for part in cells), strict=True)):
         moves = record.transition.fractions(int(rows[edge[i]]))
-        sights = record.emission.fractions(a * n + t)
+        emissions = record.emission.fractions(a * n + t)
         reward = record.rewards.exact[record.rewards.index[i]]
-        found[a, s, t, o] = (moves[t] * sights[o], reward)
+        found[a, s, t, o] = (moves[t] * emissions[o], reward)
     assert found == wanted
     floats = POMDP(record).outcomes.probability
     exact = [float(found[key][0]) for key in zip(*(c.tolist() for c in cells), strict=True)]

@@ -14,7 +14,7 @@ from tests.predictive.small_models import fair_bets, fuse
 from rpsr.domains.corridors import load_unload
 from rpsr.domains.rules import tabulate
 from rpsr.errors import ModelError
-from rpsr.io.pomdp_reader import read_pomdp
+from rpsr.io.pomdp.reader import read_pomdp
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive.rank import modular, search
 from rpsr.predictive.rank.certify import certified_core, check_members

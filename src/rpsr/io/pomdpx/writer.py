@@ -14,11 +14,11 @@ from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
 from rpsr.errors import InputError
-from rpsr.io.decimals import finite_digits, number
+from rpsr.io.decimals import number
 from rpsr.io.files import packed, write_bytes
 from rpsr.io.records import Record, Rows
 from rpsr.io.reward_lines import reward_patterns
-from rpsr.io.row_texts import is_uniform, moved, row_texts
+from rpsr.io.row_texts import is_uniform, lost_decimals, row_texts
 from rpsr.io.xml_tree import parse_xml
 
 DENSE_SHARE = 0.3  # an entry of its own takes more text than a number in a row
@@ -47,17 +47,9 @@ def format_pomdpx(record: Record) -> str:
 
 
 def _notes(record: Record) -> Iterator[str]:
-    lost = sum(finite_digits(v.denominator) is None for v in record.rewards.exact or ())
-    if lost:
-        yield f"rewards without a finite decimal, written as the nearest float: {lost}"
-    assert record.discount is not None
-    if finite_digits(record.discount.denominator) is None:
-        yield f"the discount {record.discount} was written as its nearest float"
+    yield from lost_decimals(record)
     if record.discount == 1:
         yield "the discount is 1, which the format's definition and SARSOP exclude"
-    off = sum(moved(rows) for rows in (record.start, record.transition, record.emission))
-    if off:
-        yield f"rows known only in floats that read back as slightly different floats: {off}"
     if record.resets.any():
         yield f"resets, written as plain rows: {int(record.resets.sum())}"
     if len(record.state_variables) > 1 or any(v.observed for v in record.state_variables):

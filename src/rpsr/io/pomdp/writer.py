@@ -18,11 +18,11 @@ from pathlib import Path
 import numpy as np
 
 from rpsr.errors import InputError
-from rpsr.io.decimals import finite_digits, number
+from rpsr.io.decimals import number
 from rpsr.io.files import packed, write_bytes
 from rpsr.io.records import Bools, Record, Rows
 from rpsr.io.reward_lines import reward_lines
-from rpsr.io.row_texts import is_even, is_uniform, moved, printed_digits, row_texts
+from rpsr.io.row_texts import is_even, is_uniform, lost_decimals, printed_digits, row_texts
 from rpsr.io.tokens import is_name, tokenize
 
 _CLASSIC = re.compile("[A-Za-z][A-Za-z0-9_-]*")  # a name as the classic grammar has it
@@ -45,15 +45,7 @@ def format_pomdp(record: Record) -> str:
 
 
 def _notes(record: Record) -> Iterator[str]:
-    rewards = record.rewards.exact or ()
-    lost = sum(finite_digits(value.denominator) is None for value in rewards)
-    if lost:
-        yield f"rewards without a finite decimal, written as the nearest float: {lost}"
-    if record.discount is not None and finite_digits(record.discount.denominator) is None:
-        yield f"the discount {record.discount} was written as its nearest float"
-    off = sum(moved(rows) for rows in (record.start, record.transition, record.emission))
-    if off:
-        yield f"rows known only in floats that read back as slightly different floats: {off}"
+    yield from lost_decimals(record)
     if record.emission_by_edge:
         yield "observations that depend on (s, a, s') are written as OO rows, which only rpsr reads"
     strange = sum(

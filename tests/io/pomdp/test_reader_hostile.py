@@ -15,7 +15,7 @@ from tests.io.reading import NAMES, REST, refusal
 from tests.io.texts import texts
 
 from rpsr.errors import RpsrError
-from rpsr.io.pomdp_reader import parse_pomdp
+from rpsr.io.pomdp.reader import parse_pomdp
 from rpsr.io.records import Record
 
 MODEL = NAMES + REST

@@ -9,8 +9,8 @@ from tests.io.reading import NAMES, REST, read
 from tests.strategies import exact_rows, float_rows
 
 from rpsr.errors import InputError
-from rpsr.io.pomdp_reader import read_pomdp
-from rpsr.io.pomdp_writer import format_pomdp, write_pomdp
+from rpsr.io.pomdp.reader import read_pomdp
+from rpsr.io.pomdp.writer import format_pomdp, write_pomdp
 from rpsr.io.records import Record, Rewards
 
 MODEL = NAMES + REST

@@ -10,12 +10,12 @@ from hashlib import sha256
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.io.mirror import TABLE, TEXTS, contents, tar_of
+from tests.io.classics.mirror import TABLE, TEXTS, contents, tar_of
 
 from rpsr.errors import InputError
-from rpsr.io import download
-from rpsr.io.checksums import unpack
-from rpsr.io.fetch import fetch
+from rpsr.io.classics import download
+from rpsr.io.classics.checksums import unpack
+from rpsr.io.classics.fetch import fetch
 
 pytestmark = pytest.mark.usefixtures("own_settings")
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import event, given, settings
 from tests import naive_reader
 from tests.io.oracle import assert_reads_like
-from tests.io.test_writer_properties import assert_survives
+from tests.io.pomdp.test_writer_properties import assert_survives
 from tests.io.texts import texts
 
 from rpsr.errors import InputError
-from rpsr.io.pomdp_reader import parse_pomdp
+from rpsr.io.pomdp.reader import parse_pomdp
 from rpsr.io.records import Record
 
 

@@ -8,11 +8,11 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.io.mirror import TABLE, TEXTS, Handler, contents
+from tests.io.classics.mirror import TABLE, TEXTS, Handler, contents
 
 from rpsr.errors import InputError
-from rpsr.io import download
-from rpsr.io.fetch import CLASSICS, NOT_CHECKED, PUBLIC, Classic, cache_folder, fetch
+from rpsr.io.classics import download
+from rpsr.io.classics.fetch import CLASSICS, NOT_CHECKED, PUBLIC, Classic, cache_folder, fetch
 
 pytestmark = pytest.mark.usefixtures("own_settings")
 

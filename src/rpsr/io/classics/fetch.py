@@ -1,9 +1,9 @@
 """Download the classic POMDP repository into a cache folder that the user can see and move.
 
-A file counts as fetched if the SHA-256 of its text is the one in `rpsr.io.checksums`; such files
-are skipped, all others are downloaded again. The bytes of an unfinished download are kept in a
-`.part` file, and the next try resumes there (HTTP Range) if the server supports it. Only names from
-the table are ever written, each by one rename, and only after its checksum was computed.
+A file counts as fetched if the SHA-256 of its text is the one in `checksums`; such files are
+skipped, all others are downloaded again. The bytes of an unfinished download are kept in a `.part`
+file, and the next try resumes there (HTTP Range) if the server supports it. Only names from the
+table are ever written, each by one rename, and only after its checksum was computed.
 
 A mirror, given by argument or by `RPSR_MIRROR`, is an http, https or file address that has the
 public server's files or the plain texts, such as the `classic` folder of another cache.
@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Literal
 
 from rpsr.errors import InputError
-from rpsr.io.checksums import CLASSICS, Classic, find, unpack
-from rpsr.io.download import Missing, Server, Unreachable, server_at
+from rpsr.io.classics.checksums import CLASSICS, Classic, find, unpack
+from rpsr.io.classics.download import Missing, Server, Unreachable, server_at
 from rpsr.io.files import write_whole
 
 __all__ = ["CLASSICS", "NOT_CHECKED", "PUBLIC", "Classic", "cache_folder", "fetch"]

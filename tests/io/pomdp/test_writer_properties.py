@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from tests.strategies import DECIMAL_REWARDS, ODD_NAMES, records
 
-from rpsr.io.pomdp_reader import parse_pomdp
-from rpsr.io.pomdp_writer import format_pomdp
+from rpsr.io.pomdp.reader import parse_pomdp
+from rpsr.io.pomdp.writer import format_pomdp
 from rpsr.io.records import Record, Rows
 from rpsr.io.tokens import is_name
 

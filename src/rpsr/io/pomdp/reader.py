@@ -17,10 +17,10 @@ from rpsr.io.allowance import excess
 from rpsr.io.cells import expanded_size, latest_entry, touched, written_cells
 from rpsr.io.files import place_of, read_content
 from rpsr.io.foreign import foreign_format
-from rpsr.io.preamble import Preamble, lookup, read_preamble, read_start
+from rpsr.io.pomdp.preamble import Preamble, lookup, read_preamble, read_start
+from rpsr.io.pomdp.tables import Layout, Table, read_table, whole
 from rpsr.io.records import Bools, Dynamics, Ints, Record, Rewards, Rows
 from rpsr.io.statements import ANY, Entries, Shaped, split_statements
-from rpsr.io.tables import Layout, Table, read_table, whole
 from rpsr.io.tokens import Tokens, tokenize
 from rpsr.io.weights import Sums, Values, weigh
 

@@ -10,7 +10,7 @@ from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from rpsr.io.fetch import Classic
+from rpsr.io.classics.fetch import Classic
 
 TEXTS = {
     "one": b"discount: 0.5\n" * 40,

@@ -9,7 +9,7 @@ from itertools import permutations
 import pytest
 from tests.io.reading import NAMES, REST, emission, read, rewards, transition
 
-from rpsr.io.pomdp_reader import read_pomdp
+from rpsr.io.pomdp.reader import read_pomdp
 
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
 THREE = "states: s t u\nactions: a b\nobservations: x y\n" + REST

@@ -1,0 +1,1 @@
+"""The `.pomdp` format: its reader and its writer."""
