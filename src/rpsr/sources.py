@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rpsr.domains.catalogue import DOMAINS, NAMES, build
 from rpsr.errors import InputError
+from rpsr.io.file_kinds import expect_kind
 from rpsr.io.files import path_text
 from rpsr.io.model_files import read_model
 from rpsr.io.pomdp.writer import write_pomdp
@@ -48,6 +49,7 @@ def _open(text: str, normalize: bool) -> POMDP | LinearModel:
     path = Path(text)
     builtin = text.partition(":")[0] in NAMES
     if text == "-" or (_exists(path) and not (builtin and path.is_dir())):
+        expect_kind(text, "model")
         if path.suffix.lower() == NATIVE_SUFFIX:
             return load_native(path)
         return POMDP(read_model(text, normalize=normalize))

@@ -83,8 +83,17 @@ def test_a_controller_becomes_a_value_function(succeed):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("t.alpha", "t.policy"), "t.alpha: is a policy; --for SOURCE names the model it is for"),
-        (("t.alpha", "t.pg", "--for", "tiger"), "a .pg file cannot store a value function"),
+        (
+            ("t.alpha", "t.policy"),
+            "t.alpha: is a policy; --for MODEL names the model it was made for",
+        ),
+        (("tree.json", "t.csv"), "tree.json: is a policy; --for MODEL names the model"),
+        (("tree.json", "t.csv", "--for", "tiger"), "t.csv: has the suffix of a log"),
+        (
+            ("t.alpha", "t.pg", "--for", "tiger"),
+            "does not say which vector follows which; write the .pg file when planning: "
+            "`rpsr solve ... -o t.pg`",
+        ),
         (("t.alpha", "t.pomdp", "--for", "tiger"), "has the suffix of a model"),
         (("t.alpha", "t.policy", "--for", "paint"), "expected 4"),
         (("tree.json", "t.policy", "--for", "tiger"), "cannot store a finite-horizon plan"),
@@ -97,6 +106,40 @@ def test_what_a_format_cannot_hold_is_refused(succeed, say, words, told):
     assert code == 1
     assert told in err
     assert not Path(words[1]).exists()
+
+
+def test_a_native_value_function_becomes_no_controller_and_the_advice_works(succeed, say):
+    succeed("solve", "tiger", "-o", "t.json")
+    code, _, err = say("convert", "t.json", "t.pg", "--for", "tiger")
+    assert code == 1
+    assert "does not say which vector follows which" in err
+    assert not Path("t.pg").exists()
+    assert err.rstrip().endswith("`rpsr solve ... -o t.pg`")
+    succeed("solve", "tiger", "-o", "t.pg")
+    assert load_policy("t.pg", build("tiger")).value(build("tiger")) == pytest.approx(
+        19.37, abs=0.01
+    )
+
+
+def test_a_policy_is_no_model_and_no_log(succeed, say):
+    succeed("solve", "tiger", "--horizon", "1", "-o", "t.json")
+    for words, told in (
+        (("info", "t.json"), "rpsr: t.json: is a policy, expected a model\n"),
+        (("solve", "t.json"), "rpsr: t.json: is a policy, expected a model\n"),
+        (("learn", "t.json", "-o", "l.rpsr", "--discount", "0.9"), "is a policy, expected a log\n"),
+    ):
+        code, _, err = say(*words)
+        assert code == 1
+        assert err.endswith(told)
+
+
+def test_the_help_names_all_that_can_be_converted(succeed):
+    said = " ".join(succeed("convert", "--help").out.replace("│", " ").split())
+    assert (
+        "A model (.pomdp, .pomdpx, .rpsr, a domain's name), a log (.jsonl, .csv, .parquet), or "
+        "with --for a policy (.json, .alpha, .pg, .policy)" in said
+    )
+    assert "--for STR The model (file or domain) that the policy was made for" in said
 
 
 def test_the_verbs_take_pomdpx(succeed, rover):

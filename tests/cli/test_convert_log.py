@@ -53,7 +53,10 @@ def test_a_log_may_replace_itself_and_a_bad_one_replaces_nothing(say):
         (["a.jsonl", "b.pomdp"], "b.pomdp: expected a name ending in .jsonl"),
         (["tiger", "b.csv"], "tiger: no such file or folder"),
         (["a.jsonl", "b.csv", "--model", "psr"], "are for models, not for logs"),
-        (["tiger", "b.rpsr", "--columns", "action=a"], "tiger: --columns is for logs"),
+        (
+            ["tiger", "b.rpsr", "--columns", "action=a"],
+            "tiger: --columns applies only to logs in .csv or .parquet files",
+        ),
         (["a.jsonl", "b.csv", "--columns", "action=a"], "columns need a table"),
     ],
 )

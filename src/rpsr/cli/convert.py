@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from rpsr.cli.completion import any_file
-from rpsr.cli.options import ColumnNames, Discount, Normalize, Source, standard_stream
+from rpsr.cli.completion import any_file, model_or_domain
+from rpsr.cli.options import ColumnNames, Discount, Normalize, standard_stream
 from rpsr.cli.output import check_policy_name, check_targets, note, wrote
 
 if TYPE_CHECKING:
@@ -34,7 +34,16 @@ def as_kind(pomdp: POMDP, kind: Kind) -> POMDP | LinearModel:
 
 
 def convert(
-    source: Source,
+    source: Annotated[
+        str,
+        Parameter(
+            converter=standard_stream,
+            completer=model_or_domain,
+            help="A model (.pomdp, .pomdpx, .rpsr, a domain's name), a log (.jsonl, .csv, "
+            ".parquet), or with --for a policy (.json, .alpha, .pg, .policy). Text files may be "
+            "gzipped. - is standard input: a .pomdp or .pomdpx file, or a log in JSON lines.",
+        ),
+    ],
     target: Annotated[
         str,
         Parameter(
@@ -53,8 +62,9 @@ def convert(
         str | None,
         Parameter(
             name="--for",
-            help="The source of the model that a policy is for. SOURCE and TARGET are then "
-            "policy files.",
+            completer=model_or_domain,
+            help="The model (file or domain) that the policy was made for. SOURCE and TARGET are "
+            "then policy files.",
         ),
     ] = None,
     normalize: Normalize = False,
@@ -72,18 +82,19 @@ def convert(
     from rpsr.models import POMDP
     from rpsr.sources import load, save
 
-    if is_log(source, target):
+    if policy_for is None:
+        _refuse_policy(source)
+    if policy_for is None and is_log(source, target):
         if (model, normalize, discount) != (None, False, None):
             raise InputError("--model, --normalize and --discount are for models, not for logs")
         convert_log(source, target, columns)
         return
     if columns is not None:
-        raise InputError("--columns is for logs, .csv or .parquet", place=source)
+        raise InputError("--columns applies only to logs in .csv or .parquet files", place=source)
     check_targets(target)  # the target may be the source, which is read before it is replaced
     if policy_for is not None:
         _convert_policy(source, target, policy_for, normalize, discount)
         return
-    _refuse_policy(source)
     loaded = load(source, normalize=normalize, discount=discount)
     if isinstance(loaded, POMDP):
         for warning in loaded.warnings:
@@ -112,8 +123,8 @@ def _convert_policy(
 def _refuse_policy(source: str) -> None:
     """A policy file alone does not say which states, actions and observations it is for."""
     from rpsr.errors import InputError
-    from rpsr.planning.files.policies import classic_form
+    from rpsr.io.file_kinds import kind_of
 
-    if classic_form(source) is not None or source.lower().endswith(".json"):
-        message = "is a policy; --for SOURCE names the model it is for"
+    if kind_of(source) == "policy":
+        message = "is a policy; --for MODEL names the model it was made for"
         raise InputError(message, place=source)

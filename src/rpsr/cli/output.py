@@ -113,15 +113,11 @@ def check_suffix(target: str | Path, *suffixes: str) -> None:
 
 def check_policy_name(target: str | Path | None) -> None:
     """Refuse a policy file with the suffix of a model, a log or a page."""
-    from rpsr.logs.stream import LOG_SUFFIXES
+    from rpsr.io.file_kinds import SUFFIXES
 
-    names = {
-        "model": (".pomdp", ".pomdp.gz", ".pomdpx", ".pomdpx.gz", ".rpsr"),
-        "log": LOG_SUFFIXES,
-        "page": PAGES,
-    }
+    names = {"model": SUFFIXES["model"], "log": SUFFIXES["log"], "page": PAGES}
     for what, suffixes in names.items():
-        if target is not None and str(target).lower().endswith(suffixes):
+        if target is not None and str(target).lower().removesuffix(".gz").endswith(suffixes):
             expected = f"has the suffix of a {what}, expected another one for a policy"
             raise InputError(expected, place=str(target))
 

@@ -34,12 +34,12 @@ class Estimator(ABC):
     Implement `learn`, which sets `model_`, `fitted_` and `caution_`, and `findings`. `fit` first
     calls `check`, which compares the parameters with `_ranges`.
 
-    fitted_: the model as estimated, used by `judge` and `score`. model_: the model to plan on, with
-    penalties for rarely tried actions (`caution_`); `fitted_` itself if there are none. rank_: the
-    dimension of `model_`.
+    `fitted_` is the model as estimated, used by `judge` and `score`. `model_` is the model to plan
+    on, with penalties for rarely tried actions (`caution_`), or `fitted_` itself if there are none.
+    `rank_` is the dimension of `model_`.
 
-    rank_parameter: the name of the parameter for the size of the model. streams: whether `fit`
-    reads a log in chunks, not into memory.
+    `rank_parameter` is the name of the parameter for the size of the model. `streams` says whether
+    `fit` reads a log in chunks, not into memory.
     """
 
     rank_parameter: ClassVar[str] = "rank"

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from rpsr.errors import InputError
 from rpsr.io.allowance import excess
+from rpsr.io.file_kinds import expect_kind
 from rpsr.logs.blocks import Block
 from rpsr.logs.columns import ROLES, Columns, ignored_note
 from rpsr.logs.csv_files import CSV_SUFFIXES, csv_blocks
@@ -152,6 +153,7 @@ def _files(path: Path) -> Sequence[LogFile]:
     if not path.exists():
         raise InputError("no such file or folder", place=str(path))
     if not path.is_dir():
+        expect_kind(str(path), "log")
         return [path]
     found = sorted(file for file in path.iterdir() if not file.name.startswith("."))
     files = [

@@ -14,7 +14,13 @@ from rpsr.planning.files.checkpoint import Checkpoint, load_checkpoint, resume, 
 from rpsr.planning.files.classic import read_alpha, read_pg, write_alpha, write_pg
 from rpsr.planning.files.native import StoredVectors
 from rpsr.planning.files.policies import load_policy, save_policy
-from rpsr.planning.planners import PLANNER_NAMES, planner_by_name, planner_options, solve
+from rpsr.planning.planners import (
+    PLANNER_NAMES,
+    default_planner,
+    planner_by_name,
+    planner_options,
+    solve,
+)
 from rpsr.planning.points.baselines import QMDP, FastInformedBound
 from rpsr.planning.points.pbvi import PBVI
 from rpsr.planning.points.perseus import Perseus
@@ -66,6 +72,7 @@ __all__ = [
     "compare",
     "compare_over_domain",
     "compress",
+    "default_planner",
     "extract_controller",
     "from_beliefs",
     "initial_upper_bound",

@@ -42,7 +42,7 @@ def solve(
 ) -> Solution:
     """Plan on a POMDP (on its beliefs) or on any linear model.
 
-    planner: a planner or a planner's name; by default `default_planner` chooses.
+    planner: a planner or a planner's name; by default that of `default_planner`.
     options: hyper-parameters of a planner given by name, such as `time_limit=10`.
     progress: called with a `ProgressRow` from time to time. True shows the latest one, as a line
     that is updated, in a notebook or on a terminal.

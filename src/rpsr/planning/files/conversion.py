@@ -51,6 +51,6 @@ def _notes(stored: Stored, form: str | None) -> Iterator[str]:
             yield "restarts were written as moves to the first node"
     if isinstance(stored, StoredVectors):
         if stored.epsilon is not None:
-            yield f"the precision {stored.epsilon:g} of the plan is not stored"
+            yield f"the proven error bound (epsilon {stored.epsilon:.3g}) is not stored"
         if stored.look_ahead:
             yield "the policy looked one step ahead; the file acts by the best vector"

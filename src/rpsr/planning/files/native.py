@@ -24,6 +24,7 @@ import numpy as np
 
 from rpsr._version import __version__
 from rpsr.errors import InputError
+from rpsr.io.file_kinds import NATIVE_POLICY
 from rpsr.io.files import packed, write_bytes
 from rpsr.io.records import LARGEST_VALUE, Floats, Ints
 from rpsr.models.linear import LinearModel
@@ -38,7 +39,6 @@ from rpsr.planning.value.trees import PolicyTree
 from rpsr.planning.value.value_function import ValueFunction
 from rpsr.showing import Shown, counted
 
-FORMAT = "rpsr-policy"
 FORMAT_VERSION = 1
 
 
@@ -93,7 +93,7 @@ Stored = StoredVectors | FiniteStateController | PolicyTree
 def write_native(policy: Stored, model: LinearModel, path: str) -> None:
     """Write a policy that was made for a model, completely or not at all."""
     document: dict[str, Any] = {
-        "format": FORMAT,
+        "format": NATIVE_POLICY,  # the first key: `kind_of` finds it at the beginning
         "format_version": FORMAT_VERSION,
         "written_by": __version__,
         "model": {
@@ -210,7 +210,7 @@ def _document(content: bytes, place: str) -> dict[str, Any]:
     except (ValueError, RecursionError):  # numbers of thousands of digits, thousands of brackets
         message = "not a policy file of rpsr: a number is too long or lists are nested too deeply"
         raise InputError(message, place=place) from None
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
+    if not isinstance(document, dict) or document.get("format") != NATIVE_POLICY:
         raise InputError("not a policy file of rpsr", place=place)
     if document.get("format_version") != FORMAT_VERSION:
         read = document.get("format_version")

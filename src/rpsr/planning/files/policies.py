@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rpsr.errors import InputError
+from rpsr.io.file_kinds import expect_kind
 from rpsr.io.files import packed, path_text, place_of, read_bytes, write_bytes
 from rpsr.models.given import as_linear, wrong_type
 from rpsr.models.linear import LinearModel
@@ -67,6 +68,12 @@ def save_policy(
             write_pg(policy, name)
         case form, PolicyTree():
             check_holds_trees(name)
+        case "pg", StoredVectors():
+            raise InputError(
+                f"a .pg file cannot store a {policy.title()}, which does not say which vector "
+                f"follows which; write the .pg file when planning: `rpsr solve ... -o {name}`",
+                place=name,
+            )
         case form, _:
             raise InputError(
                 f"a .{form} file cannot store a {policy.title()}; use a .json file",
@@ -126,6 +133,7 @@ def load_policy(path: str | Path, model: POMDP | LinearModel) -> Stored:
     must be the model's, in the model's order; the other formats contain no names.
     """
     linear, path = as_linear(model), path_text(path, "path")
+    expect_kind(path, "policy")
     place, content = place_of(path), read_bytes(path)
     match _form(path, content):
         case "alpha" | "policy" as form:

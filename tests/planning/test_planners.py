@@ -1,0 +1,19 @@
+"""Planners by name, and the one that is chosen where none is named."""
+
+from rpsr import planning
+from rpsr.domains import build
+from rpsr.evaluation import simulate
+from rpsr.learning import LastKTable
+
+
+def test_the_default_planner_is_public_and_is_what_solve_uses():
+    tiger = build("tiger")
+    assert "default_planner" in planning.__all__
+    assert planning.default_planner(tiger) == "vi"
+    assert planning.solve(tiger, horizon=2).value == planning.solve(tiger, "vi", horizon=2).value
+
+
+def test_a_learned_model_is_planned_on_at_points():
+    log = simulate(build("tiger"), "uniform", episodes=50, steps=10, seed=0, rewards=True)
+    learned = LastKTable(k=1, discount=0.9).fit(log).model_
+    assert planning.default_planner(learned) == "pbvi"
