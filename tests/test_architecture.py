@@ -38,9 +38,9 @@ HEIGHT["testing"] = HEIGHT["learning"]  # checks what stands below, and nothing 
 HEIGHT["__init__"] = HEIGHT["__main__"] = len(LAYERS)  # the front doors see the whole house
 
 
-# The rooms of a package, and the rooms that each may import from besides itself; "" stands for the
-# package's own files.
-ROOMS = {
+# The subpackages of a package, and those that each may import from besides itself; "" stands for
+# the package's own files.
+SUBPACKAGES = {
     "planning": {
         "value": {""},
         "corners": {"", "value"},
@@ -62,7 +62,7 @@ ROOMS = {
         "": {"moments", "spectral", "choice"},
     },
 }
-IN_ROOMS = [path for path in MODULES if path.relative_to(SOURCE).parts[0] in ROOMS]
+IN_SUBPACKAGES = [path for path in MODULES if path.relative_to(SOURCE).parts[0] in SUBPACKAGES]
 
 
 def label(path: Path) -> str:
@@ -123,25 +123,25 @@ def test_imports_never_go_up(path):
     assert upward(parse(path), layer_of(path)) == []
 
 
-def room_of(package: str, name: str) -> str:
-    """The room of a package that a dotted name below it leads to, or "" for its own files."""
+def subpackage_of(package: str, name: str) -> str:
+    """The subpackage that a dotted name below it leads to, or "" for its own files."""
     first = name.split(".")[0]
-    return first if first in ROOMS[package] else ""
+    return first if first in SUBPACKAGES[package] else ""
 
 
-@pytest.mark.parametrize("path", IN_ROOMS, ids=label)
-def test_rooms_keep_to_their_doors(path):
+@pytest.mark.parametrize("path", IN_SUBPACKAGES, ids=label)
+def test_subpackages_import_from_those_named_only(path):
     package, *below = path.relative_to(SOURCE).with_suffix("").parts
-    if below[-1] == "__init__":  # the front doors see all rooms
+    if below[-1] == "__init__":  # `__init__` may import from all of them
         return
-    room = room_of(package, ".".join(below)) if len(below) > 1 else ""
+    own = subpackage_of(package, ".".join(below)) if len(below) > 1 else ""
     found = [
         node.module.removeprefix(f"rpsr.{package}.")
         for node in outside_functions(parse(path))
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"rpsr.{package}.")
     ]
-    allowed = ROOMS[package][room] | {room}
-    assert [name for name in found if room_of(package, name) not in allowed] == []
+    allowed = SUBPACKAGES[package][own] | {own}
+    assert [name for name in found if subpackage_of(package, name) not in allowed] == []
 
 
 @pytest.mark.parametrize(

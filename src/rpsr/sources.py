@@ -71,9 +71,9 @@ def _exists(path: Path) -> bool:
 
 
 def save(model: POMDP | LinearModel, target: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Write a model in the format of the target's suffix; returns notes on what it cannot hold.
+    """Write a model in the format of the target's suffix; returns notes on what it cannot store.
 
-    `.rpsr` holds any model; `.pomdp` and `.pomdpx`, also with `.gz`, hold POMDPs, as does `-`
+    `.rpsr` stores any model; `.pomdp` and `.pomdpx`, also with `.gz`, store POMDPs, as does `-`
     (standard output, in the format `.pomdp`).
     """
     model, target = as_model(model), path_text(target, "target")

@@ -64,7 +64,7 @@ def test_a_target_that_cannot_be_is_refused_before_the_work(say, words):
     if os.name != "nt" and os.geteuid() != 0:
         Path("locked").mkdir(mode=0o500)
         locked = target.format("locked")
-        refusal = f"rpsr: {locked}: cannot be written: the folder: Permission denied\n"
+        refusal = f"rpsr: {locked}: cannot be written: no permission to write into the folder\n"
         assert say(*words, locked) == (1, "", refusal)
 
 

@@ -34,7 +34,15 @@ def test_info_tells_people_what_a_model_is(succeed):
     out, err = succeed("info", "tiger")
     assert "states" in out
     assert "-100 to 10" in out
+    assert "names of states         tiger-left, tiger-right" in out
     assert err == ""
+
+
+def test_help_shows_defaults_of_values_and_not_of_flags(succeed):
+    out = succeed("solve", "--help").out + succeed("learn", "--help").out
+    assert "[default: em]" in out
+    assert "False" not in out
+    assert "()" not in out
 
 
 def test_info_as_json_has_every_key_and_nothing_else_is_printed(succeed):

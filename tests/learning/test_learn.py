@@ -213,7 +213,7 @@ def test_what_cannot_be_judged_is_refused():
 def test_logs_that_can_be_gone_through_once_are_refused():
     """Rather than found empty the second time."""
     for name in ("spectral", "discovered"):
-        with pytest.raises(InputError, match="read a list_iterator, which can be read only once"):
+        with pytest.raises(InputError, match="read list_iterator, which can be read only once"):
             learn(name, iter(chunks(LOG, 4)), discount=0.9, rank=3)
     with pytest.raises(InputError, match="read only once"):
         psr_enough(iter([LOG]))

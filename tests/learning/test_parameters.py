@@ -75,7 +75,7 @@ def test_a_parameter_out_of_range_is_named(kind, name, value):
 def test_what_is_no_log_is_named(kind, wrong):
     read = "str" if isinstance(wrong, list) else type(wrong).__name__
     expected = "expected Trajectories, a stream of them, a table, or names of files"
-    with pytest.raises(InputError, match=f"^read a {read}, {expected}$"):
+    with pytest.raises(InputError, match=f"^read {read}, {expected}$"):
         kind().fit(wrong)
 
 

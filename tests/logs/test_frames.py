@@ -100,7 +100,7 @@ def test_what_is_no_frame(monkeypatch):
     mixed = pd.DataFrame(ROWS | {"drug": [1, "a", 2.5]}, dtype=object)
     with pytest.raises(InputError, match=r"DataFrame: cannot be read: .*column drug"):
         from_frame(mixed, columns=NAMES)
-    with pytest.raises(InputError, match="records:1: read a int, expected a dictionary"):
+    with pytest.raises(InputError, match="records:1: read int, expected a dictionary"):
         from_records([{"action": 1}, 3])
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(InputError, match=r"needs pyarrow: pip install 'rpsr\[data\]'"):
@@ -127,7 +127,7 @@ def test_to_pandas(tmp_path):
         "terminated": [False, True],
         "truncated": [False, False],
     }
-    with pytest.raises(InputError, match="episode 0 has no step, which a table cannot hold"):
+    with pytest.raises(InputError, match="episode 0 has no step, which a table cannot store"):
         from_arrays([[]], [[]]).to_pandas()
 
 

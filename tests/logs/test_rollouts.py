@@ -126,7 +126,7 @@ def test_names_with_an_extra_first_action():
         ({"actions": [0], "observations": [0, 1, 2]}, "observations: read 3 values, expected 1"),
         ({"actions": [0]}, "observations: read nothing, expected a list; the keys are actions"),
         ({"actions": [0], "observations": [0.5, 0.5]}, "read 0.5, expected .*; discretise"),
-        (3, "episode 0: read a int, expected a dictionary"),
+        (3, "episode 0: read int, expected a dictionary"),
         ({"actions": [0], "observations": [[0, 1]]}, r"observation: read \[0, 1\], expected"),
         ({"actions": [0], "observations": [0], "terminated": "yes"}, "expected true or false"),
     ],

@@ -92,7 +92,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--index", type=int, nargs="*", help="run these of the sample again")
-    parser.add_argument("--only", nargs="*", default=list(PACKAGES), help="packages or rooms")
+    parser.add_argument("--only", nargs="*", default=list(PACKAGES), help="packages or subpackages")
     parser.add_argument("--record", action="store_true", help="record tests that are new")
     parser.add_argument("--seconds", type=float, default=30.0, help="of processor time per mutant")
     parser.add_argument("--check", action="store_true", help="run what noticed without a fault")

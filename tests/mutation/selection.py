@@ -41,13 +41,13 @@ class Record:
 
     def select(self, module: Path, text: str, line: int, seconds: float) -> Selection:
         """Tests that take so many seconds together, and how many more there are."""
-        lines, room = self.tests.get(module.as_posix(), {}), _room(module)
+        lines, folder = self.tests.get(module.as_posix(), {}), _folder(module)
         around = (
             {test for line, tests in lines.items() if first <= line <= last for test in tests}
             for first, last in _spans(ast.parse(text), line)
         )
         runs = next((tests for tests in around if tests), set[str]())
-        own = f"{room}/test_{module.stem}.py::" if runs else f"{room}/"
+        own = f"{folder}/test_{module.stem}.py::" if runs else f"{folder}/"
         beside = {test for test in self.seconds if test.startswith(own)} - runs
         ordered = [*sorted(runs, key=self.seconds.__getitem__)]
         ordered += sorted(beside, key=self.seconds.__getitem__)
@@ -69,6 +69,6 @@ def _spans(tree: ast.Module, line: int) -> Iterator[tuple[int, int]]:
     yield 0, 10**9
 
 
-def _room(module: Path) -> str:
+def _folder(module: Path) -> str:
     """The folder of a module's tests."""
     return f"tests/{module.relative_to('src/rpsr').parent.as_posix()}"

@@ -15,7 +15,7 @@ from inspect import getdoc
 from io import TextIOWrapper
 from typing import Any
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Parameter
 
 from rpsr._version import __version__
 from rpsr.cli import domains
@@ -34,8 +34,15 @@ from rpsr.cli.simulate import simulate
 from rpsr.cli.solve import solve
 from rpsr.errors import RpsrError, TimeLimitReached
 
+
+def _default_in_help(value: object) -> str | None:
+    """The default of an option in its help; that a flag is not given, or a list empty, is clear."""
+    return None if value is None or value is False or value == () else str(value)
+
+
 app = App(
     name="rpsr",
+    default_parameter=Parameter(show_default=_default_in_help),
     help="Predictive state representations that get rewards right.",
     version=__version__,
     help_epilogue="Every verb accepts --debug, which shows the traceback of an error.\n\n"

@@ -73,9 +73,10 @@ def convert(
 ) -> None:
     """Read a model, a log, or a policy for a model, and write it in another format.
 
-    A .pomdp file is compact and reads back to the same numbers; a .pomdpx file is for the SARSOP
-    toolkit; a .rpsr file holds any model. Logs are .jsonl, .csv or .parquet files, and --columns
-    names the columns of those that are read. What the new file cannot hold is reported.
+    A .pomdp file is compact and reads back to exactly the same numbers; a .pomdpx file is for the
+    SARSOP toolkit; a .rpsr file stores any model. Logs are .jsonl, .csv or .parquet files, and
+    --columns names the columns of those that are read. Information that the new file cannot store
+    is reported.
     """
     from rpsr.cli.convert_log import convert_log, is_log
     from rpsr.errors import InputError

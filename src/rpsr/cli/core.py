@@ -26,8 +26,8 @@ def core(
     model: Annotated[
         Model,
         Parameter(
-            help="Core tests of the PSR, core intents of the R-PSR, or core tests of the PSR "
-            "whose observations show rewards."
+            help="psr: core tests of the PSR; rpsr: core intents of the R-PSR; ra-psr: core tests "
+            "of the reward-aware PSR (observations include the reward)."
         ),
     ] = "psr",
     search: Annotated[

@@ -109,7 +109,7 @@ def _for_people(facts: dict[str, Any]) -> list[tuple[str, Any]]:
         elif value in (None, [], {}):
             continue
         elif key == "names":
-            shown += [(f"{kind}:", _some(names)) for kind, names in value.items()]
+            shown += [(f"names of {kind}", _some(names)) for kind, names in value.items()]
         elif key == "state_variables":
             shown.append(("state variables", _variables(value)))
         elif key == "parameters":

@@ -59,14 +59,15 @@ class Reader:
         strange = [name for name in names or () if name not in model.actions]
         if strange:
             raise InputError(
-                f"model: has no action {strange[0]!r}; its actions are {', '.join(model.actions)}"
+                f"model: the environment has action {strange[0]!r}, which the model lacks; its "
+                f"actions are {', '.join(model.actions)}"
             )
         names = self._observations.names
         if names is not None:
             strange = [name for name in model.observations if name not in (*names, END, OTHER)]
             if strange:
                 raise InputError(
-                    f"model: its observation {strange[0]!r} does not occur in the environment"
+                    f"model: the model has observation {strange[0]!r}, which the environment lacks"
                 )
 
     @property

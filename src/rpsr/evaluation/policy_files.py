@@ -46,7 +46,7 @@ def open_policy(path: str | Path, system: POMDP | LinearModel) -> AnyPolicy:
     if {kind, linear.kind} <= {"belief", "rpsr"}:  # two forms of one task, rewards included
         return stored.policy()
     raise InputError(
-        f"was planned on a {kind} model and needs the states and rewards of that model, which "
-        f"this {linear.kind} model does not have",
+        f"this policy was planned on a {kind} model; the states and rewards of that model cannot "
+        f"be computed from this {linear.kind} model",
         place=place_of(path),
     )

@@ -121,8 +121,11 @@ def _array(member: str, content: bytes) -> tuple[str, NDArray[Any]]:
     if dtype.kind != "U" if text else dtype.str not in _KINDS:
         raise ValueError(f"{member!r} has the type {dtype}, expected another")
     # numpy would allocate the stated shape before it noticed that the data are shorter.
-    if prod(shape) * dtype.itemsize != len(content) - stream.tell():
-        raise ValueError(f"{member!r} does not have the size of its shape {shape} of {dtype}")
+    expected, found = prod(shape) * dtype.itemsize, len(content) - stream.tell()
+    if found != expected:
+        raise ValueError(
+            f"{member!r} has {found} bytes, expected {expected} for shape {shape} of {dtype}"
+        )
     array = npy.read_array(io.BytesIO(content), allow_pickle=False)
     if not text:
         return name, array

@@ -113,7 +113,7 @@ def check_writable(path: str | Path) -> bool:
         if not os.path.isdir(folder):
             raise InputError("the folder does not exist", place=str(path))
         if not os.access(folder, os.W_OK | os.X_OK):
-            raise PermissionError(errno.EACCES, f"the folder: {os.strerror(errno.EACCES)}")
+            raise PermissionError(errno.EACCES, "no permission to write into the folder")
         return True
     except OSError as error:
         raise _unwritable(path, error) from None

@@ -1,9 +1,9 @@
 """From printed decimals to rows of probabilities: exact weights, floats, and which were rescaled.
 
 Every row is divided by its sum. If the sum is off by more than 1e-12, the row is counted, for a
-warning. If it is off by more than 1e-5, the rounding of six printed digits, the row is refused
-unless the user asked for rescaling. Sums are exact integers, and floats are correctly rounded
-quotients.
+warning. If it is off by more than 1e-5, as far as twenty probabilities rounded to six decimals can
+be, the row is refused unless the user asked for rescaling. Sums are exact integers, and floats are
+correctly rounded quotients.
 """
 
 from __future__ import annotations

@@ -81,7 +81,11 @@ def _check_model(fitted: Estimator, log: Trajectories) -> None:
         f"fitted_ is a {type(estimated).__name__}, expected a LinearModel",
     )
     _require(estimated.observations == model.observations, "fitted_ has other observations")
-    _require(estimated.final == model.final, f"final: {estimated.final} and {model.final}")
+    _require(
+        estimated.final == model.final,
+        f"fitted_ has the final observations {estimated.final}, model_ has {model.final}; expected "
+        "the same",
+    )
     for name, learned in (("model_", model), ("fitted_", estimated)):
         _require(learned.estimator is not None, f"{name}.estimator is not set")
     _require(fitted.models()[0] is model, "models() does not begin with model_")

@@ -69,7 +69,7 @@ class PreparedLog:
             return PreparedLog((join(chunks),))
         if isinstance(given, Iterator):
             raise DataError(
-                f"logs: read a {type(given).__name__}, which can be read only once; expected a "
+                f"logs: read {type(given).__name__}, which can be read only once; expected a "
                 "log, a list of logs or a stream"
             )
         return PreparedLog(tuple(chunks) if isinstance(given, list | tuple) else chunks)
@@ -185,7 +185,7 @@ class SameNames:
 
 def _no_log(given: Any) -> DataError:
     expected = "expected Trajectories, a stream of them, a table, or names of files"
-    return DataError(f"read a {type(given).__name__}, {expected}")
+    return DataError(f"read {type(given).__name__}, {expected}")
 
 
 Logs = PreparedLog | Trajectories | Iterable[Trajectories] | str | Path | Sequence[str | Path]

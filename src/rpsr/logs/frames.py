@@ -59,7 +59,7 @@ def _is_pandas(given: Any) -> bool:
 
 def _arrow_table(frame: Any) -> Any:
     if not is_frame(frame):
-        raise InputError(f"frame: read a {type(frame).__name__}, expected a data frame")
+        raise InputError(f"frame: read {type(frame).__name__}, expected a data frame")
     try:
         import pyarrow as pa
     except ImportError:

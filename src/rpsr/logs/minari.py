@@ -116,7 +116,7 @@ def write_minari(log: Trajectories, name: str, *, description: str | None = None
 
     shortest = int(log.lengths.argmin()) if log.episodes else 0
     if not log.episodes or log.lengths[shortest] <= begun:
-        raise InputError(f"episode {shortest} has no step, which Minari cannot hold", place=name)
+        raise InputError(f"episode {shortest} has no step, which Minari cannot store", place=name)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # on metadata that only the maker of data knows

@@ -35,7 +35,7 @@ def from_records(
     for number, record in enumerate(records):
         if not isinstance(record, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             read = type(record).__name__
-            raise InputError(f"read a {read}, expected a dictionary", place=PLACE, line=number)
+            raise InputError(f"read {read}, expected a dictionary", place=PLACE, line=number)
         names.update(dict.fromkeys(map(str, record)))
     found = {name: [_plain(record.get(name)) for record in records] for name in names}
 

@@ -97,7 +97,7 @@ def _plain(episode: Any, number: int) -> dict[str, Any]:
     """An episode as JSON lines hold it: lists, and one flag of each kind."""
     if not isinstance(episode, Mapping):
         read = type(episode).__name__
-        raise InputError(f"episode {number}: read a {read}, expected a dictionary", place=PLACE)
+        raise InputError(f"episode {number}: read {read}, expected a dictionary", place=PLACE)
     plain = {
         _SAME.get(str(name), str(name)): values.tolist() if hasattr(values, "tolist") else values
         for name, values in episode.items()

@@ -25,7 +25,7 @@ def step_columns(log: Trajectories, episodes: int = 0) -> dict[str, np.ndarray[A
     """
     if not log.lengths.all():
         number = episodes + int(log.lengths.argmin())
-        raise InputError(f"episode {number} has no step, which a table cannot hold")
+        raise InputError(f"episode {number} has no step, which a table cannot store")
     columns: dict[str, Any] = {
         "episode": np.repeat(np.arange(log.episodes), log.lengths) + episodes,
         "step": np.arange(log.steps) - np.repeat(log.offsets[:-1], log.lengths),

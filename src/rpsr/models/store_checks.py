@@ -153,7 +153,7 @@ def _check_weights(rows: Rows, entries: int, what: str) -> None:
     assert weights is not None
     exact = weights.dtype == object
     _check_array(weights, object if exact else np.int64, (entries,), f"{what}.weights")
-    _require(all(w > 0 for w in weights.tolist()), f"{what}: a weight is not above 0")
+    _require(all(w > 0 for w in weights.tolist()), f"{what}: a weight is 0 or negative")
     if not exact and int(weights.max()) * int(np.diff(rows.indptr).max()) >= 2**62:
         raise ValueError(f"{what}: a sum of weights exceeds 64 bits")
     totals = rows.totals()[rows.row_of_entry()]

@@ -1,8 +1,9 @@
 """Two views of a task that ends, as explicit transformations of the model.
 
-A file may use `reset` (the episode ends and the next begins at once) or absorbing states without
-reward (the episode is over). Neither is silently read as the other: `episodic` turns resets into an
-absorbing end, `continuing` turns absorbing ends into resets.
+A file may use `reset` (the episode ends and the next begins at once) or absorbing states (the
+episode is over). An absorbing state is one that no action leaves and that has no reward. Neither is
+silently read as the other: `episodic` turns resets into an absorbing end, `continuing` turns
+absorbing ends into resets.
 """
 
 from __future__ import annotations
@@ -21,18 +22,19 @@ END = "end"
 
 
 def continuing(pomdp: POMDP) -> POMDP:
-    """Every action in an absorbing, unrewarded state starts the next episode."""
+    """Every action in an absorbing state starts the next episode."""
     pomdp = as_pomdp(pomdp)
     record, ends = pomdp.record, pomdp.absorbing
     if not ends.any():
         raise ModelError(
-            f"{pomdp.name} has no absorbing state without reward: its episodes never end"
+            f"{pomdp.name} has no absorbing state, so there is no episode end to convert"
         )
     if ends[record.start.indices].any():
         raise ModelError(f"{pomdp.name} may start in an absorbing state, where the episode is over")
     if record.emission_by_edge:
         raise ModelError(
-            f"{pomdp.name} defines observations by (s, a, s'): a reset would need rows of its own"
+            f"{pomdp.name}: resets cannot be added to a model whose observations depend on "
+            "(s, a, s')"
         )
     rows = _split(record.transition)
     first = _split(record.start)[0]
@@ -51,10 +53,11 @@ def episodic(pomdp: POMDP) -> POMDP:
     pomdp = as_pomdp(pomdp)
     record, resets = pomdp.record, pomdp.resets.reshape(-1)
     if not resets.any():
-        raise ModelError(f"{pomdp.name} declares no reset: its episodes have no end to mark")
+        raise ModelError(f"{pomdp.name} has no `reset` rows, so there is no episode end to convert")
     if record.emission_by_edge:
         raise ModelError(
-            f"{pomdp.name} defines observations by (s, a, s'): an end would need rows of its own"
+            f"{pomdp.name}: an end cannot be added to a model whose observations depend on "
+            "(s, a, s')"
         )
     if END in record.states or END in record.observations:
         raise ModelError(f"{pomdp.name} already has a state or observation called {END!r}")

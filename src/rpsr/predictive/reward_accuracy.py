@@ -150,7 +150,10 @@ def _compare(pomdp: POMDP, exact: bool | None, seed: int) -> Accuracy:
     answer = accurate_on_reachable(pomdp, tests, intents, seed=seed)
     lost = float(np.abs(pomdp.R - reconstruct(intents, pomdp.R)).max())
     if (tests.rank == intents.rank) != tests.accurate:  # equivalent, by the theorem
-        raise ModelError(f"{pomdp.name}: floats contradict themselves; use exact arithmetic")
+        raise ModelError(
+            f"{pomdp.name}: in floating point the ranks and the reward test disagree; use exact "
+            "arithmetic (leave out --float; exact=True in Python)"
+        )
     deadline.begin("measuring the errors of rewards")
     size = float(np.abs(pomdp.R).max())
     d_inf = float(errors.max())

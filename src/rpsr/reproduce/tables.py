@@ -113,6 +113,9 @@ def returns(all_: Reproduction) -> Table:
         footnotes=(
             f"Mean ± standard deviation over {settings.episodes:,} episodes of {paper.STEPS} "
             f"steps, discounted, seed {settings.seed}. Bold, or an asterisk: the best of its row.",
+            "The best is decided by exact expected returns where they are known, not by the "
+            "simulated means shown here: policies that earn the same are all marked, although "
+            "their means differ by chance.",
             "Discount .95 on heaven/hell and line4-2goals, as in the paper.",
             *_beyond(all_),
             f"{_RA} observes its rewards while it acts, which is another problem.",

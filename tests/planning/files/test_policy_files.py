@@ -119,7 +119,7 @@ DAMAGE = {
     "no epsilon": ({"epsilon": "small"}, "damaged, or made for another model: "),
     "a node that is none": (
         {"kind": "controller", "first": 0, "node_actions": ["a"], "successors": [["x"] * 6]},
-        "read 'x', expected the number of a node",
+        "read 'x', expected an index, 0 or greater",
     ),
     "a node too far": (
         {"kind": "controller", "first": 0, "node_actions": ["a"], "successors": [[1] * 6]},
@@ -128,7 +128,7 @@ DAMAGE = {
     "a tree without layers": (
         {"kind": "tree", "root": 0, "layers": []},
         "damaged, or made for another model: root: read 0, "
-        "expected the number of a tree of the last layer",
+        "expected an index below 0, the number of trees in the last layer",
     ),
 }
 

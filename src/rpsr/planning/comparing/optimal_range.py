@@ -82,7 +82,12 @@ def optimal_range(
         best = _best_on(graph, discount)
     else:
         if solution.horizon is not None or solution.model.dimension != model.dimension:
-            raise ModelError("solution: expected an infinite-horizon plan on the first model")
+            horizon = "infinite" if solution.horizon is None else solution.horizon
+            raise ModelError(
+                f"solution: read a plan with horizon {horizon} for a model of dimension "
+                f"{solution.model.dimension}, expected an infinite-horizon plan for `model`, of "
+                f"dimension {model.dimension}"
+            )
         if solution.epsilon is None:
             raise ModelError(
                 "solution: it has no certified epsilon, so the optimal actions are unknown"

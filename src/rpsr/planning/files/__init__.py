@@ -1,1 +1,1 @@
-"""Policies and plans in files: native, classic, and checkpoints."""
+"""Policies in files (native, `.alpha`, `.pg`, SARSOP's `.policy`), conversion, checkpoints."""

@@ -232,7 +232,7 @@ def _unpack_nodes(document: dict[str, Any], model: LinearModel) -> tuple[Ints, I
 
 def _index(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ValueError(f"read {value!r}, expected the number of a node")
+        raise ValueError(f"read {value!r}, expected an index, 0 or greater")
     return value
 
 

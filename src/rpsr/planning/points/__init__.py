@@ -1,1 +1,1 @@
-"""Planning at selected states: planners `pbvi`, `perseus`, `q-learning`, `qmdp` and `fib`."""
+"""Point-based planners `pbvi` and `perseus`, and the approximate `q-learning`, `qmdp` and `fib`."""

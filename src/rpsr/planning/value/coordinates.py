@@ -43,7 +43,7 @@ def from_beliefs(
     if off > tolerance * max(scale, float(np.finfo(float).tiny)):
         raise ModelError(
             f"the {model.kind} of {model.name} cannot represent this value function: "
-            f"it differs by {off:.2g} at a state"
+            f"the closest one it can represent is off by {off:.2g} at some state"
         )
     return vectors
 

@@ -46,11 +46,12 @@ class PolicyTree(Shown):
                 raise InputError(f"layer {steps}: read {successors.shape}, expected {expected}")
             sound = actions.min() >= 0 and actions.max() < len(self.action_names)
             if not sound or (steps > 1 and successors.max() >= below) or successors.min() < -1:
-                raise InputError(f"layer {steps}: an action or a subtree that does not exist")
+                raise InputError(f"layer {steps}: an action or a subtree does not exist")
             below = len(actions)
         if not 0 <= self.root < below:
             raise InputError(
-                f"root: read {self.root}, expected the number of a tree of the last layer"
+                f"root: read {self.root}, expected an index below {below}, the number of trees in "
+                "the last layer"
             )
 
     @staticmethod
