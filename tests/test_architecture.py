@@ -58,8 +58,8 @@ SUBPACKAGES = {
         "moments": {""},
         "spectral": {"", "moments"},
         "em": {""},
-        "choice": {""},
-        "": {"moments", "spectral", "choice"},
+        "plan_choice": {""},
+        "": {"moments", "spectral", "plan_choice"},
     },
 }
 IN_SUBPACKAGES = [path for path in MODULES if path.relative_to(SOURCE).parts[0] in SUBPACKAGES]

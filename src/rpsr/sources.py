@@ -12,7 +12,7 @@ from rpsr.io.files import path_text
 from rpsr.io.model_files import read_model
 from rpsr.io.pomdp.writer import write_pomdp
 from rpsr.io.pomdpx.writer import write_pomdpx
-from rpsr.models.given import as_model
+from rpsr.models.as_model import as_model
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.models.store import load_native, save_native

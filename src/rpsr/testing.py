@@ -15,8 +15,8 @@ import numpy as np
 from rpsr.domains.conformance import check_domain
 from rpsr.io.records import Floats
 from rpsr.learning.conformance import check_estimator
+from rpsr.models.as_model import as_linear
 from rpsr.models.domain import Corners, Simplex
-from rpsr.models.given import as_linear
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.conformance import check_planner, check_policy

@@ -239,7 +239,7 @@ def test_an_interruption_while_a_plan_is_simulated_does_not_lose_it(say, monkeyp
     def interrupted(*_given, **_options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rpsr.learning.choice.plausibility.play_out", interrupted)
+    monkeypatch.setattr("rpsr.learning.plan_choice.plausibility.play_out", interrupted)
     code, _, _ = say("solve", "m.rpsr", "-o", "p.json", "--checkpoint", "c.ckpt")
     assert code == 130
     assert len(load_policy("p.json", load("m.rpsr")).vectors) > 0
@@ -252,5 +252,5 @@ def test_an_interrupted_plan_is_not_simulated(monkeypatch):
     plan = plan_on(load("m.rpsr"), "pbvi")
     played = sys.modules["rpsr.cli.solve"]._played
     assert played(plan).doubt == ""
-    monkeypatch.setattr("rpsr.learning.choice.plausibility.play_out", None)
+    monkeypatch.setattr("rpsr.learning.plan_choice.plausibility.play_out", None)
     assert played(replace(plan, status=Status.INTERRUPTED)) is None

@@ -10,9 +10,9 @@ import rpsr
 from rpsr.errors import InputError
 from rpsr.evaluation import exact_return, simulate
 from rpsr.learning import PreparedLog
-from rpsr.learning.choice.off_policy import off_policy_value
 from rpsr.learning.diagnostics import diagnose
 from rpsr.learning.last_k import LastKTable
+from rpsr.learning.plan_choice.off_policy import off_policy_value
 from rpsr.logs import Trajectories, from_arrays
 from rpsr.planning import AlphaPolicy, UniformPolicy, planner_by_name, solve
 from rpsr.testing import check_model

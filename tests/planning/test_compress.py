@@ -10,10 +10,10 @@ from tests.models.builders import random_lottery
 
 from rpsr import POMDP
 from rpsr.domains import build, tabulate
-from rpsr.planning.comparing.histories import walk
+from rpsr.planning.comparing.joint_runs import walk
 from rpsr.planning.compression import compress, restricted
 from rpsr.planning.exact.value_iteration import ValueIteration
-from rpsr.planning.finite import lowest_within
+from rpsr.planning.finite_mdp import lowest_within
 from rpsr.planning.planners import solve
 from rpsr.planning.points.pbvi import PBVI
 from rpsr.planning.value.policies import AlphaPolicy

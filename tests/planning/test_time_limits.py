@@ -12,7 +12,7 @@ import pytest
 from rpsr.domains import build
 from rpsr.models import POMDP
 from rpsr.models.operators import StackedProcess
-from rpsr.planning import discounted, solve
+from rpsr.planning import linear_systems, solve
 from rpsr.planning.corners import cheap_bounds
 from rpsr.planning.corners.corner_model import corner_process
 from rpsr.planning.exact import branch_and_bound, enumeration
@@ -49,7 +49,7 @@ def looks(monkeypatch) -> Looks:
     counted = Looks()
     monkeypatch.setattr(Clock, "seconds", counted)
     # Systems of any size are solved as large ones are.
-    monkeypatch.setattr(discounted, "SMALL", 0)
+    monkeypatch.setattr(linear_systems, "SMALL", 0)
     monkeypatch.setattr(cheap_bounds, "SMALL", 0)
     monkeypatch.setattr("rpsr.planning.value.controllers.SMALL", 0)
     return counted
@@ -87,7 +87,7 @@ def test_nothing_that_cannot_be_stopped_is_begun_under_a_time_limit(planner, loo
     def refused(*arguments):
         raise AssertionError("a factorisation that no clock can stop")
 
-    monkeypatch.setattr(discounted, "factorised", refused)
+    monkeypatch.setattr(linear_systems, "factorised", refused)
     monkeypatch.setattr("rpsr.planning.value.controllers.splu", refused)
     model = build("tiger").belief_model()
     found = solve(model, planner_by_name(planner, time_limit=200.5))
@@ -144,20 +144,20 @@ def test_large_systems_are_solved_as_exactly_as_small_ones(monkeypatch):
         process = corner_process(build(name).belief_model())
         small = [cheap_bounds.blind_values(process), cheap_bounds.fast_informed_values(process)]
         with monkeypatch.context() as patched:
-            patched.setattr(discounted, "SMALL", 0)
+            patched.setattr(linear_systems, "SMALL", 0)
             large = [cheap_bounds.blind_values(process), cheap_bounds.fast_informed_values(process)]
         for one, other in zip(small, large, strict=True):
             assert np.allclose(one, other, rtol=0, atol=1e-10 * np.abs(one).max())
 
 
 def test_a_slow_system_is_factorised_in_the_end_if_nobody_waits(monkeypatch):
-    monkeypatch.setattr(discounted, "SMALL", 0)
+    monkeypatch.setattr(linear_systems, "SMALL", 0)
     n, discount = 300, 1 - 1e-6
     moves = np.zeros((n, n))
     moves[np.arange(n), (np.arange(n) + 1) % n] = discount  # a ring: each product moves one step
     rewards = np.random.default_rng(0).normal(size=n)
-    values = discounted.solve_discounted(
-        discounted.sp.csr_array(moves), rewards, Clock(lambda row: None)
+    values = linear_systems.solve_discounted(
+        linear_systems.sp.csr_array(moves), rewards, Clock(lambda row: None)
     )
     assert np.allclose(values, np.linalg.solve(np.eye(n) - moves, rewards), rtol=1e-9)
 

@@ -34,7 +34,7 @@ from rpsr.cli.progress import planning_progress
 from rpsr.cli.signals import INTERRUPTED
 
 if TYPE_CHECKING:
-    from rpsr.learning.choice.plausibility import PlayedOut
+    from rpsr.learning.plan_choice.plausibility import PlayedOut
     from rpsr.models import LinearModel
     from rpsr.planning.compression import Compressed
     from rpsr.planning.solution import Planner, Progress, Solution
@@ -267,7 +267,7 @@ def _played(solution: Solution) -> PlayedOut | None:
 
     if solution.proven or solution.status is Status.INTERRUPTED:
         return None
-    from rpsr.learning.choice.plausibility import play_out
+    from rpsr.learning.plan_choice.plausibility import play_out
 
     return play_out(solution)
 

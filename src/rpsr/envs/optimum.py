@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rpsr.errors import InputError, ModelError
-from rpsr.models.given import as_linear, wrong_type
+from rpsr.models.as_model import as_linear, wrong_type
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning import solve

@@ -12,7 +12,7 @@ from rpsr.errors import InputError
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.models.renaming import OTHER, with_other
-from rpsr.planning.given import UNIFORM, as_policy
+from rpsr.planning.as_policy import UNIFORM, as_policy
 from rpsr.planning.value.controllers import ControllerPolicy
 from rpsr.planning.value.policies import AlphaPolicy, Policy
 from rpsr.planning.value.trees import TreePolicy

@@ -16,9 +16,9 @@ from rpsr.envs.system import Source, opened
 from rpsr.errors import ImpossibleObservation, InputError, ModelError
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.logs.minari import BEGIN
+from rpsr.models.as_model import as_linear
 from rpsr.models.domain import Simplex
 from rpsr.models.filter_batch import filter_batch
-from rpsr.models.given import as_linear
 from rpsr.models.linear import LinearModel
 from rpsr.models.renaming import END, OTHER, with_other
 

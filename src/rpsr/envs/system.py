@@ -13,7 +13,7 @@ from rpsr.envs.optimum import Optimum
 from rpsr.errors import InputError, ModelError
 from rpsr.evaluation.systems import HiddenStates, ending_observations
 from rpsr.io.records import Bools, Floats
-from rpsr.models.given import as_model
+from rpsr.models.as_model import as_model
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.sources import load

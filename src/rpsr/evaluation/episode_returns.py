@@ -15,8 +15,8 @@ import numpy as np
 from rpsr.errors import ImpossibleObservation, InputError
 from rpsr.io.records import Floats, Ints
 from rpsr.logs.trajectories import Trajectories
+from rpsr.models.as_model import as_linear, wrong_type
 from rpsr.models.filter_batch import filter_batch
-from rpsr.models.given import as_linear, wrong_type
 from rpsr.models.linear import LinearModel
 from rpsr.models.numbers import parse_discount
 from rpsr.models.pomdp import POMDP

@@ -14,10 +14,10 @@ from rpsr.evaluation.simulation import AnyPolicy, Progress, runnable, simulate
 from rpsr.evaluation.stochastic import StochasticController
 from rpsr.evaluation.truncation import NEGLIGIBLE, cut_off, enough_steps, planned_steps
 from rpsr.io.records import Floats
-from rpsr.models.given import as_model, named_models
+from rpsr.models.as_model import as_model, named_models
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
-from rpsr.planning.given import UNIFORM
+from rpsr.planning.as_policy import UNIFORM
 from rpsr.planning.solution import Solution
 from rpsr.planning.value.policies import Policy, UniformPolicy
 from rpsr.predictive.constructors import psr, rpsr

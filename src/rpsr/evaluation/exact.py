@@ -23,13 +23,13 @@ from rpsr.evaluation import kernels
 from rpsr.evaluation.simulation import AnyPolicy, as_table, runnable
 from rpsr.evaluation.stochastic import StochasticController
 from rpsr.io.records import Floats, Ints
-from rpsr.models.given import as_linear
+from rpsr.models.as_model import as_linear
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import SparseOperators, entries_of
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.comparing.model_sums import direct_sum, second_rewards
-from rpsr.planning.discounted import solve_dense
-from rpsr.planning.discounts import planning_discount
+from rpsr.planning.convergence import planning_discount
+from rpsr.planning.linear_systems import solve_dense
 from rpsr.planning.value.controllers import FiniteStateController
 from rpsr.planning.value.coordinates import from_beliefs
 

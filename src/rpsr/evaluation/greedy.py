@@ -3,7 +3,7 @@
 `AlphaPolicy` and `StagedPolicy` act by a value function at a filtered state. The states that they
 can reach from the start are often few. These become the nodes of a controller, which is simulated
 and evaluated like any other. States that are equal up to rounding become one node, with the
-tolerance of `rpsr.planning.comparing.histories`.
+tolerance of `rpsr.planning.comparing.joint_runs`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy as np
 
 from rpsr.evaluation.stochastic import StochasticController, deterministic
 from rpsr.io.records import Floats, Ints
-from rpsr.models.given import wrong_type
+from rpsr.models.as_model import wrong_type
 from rpsr.models.linear import LinearModel
 from rpsr.planning.reachable.reachable_graph import TOLERANCE
-from rpsr.planning.reachable.states import StateTable
+from rpsr.planning.reachable.state_set import StateTable
 from rpsr.planning.value.policies import AlphaPolicy, StagedPolicy
 
 LIMIT = 4096  # nodes: beyond, states are filtered during simulation

@@ -14,7 +14,7 @@ from pathlib import Path
 from rpsr.errors import InputError
 from rpsr.evaluation.simulation import AnyPolicy
 from rpsr.io.files import place_of
-from rpsr.models.given import as_linear
+from rpsr.models.as_model import as_linear
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.files.native import StoredVectors

@@ -25,10 +25,11 @@ from rpsr.evaluation.running import Job
 from rpsr.evaluation.stochastic import StochasticController, check_fit
 from rpsr.evaluation.systems import ending_observations, sampler
 from rpsr.logs.trajectories import Trajectories
-from rpsr.models.given import as_model
+from rpsr.models.as_model import as_model
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
-from rpsr.planning import given
+from rpsr.planning.as_policy import AnyPolicy as Followed
+from rpsr.planning.as_policy import as_policy
 from rpsr.planning.value.controllers import ControllerPolicy
 from rpsr.planning.value.policies import AlphaPolicy, Policy, StagedPolicy, UniformPolicy
 from rpsr.planning.value.trees import TreePolicy
@@ -36,7 +37,7 @@ from rpsr.planning.value.trees import TreePolicy
 BLOCK = 256  # episodes, fewer where they are long
 BLOCK_STEPS = 2**18
 
-AnyPolicy = given.AnyPolicy | StochasticController  # `runnable` converts it
+AnyPolicy = Followed | StochasticController  # `runnable` converts it
 Progress = Callable[[int, int], None]
 
 
@@ -151,7 +152,7 @@ def _reported(
 
 def runnable(policy: AnyPolicy, system: POMDP | LinearModel) -> StochasticController | Policy:
     """An argument as a controller (unchanged) or as a policy at its start."""
-    return policy if isinstance(policy, StochasticController) else given.as_policy(policy, system)
+    return policy if isinstance(policy, StochasticController) else as_policy(policy, system)
 
 
 def as_table(

@@ -2,9 +2,6 @@
 
 from rpsr.learning.base import Estimator
 from rpsr.learning.caution import Caution
-from rpsr.learning.choice.choice import Choice, Option, bootstrap, choose
-from rpsr.learning.choice.off_policy import OffPolicyEstimate, off_policy_value
-from rpsr.learning.choice.plausibility import PlayedOut, play_out
 from rpsr.learning.diagnostics import Diagnosis, diagnose
 from rpsr.learning.em.estimator import EMRPSR
 from rpsr.learning.em.settings import Choosing, Fitting, Search
@@ -14,6 +11,9 @@ from rpsr.learning.last_k import LastKTable
 from rpsr.learning.moments.hankel import Hankel, hankel
 from rpsr.learning.moments.sums import Moments
 from rpsr.learning.moments.survey import Survey, WindowPlan
+from rpsr.learning.plan_choice.choice import Choice, Option, bootstrap, choose
+from rpsr.learning.plan_choice.off_policy import OffPolicyEstimate, off_policy_value
+from rpsr.learning.plan_choice.plausibility import PlayedOut, play_out
 from rpsr.learning.prepared_log import PreparedLog
 from rpsr.learning.propensities import Overlap
 from rpsr.learning.spectral.discovery import DiscoveredRPSR

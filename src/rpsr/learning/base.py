@@ -15,7 +15,7 @@ from rpsr.errors import DataError
 from rpsr.learning.caution import Caution
 from rpsr.learning.diagnostics import Diagnosis, diagnose
 from rpsr.learning.findings import Findings
-from rpsr.learning.parameters import Allowed
+from rpsr.learning.hyperparameters import Allowed
 from rpsr.learning.prepared_log import Logs, PreparedLog
 from rpsr.models import LinearModel
 

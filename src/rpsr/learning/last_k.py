@@ -33,7 +33,7 @@ from rpsr.learning.diagnostics import Diagnosis, judged
 from rpsr.learning.ends import as_seen_by, final_names, final_observations
 from rpsr.learning.estimated_models import Filtered
 from rpsr.learning.findings import Findings
-from rpsr.learning.parameters import AUTO, DISCOUNT, FROM_0, FROM_1, POSITIVE, SHARE
+from rpsr.learning.hyperparameters import AUTO, DISCOUNT, FROM_0, FROM_1, POSITIVE, SHARE
 from rpsr.learning.prepared_log import Logs, PreparedLog
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.domain import Simplex

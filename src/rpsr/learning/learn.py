@@ -11,10 +11,10 @@ from typing import Any
 
 from rpsr.errors import DataError
 from rpsr.learning.base import Estimator
-from rpsr.learning.choice.choice import Choice, bootstrap, choose
 from rpsr.learning.diagnostics import Diagnosis
 from rpsr.learning.findings import Findings
 from rpsr.learning.moments.survey import Survey
+from rpsr.learning.plan_choice.choice import Choice, bootstrap, choose
 from rpsr.learning.prepared_log import Logs, PreparedLog
 from rpsr.learning.propensities import Overlap
 from rpsr.learning.spectral.enough import Enough, TooShort, psr_enough
@@ -23,7 +23,7 @@ from rpsr.logs.census import Census
 from rpsr.logs.parts import HELD_OUT
 from rpsr.models.linear import LinearModel
 from rpsr.models.store import save_native
-from rpsr.planning.discounts import NEAR_ONE
+from rpsr.planning.convergence import NEAR_ONE
 from rpsr.planning.value.policies import AlphaPolicy
 from rpsr.registry import Registry
 from rpsr.showing import Shown, counted

@@ -18,8 +18,8 @@ import numpy as np
 from rpsr.errors import DataError
 from rpsr.io.records import Floats
 from rpsr.learning.ends import hidden_ends, with_end
+from rpsr.learning.hyperparameters import check_range
 from rpsr.learning.moments.survey import Survey
-from rpsr.learning.parameters import check_range
 from rpsr.learning.propensities import propensities
 from rpsr.logs.census import Census
 from rpsr.logs.parts import LONG, Chunks, Part, Resampled, beginning, pieces, stretches

@@ -15,7 +15,7 @@ import numpy as np
 
 from rpsr.errors import ModelError
 from rpsr.io.records import Bools, Cells, Floats, Integers, Ints, Record, Rewards, Rows
-from rpsr.models.given import as_pomdp
+from rpsr.models.as_model import as_pomdp
 from rpsr.models.pomdp import POMDP, Outcomes
 
 END = "end"

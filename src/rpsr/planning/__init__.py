@@ -3,7 +3,7 @@
 from rpsr.planning.anytime.planners import HSVI, SARSOP
 from rpsr.planning.autosave import Autosave
 from rpsr.planning.comparing.comparison import Comparison, Difference, compare, compare_over_domain
-from rpsr.planning.comparing.histories import policy_value
+from rpsr.planning.comparing.joint_runs import policy_value
 from rpsr.planning.comparing.optimal_range import OptimalRange, optimal_range
 from rpsr.planning.compression import Compressed, compress
 from rpsr.planning.corners.cheap_bounds import blind_values, initial_upper_bound

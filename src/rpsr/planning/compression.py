@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from rpsr.io.records import Ints, Record, Rewards, Rows
-from rpsr.models.given import as_pomdp
+from rpsr.models.as_model import as_pomdp
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import FactoredOperators, Operators, SparseOperators
 from rpsr.models.pomdp import POMDP

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from rpsr.errors import InputError, ModelError
+from rpsr.models.as_model import as_linear
 from rpsr.models.domain import Corners
-from rpsr.models.given import as_linear
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import DenseOperators
 from rpsr.models.pomdp import POMDP
-from rpsr.planning.comparing.histories import policy_value
-from rpsr.planning.given import AnyPolicy, as_policy
+from rpsr.planning.as_policy import AnyPolicy, as_policy
+from rpsr.planning.comparing.joint_runs import policy_value
 from rpsr.planning.solution import Planner, ProgressRow, Solution, Status, silent
 
 _DISCOUNT = 0.9

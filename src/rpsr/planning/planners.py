@@ -7,7 +7,7 @@ from typing import Any
 
 from rpsr.errors import InputError
 from rpsr.live import live_line
-from rpsr.models.given import as_linear
+from rpsr.models.as_model import as_linear
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.solution import Planner, Progress, ProgressRow, Solution, silent

@@ -30,11 +30,11 @@ import numpy as np
 
 from rpsr.errors import InputError
 from rpsr.kernels import interpreted_first
-from rpsr.models.given import as_linear
+from rpsr.models.as_model import as_linear
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
+from rpsr.planning.convergence import ROUNDING
 from rpsr.planning.corners.corner_model import CornerProcess, corner_process
-from rpsr.planning.discounts import ROUNDING
 from rpsr.planning.files.checkpoint import Checkpoint
 from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.precision import Epsilon, check_epsilon

@@ -20,8 +20,8 @@ import numpy as np
 
 from rpsr.errors import InputError
 from rpsr.io.records import Floats
+from rpsr.models.as_model import as_pomdp
 from rpsr.models.domain import Corners
-from rpsr.models.given import as_pomdp
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import DenseOperators, FactoredOperators, Operators
 from rpsr.models.pomdp import POMDP

@@ -21,7 +21,7 @@ import numpy as np
 from rpsr import deadline
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Bools, Floats, Ints
-from rpsr.models.given import as_pomdp
+from rpsr.models.as_model import as_pomdp
 from rpsr.models.labels import index_of
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive.futures import (

@@ -14,7 +14,7 @@ import numpy as np
 
 from rpsr.io.decimals import number
 from rpsr.io.records import Rows
-from rpsr.models.given import as_pomdp
+from rpsr.models.as_model import as_pomdp
 from rpsr.models.pomdp import POMDP
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from rpsr import deadline
 from rpsr.errors import ModelError
 from rpsr.io.records import Bools, Floats, Ints
-from rpsr.models.given import as_pomdp
+from rpsr.models.as_model import as_pomdp
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive.core import Core, find_core
 from rpsr.predictive.projection import EXACT_WORK, block_means, exact_residuals, on_blocks

@@ -9,10 +9,10 @@ import numpy as np
 from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import LogFormatter, MaxNLocator, NullFormatter
 
-from rpsr.learning.choice.choice import Choice
 from rpsr.learning.diagnostics import Diagnosis
 from rpsr.learning.findings import CoreIntent, Findings, Spectrum
 from rpsr.learning.learn import Learned
+from rpsr.learning.plan_choice.choice import Choice
 from rpsr.learning.spectral.enough import GROUPS, Enough
 from rpsr.logs.census import Census
 from rpsr.models.renaming import END

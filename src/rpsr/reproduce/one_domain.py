@@ -26,7 +26,7 @@ from rpsr.evaluation.simulation import simulate
 from rpsr.evaluation.truncation import cut_off
 from rpsr.io.records import Floats
 from rpsr.logs.trajectories import Trajectories
-from rpsr.models.given import as_pomdp
+from rpsr.models.as_model import as_pomdp
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.comparing.optimal_range import optimal_range

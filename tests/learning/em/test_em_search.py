@@ -11,7 +11,7 @@ from tests.learning.worlds import small_log, uniform_log
 
 from rpsr.learning import Search, diagnose
 from rpsr.learning.em.bins import binned, least_squares_cuts, parts, unbinned
-from rpsr.learning.em.candidates import Found, chosen, difference
+from rpsr.learning.em.candidates import Found, choose_number_of_states, difference
 from rpsr.learning.em.estimator import EMRPSR
 from rpsr.learning.em.merge import merged
 from rpsr.learning.em.split import best_split, split
@@ -38,11 +38,11 @@ def test_the_smallest_within_one_standard_error_is_chosen_and_nothing_twice():
     near, far = best - 0.04 + noise, best - 0.06 + noise  # one standard error is about 0.05
     again = replace(four)
     found = [Found(best, four), Found(far, two), Found(near, three), Found(best - 1e-6, again)]
-    first, *others = chosen(found, 5)
+    first, *others = choose_number_of_states(found, 5)
     assert first.fitted is three
     assert difference(best, near) == (pytest.approx(0.04), pytest.approx(noise.std() / 20))
     assert [each.fitted for each in others] == [four]
-    assert chosen(found, 1) == [first]
+    assert choose_number_of_states(found, 1) == [first]
 
 
 def test_less_than_a_nat_in_all_decides_nothing():
@@ -52,7 +52,7 @@ def test_less_than_a_nat_in_all_decides_nothing():
     best = np.zeros(50)
     for behind, smaller in ((0.9, True), (1.1, False)):
         found = [Found(best, two), Found(best - behind / 50, one)]
-        assert (chosen(found, 1)[0].fitted is one) == smaller
+        assert (choose_number_of_states(found, 1)[0].fitted is one) == smaller
 
 
 @pytest.mark.parametrize("n_observations", [1, 2])

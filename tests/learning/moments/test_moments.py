@@ -12,8 +12,8 @@ from tests.learning.worlds import simulate, whole_plan
 from rpsr import domains
 from rpsr.errors import InputError
 from rpsr.learning import Moments, PreparedLog, Survey, WindowPlan, hankel
-from rpsr.learning.moments.expectations import exact_hankel
 from rpsr.learning.moments.kernels import SQUARE_UNIT, UNIT, add_windows, count_contexts
+from rpsr.learning.moments.model_expectations import exact_hankel
 from rpsr.learning.propensities import propensities
 from rpsr.logs import Trajectories, from_arrays
 

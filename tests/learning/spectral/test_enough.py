@@ -10,9 +10,9 @@ from rpsr.errors import InputError
 from rpsr.evaluation import StochasticController
 from rpsr.evaluation import simulate as run
 from rpsr.learning import psr_enough
-from rpsr.learning.moments.expectations import exact_hankel
+from rpsr.learning.moments.model_expectations import exact_hankel
 from rpsr.learning.spectral.fit import scales
-from rpsr.learning.spectral.squares import View
+from rpsr.learning.spectral.mean_squares import View
 from rpsr.logs import Trajectories, from_arrays
 from rpsr.models import POMDP
 from rpsr.predictive import psr, rpsr

@@ -19,8 +19,8 @@ from rpsr.learning import (
     filtered,
     hankel,
 )
-from rpsr.learning.moments.expectations import exact_hankel
 from rpsr.learning.moments.hankel import reweighted
+from rpsr.learning.moments.model_expectations import exact_hankel
 from rpsr.logs import from_arrays
 from rpsr.logs.parts import Resampled
 from rpsr.models import RobustFilter, Unknown

@@ -15,15 +15,15 @@ from rpsr.domains import build
 from rpsr.models import Unknown, episodic
 from rpsr.planning.anytime import (
     belief_graph,
+    decomposition,
     lower_bound,
     point_policies,
     schedule,
-    state,
-    upper_bound,
+    search_arrays,
     walks,
 )
 from rpsr.planning.anytime.planners import HSVI, SARSOP
-from rpsr.planning.comparing.histories import policy_value
+from rpsr.planning.comparing.joint_runs import policy_value
 from rpsr.planning.corners.corner_model import corner_process
 from rpsr.planning.exact.value_iteration import ValueIteration
 from rpsr.planning.limits import Clock, LimitReached
@@ -150,10 +150,10 @@ def test_weights_add_up_to_their_beliefs_and_prove_their_bounds(name):
 def test_kernels_agree_with_their_python():
     """The same search, line by line in Python: bit by bit the same but for the order of sums."""
     model = build("4x3").belief_model()
-    kernels = (belief_graph, upper_bound, lower_bound, point_policies, walks)
+    kernels = (belief_graph, decomposition, lower_bound, point_policies, walks)
     compiled = searched(model, 6)
     with pytest.MonkeyPatch.context() as patch:
-        for module in (*kernels, state, schedule):
+        for module in (*kernels, search_arrays, schedule):
             for name, value in vars(module).items():
                 if hasattr(value, "py_func"):
                     patch.setattr(module, name, value.py_func)

@@ -9,7 +9,7 @@ import pytest
 from rpsr import ModelError
 from rpsr.domains import build
 from rpsr.planning.comparing.comparison import compare, compare_over_domain
-from rpsr.planning.comparing.histories import policy_value
+from rpsr.planning.comparing.joint_runs import policy_value
 from rpsr.planning.comparing.model_sums import direct_sum, second_rewards
 from rpsr.planning.comparing.optimal_range import optimal_range
 from rpsr.planning.exact.value_iteration import ValueIteration

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rpsr.planning.corners import simplex
-from rpsr.planning.corners.programs import careful_gain, gain
+from rpsr.planning.corners import simplex_method
+from rpsr.planning.corners.linear_programs import careful_gain, gain
 
 KINDS = ("random", "parallel", "duplicate", "curved", "integer", "nested")
 
@@ -79,12 +79,12 @@ def test_uncompiled_equals_compiled(seed, kind):
     vectors, w = program(seed, kind, largest=8)
     compiled = gain(vectors, w)
     names = ("worst_excess", "evaluate", "mixture_bound", "column_of", "invert", "simplex")
-    plain = simplex.best_gain.py_func
-    saved = {name: getattr(simplex, name) for name in names}
+    plain = simplex_method.best_gain.py_func
+    saved = {name: getattr(simplex_method, name) for name in names}
     for name in names:
-        setattr(simplex, name, saved[name].py_func)
+        setattr(simplex_method, name, saved[name].py_func)
     try:
-        space = simplex.workspace.py_func(len(w), len(vectors))
+        space = simplex_method.workspace.py_func(len(w), len(vectors))
         tolerance = 1e-12 * size_of(vectors, w)
         upper, lower, _ = plain(
             np.ascontiguousarray(vectors.T),
@@ -96,7 +96,7 @@ def test_uncompiled_equals_compiled(seed, kind):
         )
     finally:
         for name in names:
-            setattr(simplex, name, saved[name])
+            setattr(simplex_method, name, saved[name])
     tiny = 1e-12 * size_of(vectors, w)
     assert upper == pytest.approx(compiled.upper, abs=tiny)
     assert lower == pytest.approx(compiled.lower, abs=tiny)
@@ -133,7 +133,7 @@ def test_highs_is_asked_when_the_kernel_gives_up(monkeypatch):
         space.mix[0] = 1.0
         return float((w - u[:, 0]).max()), -np.inf, 1
 
-    monkeypatch.setattr("rpsr.planning.corners.programs.best_gain", lazy)
+    monkeypatch.setattr("rpsr.planning.corners.linear_programs.best_gain", lazy)
     found = gain(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0.8, 0.8]))
     assert found.careful
     assert found.upper == pytest.approx(0.3, abs=1e-9)
@@ -145,7 +145,7 @@ def test_the_vector_that_comes_closest_everywhere_is_the_least_of_the_worst(kind
     for seed in range(20):
         vectors, w = program(seed, kind)
         columns, scores = np.ascontiguousarray(vectors.T), np.empty(len(vectors))
-        best = simplex.worst_excess.py_func(columns, len(vectors), w, scores)
+        best = simplex_method.worst_excess.py_func(columns, len(vectors), w, scores)
         worst = (w - vectors).max(axis=1)
         np.testing.assert_array_equal(scores, worst)
         assert worst[best] == worst.min()

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.planning.plans import ignore
 
 from rpsr.planning.corners import pruning
-from rpsr.planning.corners.programs import careful_gain
+from rpsr.planning.corners.linear_programs import careful_gain
 from rpsr.planning.corners.pruning import Effort, filtered
 from rpsr.planning.limits import Clock, LimitReached
 

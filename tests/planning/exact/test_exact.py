@@ -12,7 +12,7 @@ from tests.planning.plans import ignore, vi
 from rpsr import POMDP, ModelError
 from rpsr.domains import build
 from rpsr.planning import solve
-from rpsr.planning.corners import covering, moves, point_backups, pruning, simplex
+from rpsr.planning.corners import covering, moves, point_backups, pruning, simplex_method
 from rpsr.planning.corners.corner_model import corner_process
 from rpsr.planning.exact import branch_and_bound, projections
 from rpsr.planning.exact.enumeration import Enumeration
@@ -252,7 +252,15 @@ def test_many_vectors_make_it_look_at_faces():
 def test_kernels_uncompiled_equal_compiled(monkeypatch):
     model = build("tiger").belief_model()
     compiled = vi(model, epsilon=1e-3)
-    for module in (point_backups, covering, simplex, moves, pruning, projections, branch_and_bound):
+    for module in (
+        point_backups,
+        covering,
+        simplex_method,
+        moves,
+        pruning,
+        projections,
+        branch_and_bound,
+    ):
         for name, value in list(vars(module).items()):
             if hasattr(value, "py_func"):
                 monkeypatch.setattr(module, name, value.py_func)

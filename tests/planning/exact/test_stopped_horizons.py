@@ -15,7 +15,7 @@ from rpsr.errors import InputError
 from rpsr.models.operators import SparseOperators
 from rpsr.planning import PolicyTree, load_policy, planner_by_name, solve
 from rpsr.planning.files.policies import save_policy
-from rpsr.planning.finite import FiniteProblem
+from rpsr.planning.finite_mdp import FiniteProblem
 from rpsr.planning.limits import Clock
 from rpsr.planning.reachable import horizon as horizons
 from rpsr.planning.solution import Status

@@ -13,7 +13,7 @@ from tests.planning.points.test_points import noisy
 from rpsr import InputError, ModelError
 from rpsr.domains import build
 from rpsr.models import Unknown
-from rpsr.planning.comparing.histories import policy_value
+from rpsr.planning.comparing.joint_runs import policy_value
 from rpsr.planning.corners.corner_model import corner_process
 from rpsr.planning.exact.value_iteration import ValueIteration
 from rpsr.planning.limits import Clock

@@ -17,13 +17,13 @@ from rpsr.domains import build, tabulate
 from rpsr.models import Unknown
 from rpsr.planning.exact.enumeration import Enumeration
 from rpsr.planning.exact.value_iteration import ValueIteration
-from rpsr.planning.finite import FiniteProblem
+from rpsr.planning.finite_mdp import FiniteProblem
 from rpsr.planning.limits import Clock
 from rpsr.planning.planners import solve
 from rpsr.planning.reachable import reachable_graph
 from rpsr.planning.reachable.planner import Reachable
 from rpsr.planning.reachable.reachable_graph import explore
-from rpsr.planning.reachable.states import StateTable
+from rpsr.planning.reachable.state_set import StateTable
 from rpsr.planning.solution import Status
 from rpsr.planning.value import controllers
 from rpsr.planning.value.controllers import extract_controller

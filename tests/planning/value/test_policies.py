@@ -13,10 +13,10 @@ from rpsr.domains import build
 from rpsr.models.domain import Unknown
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import DenseOperators
-from rpsr.planning.comparing.histories import policy_value
-from rpsr.planning.discounted import STANDSTILL
+from rpsr.planning.comparing.joint_runs import policy_value
 from rpsr.planning.exact.enumeration import Enumeration
 from rpsr.planning.exact.value_iteration import ValueIteration
+from rpsr.planning.linear_systems import STANDSTILL
 from rpsr.planning.planners import solve
 from rpsr.planning.reachable.planner import Reachable
 from rpsr.planning.value import controllers

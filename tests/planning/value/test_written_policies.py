@@ -24,7 +24,7 @@ from rpsr.planning import (
     solve,
     write_pg,
 )
-from rpsr.planning.comparing.histories import policy_value
+from rpsr.planning.comparing.joint_runs import policy_value
 from rpsr.planning.files.policies import save_policy
 from rpsr.predictive import rpsr
 

@@ -66,8 +66,8 @@ def difference(best: Floats, scores: Floats) -> tuple[float, float]:
     return float(behind.mean()), max(float(behind.std() / np.sqrt(len(behind))), 1 / len(behind))
 
 
-def chosen(found: list[Found], keep: int) -> list[Found]:
-    """Those within one standard error of the best, at most `keep`, the fewest states first.
+def choose_number_of_states(found: list[Found], keep: int) -> list[Found]:
+    """The POMDPs within one standard error of the best, at most `keep`, the fewest states first.
 
     Several starts often end in the same POMDP; it is chosen once.
     """

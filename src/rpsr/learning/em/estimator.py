@@ -31,7 +31,13 @@ from rpsr.errors import DataError
 from rpsr.learning.base import Estimator
 from rpsr.learning.caution import ENOUGH
 from rpsr.learning.em.bins import binned, unbinned
-from rpsr.learning.em.candidates import Candidate, Found, chosen, difference, distinct
+from rpsr.learning.em.candidates import (
+    Candidate,
+    Found,
+    choose_number_of_states,
+    difference,
+    distinct,
+)
 from rpsr.learning.em.conversion import as_pomdp, as_rpsr, caution_of
 from rpsr.learning.em.merge import descend
 from rpsr.learning.em.settings import RANGES, Choosing, Fitting, Search
@@ -53,7 +59,7 @@ from rpsr.learning.em.steps import (
 )
 from rpsr.learning.ends import final_names
 from rpsr.learning.findings import Findings
-from rpsr.learning.parameters import AUTO, DISCOUNT, FROM_0, FROM_1, NOT_NEGATIVE, one_of
+from rpsr.learning.hyperparameters import AUTO, DISCOUNT, FROM_0, FROM_1, NOT_NEGATIVE, one_of
 from rpsr.learning.prepared_log import PreparedLog
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.linear import LinearModel
@@ -122,7 +128,7 @@ class EMRPSR(Estimator):
         found = self._way_up(found, probe, training, held_out, rng)
         best = max(found, key=lambda one: one.mean)
         refitted: dict[Found, Found] = {}
-        for one in chosen(found, self.choosing.keep):
+        for one in choose_number_of_states(found, self.choosing.keep):
             fitted = self._refitted(unbinned(one.fitted, payoff_of), encoded)
             refitted[Found(likelihoods(fitted, encoded), fitted)] = one
         self.candidates_ = tuple(
@@ -234,14 +240,14 @@ class EMRPSR(Estimator):
                 f"states: read {self.states}; the search starts from at most {most} states: ask "
                 "for fewer, or raise search.sizes"
             )
-        best = chosen(found, 1)[0]
+        best = choose_number_of_states(found, 1)[0]
         for _ in range(self.search.largest):  # few rounds in practice; this bounds them
             if best.fitted.size >= self.search.largest:
                 break
             larger = best_split(best.fitted, probe, Prior(self.fitting.prior), rng)
             self._tell(f"split into {larger.size} states")
             found += self._allowed(self._way_down(larger, training, held_out))
-            before, best = best, chosen(found, 1)[0]
+            before, best = best, choose_number_of_states(found, 1)[0]
             if best.same_as(before):
                 break
         return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rpsr.learning.parameters import (
+from rpsr.learning.hyperparameters import (
     FROM_0,
     FROM_1,
     NOT_NEGATIVE,

@@ -17,9 +17,9 @@ import numpy as np
 
 from rpsr.errors import DataError
 from rpsr.io.records import Floats, Ints
+from rpsr.learning.hyperparameters import check_range, one_of
 from rpsr.learning.moments.censoring import Censoring
 from rpsr.learning.moments.kernels import count_contexts
-from rpsr.learning.parameters import check_range, one_of
 from rpsr.learning.propensities import (
     BEHAVIOURS,
     NO_PROPENSITIES,

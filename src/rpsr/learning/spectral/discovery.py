@@ -26,10 +26,10 @@ from rpsr.io.records import Floats
 from rpsr.learning.caution import Caution
 from rpsr.learning.estimated_models import learned_model
 from rpsr.learning.findings import CoreIntent, Findings, Spectrum
+from rpsr.learning.hyperparameters import FROM_0, one_of
 from rpsr.learning.moments.hankel import Hankel, hankel
 from rpsr.learning.moments.sums import Moments
 from rpsr.learning.moments.survey import Word
-from rpsr.learning.parameters import FROM_0, one_of
 from rpsr.learning.prepared_log import FEW, PreparedLog
 from rpsr.learning.spectral.core import (
     CoreIndices,

@@ -15,7 +15,7 @@ of episodes. Both halves are used in both roles.
 
 No log can show that tests do not differ at all. `resolution` is the smallest difference that the
 log would show, relative to the largest one; if it is too coarse, the verdict is never 'no'.
-`squares` computes the sums.
+`mean_squares` computes the sums.
 
 Only histories of a few interactions that occur in the log are considered.
 """
@@ -28,15 +28,15 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from rpsr.errors import DataError
+from rpsr.learning.hyperparameters import FROM_1, NOT_NEGATIVE, SHARE
 from rpsr.learning.moments.hankel import Hankel, hankel
 from rpsr.learning.moments.sums import Moments
 from rpsr.learning.moments.survey import Survey, WindowPlan
-from rpsr.learning.parameters import FROM_1, NOT_NEGATIVE, SHARE
 from rpsr.learning.prepared_log import Logs, PreparedLog
 from rpsr.learning.propensities import MISSING, unseen_share
 from rpsr.learning.spectral.fit import Scales, scales, singular_values
+from rpsr.learning.spectral.mean_squares import Quarters, Squares, total
 from rpsr.learning.spectral.rank import noise_level, rank_cut
-from rpsr.learning.spectral.squares import Quarters, Squares, total
 from rpsr.logs.parts import LONG, STRETCH
 
 GROUPS = 40  # of episodes, ten in each quarter of the log

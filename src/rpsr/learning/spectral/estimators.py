@@ -13,10 +13,10 @@ from rpsr.learning.base import Estimator
 from rpsr.learning.caution import ENOUGH, Caution
 from rpsr.learning.estimated_models import learned_model
 from rpsr.learning.findings import Findings, Spectrum
+from rpsr.learning.hyperparameters import AUTO, DISCOUNT, FROM_1, NOT_NEGATIVE, one_of
 from rpsr.learning.moments.hankel import Hankel, hankel
 from rpsr.learning.moments.sums import Moments
 from rpsr.learning.moments.survey import CELLS, Survey, WindowPlan
-from rpsr.learning.parameters import AUTO, DISCOUNT, FROM_1, NOT_NEGATIVE, one_of
 from rpsr.learning.prepared_log import FEW, PreparedLog, reported
 from rpsr.learning.propensities import BEHAVIOURS, Behaviour, Overlap
 from rpsr.learning.spectral.fit import scales, singular_values, spectral_parameters

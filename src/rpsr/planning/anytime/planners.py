@@ -33,8 +33,8 @@ from typing import ClassVar
 import numpy as np
 
 from rpsr.planning.anytime.schedule import Schedule
+from rpsr.planning.convergence import infinite_discount
 from rpsr.planning.corners.corner_model import corner_process
-from rpsr.planning.discounts import infinite_discount
 from rpsr.planning.precision import CLOSED, goal_of
 from rpsr.planning.runner import ResumablePlanner, Run
 from rpsr.planning.solution import Solution, Status

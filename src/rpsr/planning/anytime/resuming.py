@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from rpsr.planning.anytime.lower_bound import scan
-from rpsr.planning.anytime.state import SearchState
+from rpsr.planning.anytime.search_arrays import SearchState
 from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.corners.moves import shortfalls
 from rpsr.planning.value.value_function import ValueFunction

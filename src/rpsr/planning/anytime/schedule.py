@@ -13,11 +13,11 @@ import numpy as np
 from rpsr.io.records import Ints
 from rpsr.kernels import interpreting
 from rpsr.planning.anytime.belief_graph import Knobs
+from rpsr.planning.anytime.decomposition import LEFT_OVER
 from rpsr.planning.anytime.lower_bound import collect, family_of, prune
 from rpsr.planning.anytime.point_policies import improve_policy
 from rpsr.planning.anytime.resuming import adopt, fit
-from rpsr.planning.anytime.state import SearchState
-from rpsr.planning.anytime.upper_bound import LEFT_OVER
+from rpsr.planning.anytime.search_arrays import SearchState
 from rpsr.planning.anytime.walks import (
     DONE,
     FULL,

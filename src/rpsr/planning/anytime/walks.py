@@ -31,8 +31,8 @@ from rpsr.planning.anytime.belief_graph import (
     interpolate,
     promote,
 )
+from rpsr.planning.anytime.decomposition import decompose, worth
 from rpsr.planning.anytime.lower_bound import Vectors, backup, lower_choice, scan
-from rpsr.planning.anytime.upper_bound import decompose, worth
 
 DONE, PAUSED, FULL = range(3)  # why a kernel returned
 

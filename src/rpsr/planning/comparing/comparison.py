@@ -16,11 +16,11 @@ import numpy as np
 
 from rpsr.errors import ModelError
 from rpsr.io.records import Floats
-from rpsr.models.given import as_linear, wrong_type
+from rpsr.models.as_model import as_linear, wrong_type
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
-from rpsr.planning.comparing.histories import History, policy_value, walk
-from rpsr.planning.given import AnyPolicy, as_policy
+from rpsr.planning.as_policy import AnyPolicy, as_policy
+from rpsr.planning.comparing.joint_runs import History, policy_value, walk
 from rpsr.planning.solution import Solution
 from rpsr.planning.value.policies import AlphaPolicy
 from rpsr.planning.value.value_function import action_values

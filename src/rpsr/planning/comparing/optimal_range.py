@@ -20,11 +20,11 @@ import numpy as np
 
 from rpsr.errors import ModelError
 from rpsr.io.records import Bools, Floats
-from rpsr.models.given import as_linear
+from rpsr.models.as_model import as_linear
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.comparing.model_sums import direct_sum, second_rewards
-from rpsr.planning.discounts import ROUNDING, infinite_discount
+from rpsr.planning.convergence import ROUNDING, infinite_discount
 from rpsr.planning.limits import Clock
 from rpsr.planning.reachable.plans import hidden, value_bounds
 from rpsr.planning.reachable.reachable_graph import LIMIT, TOLERANCE, ReachableGraph, explore

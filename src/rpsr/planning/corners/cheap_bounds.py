@@ -32,11 +32,11 @@ from rpsr.models.domain import Corners
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import Sparse
 from rpsr.models.rounding import products
+from rpsr.planning.convergence import infinite_discount
 from rpsr.planning.corners.corner_model import CornerProcess, corner_process, summed
-from rpsr.planning.discounted import SMALL, solve_dense, solve_discounted
-from rpsr.planning.discounts import infinite_discount
-from rpsr.planning.finite import FiniteProblem
+from rpsr.planning.finite_mdp import FiniteProblem
 from rpsr.planning.limits import Clock, no_limits
+from rpsr.planning.linear_systems import SMALL, solve_dense, solve_discounted
 
 SETTLED = 1e-10  # of the scale of values: policy iteration ends at smaller changes
 IMPROVEMENTS = 50

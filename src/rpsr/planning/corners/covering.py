@@ -6,7 +6,7 @@ import numpy as np
 
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.kernels import njit
-from rpsr.planning.corners.simplex import evaluate
+from rpsr.planning.corners.simplex_method import evaluate
 
 
 @njit(cache=True)

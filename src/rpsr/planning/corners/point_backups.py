@@ -8,7 +8,7 @@ from rpsr.io.records import Floats, Ints
 from rpsr.kernels import njit
 from rpsr.planning.corners.covering import pick, sums
 from rpsr.planning.corners.moves import Moves
-from rpsr.planning.corners.simplex import evaluate
+from rpsr.planning.corners.simplex_method import evaluate
 
 LEAST_MASS = 1e-9  # less probable observations give no witness point
 

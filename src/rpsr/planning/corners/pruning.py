@@ -21,7 +21,7 @@ import numpy as np
 
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.kernels import njit
-from rpsr.planning.corners.simplex import best_gain, evaluate, workspace
+from rpsr.planning.corners.simplex_method import best_gain, evaluate, workspace
 from rpsr.planning.limits import Clock
 
 SOLVED = 1e-12  # of the largest value: a program with bounds closer than this is solved

@@ -4,11 +4,11 @@ For an action, the vectors of HV are r + sum_o g_o with one projected vector g_o
 too many to enumerate. So the projected vectors of each observation are put in a binary tree whose
 nodes have pointwise maxima. A tuple of nodes, one per observation, represents all tuples of vectors
 below them, and w = r + the sum of its maxima is above each of their sums. One linear program (see
-`simplex`) bounds max_x (w.x - V(x)). If the bound is at most the cutoff, all those tuples are done.
-Otherwise the true backup is computed at the program's point. If it exceeds V by the cutoff, its
-vector is added. If not, the maxima are too loose there, and the observation with the largest slack
-is split in two. Leaves are single vectors of HV, and every tuple is below the roots. So when no
-tuple is left, HV <= V + cutoff at every mixture of the face's corners.
+`simplex_method`) bounds max_x (w.x - V(x)). If the bound is at most the cutoff, all those tuples
+are done. Otherwise the true backup is computed at the program's point. If it exceeds V by the
+cutoff, its vector is added. If not, the maxima are too loose there, and the observation with the
+largest slack is split in two. Leaves are single vectors of HV, and every tuple is below the roots.
+So when no tuple is left, HV <= V + cutoff at every mixture of the face's corners.
 
 Before that, irrelevant projected vectors are removed (see `projections`).
 
@@ -25,7 +25,7 @@ import numpy as np
 from rpsr.io.records import Floats, Ints
 from rpsr.kernels import njit
 from rpsr.planning.corners.covering import pick
-from rpsr.planning.corners.simplex import best_gain, evaluate, workspace
+from rpsr.planning.corners.simplex_method import best_gain, evaluate, workspace
 from rpsr.planning.limits import Clock
 
 PIVOTS = 16  # of the whole basis: an estimate for one program, which cannot be interrupted

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rpsr.planning.convergence import planning_discount
 from rpsr.planning.corners.cheap_bounds import blind_values, mdp_values, upper_at_start
 from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.corners.covering import close
 from rpsr.planning.corners.proven_worth import worth_at_start
 from rpsr.planning.corners.pruning import Effort
-from rpsr.planning.discounts import planning_discount
 from rpsr.planning.exact.backup import enumerated
 from rpsr.planning.exact.horizon import plan_horizon
 from rpsr.planning.precision import PROVEN, goal_of

@@ -6,8 +6,8 @@ only if the kept ones are proven to be as good, up to the rounding of values. Th
 those tolerances is the width of the interval between the reported lower and upper value.
 
 Stopped after j of k steps, the trees are optimal for j steps and are followed by one action for the
-others (see `unplanned`). The optimal return of these is at most the best reward at every step. A
-plan for one step always exists: one vector per action, without pruning.
+others (see `rest_of_horizon`). The optimal return of these is at most the best reward at every
+step. A plan for one step always exists: one vector per action, without pruning.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import numpy as np
 from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.corners.pruning import Effort
 from rpsr.planning.limits import Clock
+from rpsr.planning.rest_of_horizon import PLANNING, SEEING, completed, hold_shortest_plan, seen_over
 from rpsr.planning.runner import Run
 from rpsr.planning.solution import Solution, Status
-from rpsr.planning.unplanned import PLANNING, SEEING, completed, hold_shortest_plan, seen_over
 from rpsr.planning.value.value_function import ValueFunction
 
 Backup = Callable[[CornerProcess, ValueFunction, float, Clock, Effort], ValueFunction]

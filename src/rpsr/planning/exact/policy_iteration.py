@@ -23,11 +23,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rpsr.io.records import Ints
+from rpsr.planning.convergence import infinite_discount
 from rpsr.planning.corners.cheap_bounds import initial_upper_bound
 from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.corners.covering import close
 from rpsr.planning.corners.pruning import filtered
-from rpsr.planning.discounts import infinite_discount
 from rpsr.planning.exact.vector_search import THIN, Search, begin, resume_from
 from rpsr.planning.limits import Clock
 from rpsr.planning.precision import PROVEN, goal_of

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rpsr.errors import ModelError
-from rpsr.planning.discounts import planning_discount
+from rpsr.planning.convergence import planning_discount
 from rpsr.planning.exact.backup import incremental, loss_of
 from rpsr.planning.exact.horizon import plan_horizon
 from rpsr.planning.exact.infinite import plan_infinite

@@ -13,9 +13,9 @@ from rpsr.io.records import Floats, Ints
 from rpsr.models.rounding import products
 from rpsr.planning.corners.cheap_bounds import blind_values
 from rpsr.planning.corners.corner_model import CornerProcess
+from rpsr.planning.corners.linear_programs import careful_gain, gain
 from rpsr.planning.corners.moves import Moves, backups, excess, sweep
 from rpsr.planning.corners.point_backups import backup_points, expand
-from rpsr.planning.corners.programs import careful_gain, gain
 from rpsr.planning.corners.pruning import Effort, program_operations
 from rpsr.planning.exact import branch_and_bound, improvement, projections
 from rpsr.planning.exact.faces import on_faces

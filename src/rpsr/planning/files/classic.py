@@ -22,7 +22,7 @@ from rpsr.errors import InputError
 from rpsr.io.files import packed, place_of, read_bytes, write_bytes
 from rpsr.io.printable import quoted
 from rpsr.io.records import LARGEST_VALUE, Floats, Ints
-from rpsr.models.given import as_linear
+from rpsr.models.as_model import as_linear
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.value.controllers import FiniteStateController

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rpsr.io.files import path_text
-from rpsr.models.given import as_linear
+from rpsr.models.as_model import as_linear
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.files.native import Stored, StoredVectors, unconnected

@@ -8,7 +8,7 @@ from typing import Any
 from rpsr.errors import InputError
 from rpsr.io.file_kinds import expect_kind
 from rpsr.io.files import packed, path_text, place_of, read_bytes, write_bytes
-from rpsr.models.given import as_linear, wrong_type
+from rpsr.models.as_model import as_linear, wrong_type
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.files.classic import parse_alpha, parse_pg, write_alpha, write_pg

@@ -6,7 +6,7 @@ a model has fewer dimensions than corners, a bound at the corners need not be li
 Then the nearest linear function is raised until it is a bound at every corner.
 
 The policy looks one step ahead with the bound. It is explored from the start, up to a number of
-states, and continues with the best blind policy beyond them (see `followed`). This is a
+states, and continues with the best blind policy beyond them (see `rule_controller`). This is a
 finite-state controller, and so is the best blind policy alone. The better of the two is returned:
 its vectors, its value and, with rounding included, the lower bound. Where information must be
 gathered, acting by the bound may be poor, which the lower bound then shows.
@@ -25,6 +25,7 @@ from dataclasses import dataclass
 
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Floats, Ints
+from rpsr.planning.convergence import infinite_discount
 from rpsr.planning.corners.cheap_bounds import (
     above_corners,
     fast_informed_values,
@@ -32,11 +33,10 @@ from rpsr.planning.corners.cheap_bounds import (
     qmdp_values,
 )
 from rpsr.planning.corners.corner_model import CornerProcess
-from rpsr.planning.discounts import infinite_discount
 from rpsr.planning.limits import OPERATIONS_A_SECOND, Clock
 from rpsr.planning.points.backups import first_plans, lower_at_start
 from rpsr.planning.precision import CLOSED, goal_of
-from rpsr.planning.reachable.followed import followed
+from rpsr.planning.reachable.rule_controller import followed
 from rpsr.planning.runner import BasePlanner, Run
 from rpsr.planning.solution import Solution, Status
 from rpsr.planning.value.policies import lowest_best

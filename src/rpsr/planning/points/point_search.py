@@ -17,8 +17,8 @@ from scipy.spatial.distance import cdist
 
 from rpsr.errors import InputError
 from rpsr.io.records import Bools, Floats, Ints
+from rpsr.planning.convergence import infinite_discount
 from rpsr.planning.corners.cheap_bounds import initial_upper_bound
-from rpsr.planning.discounts import infinite_discount
 from rpsr.planning.limits import LimitReached
 from rpsr.planning.points.backups import (
     Followers,

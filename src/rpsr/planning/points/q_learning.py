@@ -33,13 +33,13 @@ import numpy as np
 from rpsr.errors import InputError
 from rpsr.io.records import Floats, Ints
 from rpsr.models.linear import LinearModel
+from rpsr.planning.convergence import infinite_discount
 from rpsr.planning.corners.cheap_bounds import initial_upper_bound
 from rpsr.planning.corners.corner_model import corner_process
-from rpsr.planning.discounts import infinite_discount
 from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.points.backups import first_plans, lower_at_start, step, visited
 from rpsr.planning.precision import CLOSED, goal_of
-from rpsr.planning.reachable.followed import followed
+from rpsr.planning.reachable.rule_controller import followed
 from rpsr.planning.runner import BasePlanner, Run
 from rpsr.planning.solution import Solution, Status
 

@@ -1,7 +1,7 @@
 """Backward induction on a graph of reachable states, for a finite horizon.
 
 If a limit stopped the exploration, the steps that were explored, solved and evaluated in time are
-planned, and the others take one action (see `unplanned`).
+planned, and the others take one action (see `rest_of_horizon`).
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import numpy as np
 
 from rpsr.io.records import Ints
 from rpsr.models.rounding import products
+from rpsr.planning.convergence import ROUNDING
 from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.corners.proven_worth import tree_at_start
-from rpsr.planning.discounts import ROUNDING
-from rpsr.planning.finite import lowest_within
+from rpsr.planning.finite_mdp import lowest_within
 from rpsr.planning.limits import Clock
 from rpsr.planning.reachable.plans import Plan, hidden, value_bounds
 from rpsr.planning.reachable.reachable_graph import ReachableGraph
+from rpsr.planning.rest_of_horizon import SEEING, completed, seen_over
 from rpsr.planning.solution import Status
-from rpsr.planning.unplanned import SEEING, completed, seen_over
 from rpsr.planning.value.trees import PolicyTree
 from rpsr.planning.value.value_function import ValueFunction
 

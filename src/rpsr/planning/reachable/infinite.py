@@ -9,6 +9,7 @@ import numpy as np
 from rpsr.io.records import Floats, Ints
 from rpsr.models.linear import LinearModel
 from rpsr.models.rounding import products
+from rpsr.planning.convergence import ROUNDING
 from rpsr.planning.corners.cheap_bounds import (
     above_corners,
     blind_values,
@@ -17,8 +18,7 @@ from rpsr.planning.corners.cheap_bounds import (
 )
 from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.corners.proven_worth import worth_at_start
-from rpsr.planning.discounts import ROUNDING
-from rpsr.planning.finite import lowest_within
+from rpsr.planning.finite_mdp import lowest_within
 from rpsr.planning.limits import Clock
 from rpsr.planning.reachable.plans import Plan, hidden
 from rpsr.planning.reachable.reachable_graph import ReachableGraph

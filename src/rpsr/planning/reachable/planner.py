@@ -19,8 +19,8 @@ allowed.
 If a limit (states, time, memory) or Ctrl-C stops the exploration, the value of an unexplored state
 is at least that of the best blind policy, and at most the value with observed corners, which bounds
 the value at the start. For a finite horizon, the steps that were explored, solved and evaluated in
-time are planned, and the others take one action (see `unplanned`). All claims are about states
-reachable from the start, and `Solution.epsilon` is the error at the start.
+time are planned, and the others take one action (see `rest_of_horizon`). All claims are about
+states reachable from the start, and `Solution.epsilon` is the error at the start.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from rpsr.errors import ModelError
-from rpsr.planning.discounts import planning_discount
+from rpsr.planning.convergence import planning_discount
 from rpsr.planning.limits import Clock
 from rpsr.planning.precision import MERGED, goal_of
 from rpsr.planning.reachable.horizon import plan_horizon
@@ -40,9 +40,9 @@ from rpsr.planning.reachable.reachable_graph import (
     ReachableGraph,
     not_closed,
 )
+from rpsr.planning.rest_of_horizon import hold_shortest_plan
 from rpsr.planning.runner import BasePlanner, Run
 from rpsr.planning.solution import Solution, Status
-from rpsr.planning.unplanned import hold_shortest_plan
 
 SAME = 1e-13  # states that differ by rounding only differ by less, others by more
 EXPLORING = 0.5  # of the time limit, for exploring; the rest is for solving

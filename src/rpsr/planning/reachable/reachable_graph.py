@@ -31,9 +31,9 @@ from rpsr.models.domain import Corners, Simplex
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import Sparse
 from rpsr.models.rounding import products
-from rpsr.planning.finite import FiniteProblem
+from rpsr.planning.finite_mdp import FiniteProblem
 from rpsr.planning.limits import Clock, LimitReached, no_limits
-from rpsr.planning.reachable.states import StateTable
+from rpsr.planning.reachable.state_set import StateTable
 from rpsr.planning.solution import Status
 
 LIMIT = 10_000

@@ -2,7 +2,7 @@
 
 The value of node i is linear in the state, alpha_i = R[:, a_i] + discount * sum_o M[a_i, o]
 alpha_succ(i, o): K n linear equations in K n unknowns, solved directly if that is cheap, else by
-iteration (see `discounted`), on a belief model, a PSR or an R-PSR.
+iteration (see `linear_systems`), on a belief model, a PSR or an R-PSR.
 
 Reference: E. A. Hansen, "Solving POMDPs by searching in policy space", UAI 1998.
 """
@@ -21,15 +21,15 @@ from scipy.sparse.linalg import splu
 
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Floats, Ints
+from rpsr.models.as_model import as_linear, as_model, wrong_type
 from rpsr.models.domain import Simplex
-from rpsr.models.given import as_linear, as_model, wrong_type
 from rpsr.models.labels import Label, index_of
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import Sparse, SparseOperators, StackedProcess, entries_of
 from rpsr.models.pomdp import POMDP
-from rpsr.planning.discounted import SMALL, Enough, iterated
-from rpsr.planning.discounts import infinite_discount
+from rpsr.planning.convergence import infinite_discount
 from rpsr.planning.limits import Clock, LimitReached, no_limits
+from rpsr.planning.linear_systems import SMALL, Enough, iterated
 from rpsr.planning.solution import Solution
 from rpsr.planning.value.policies import Policy
 from rpsr.showing import Shown, counted, some

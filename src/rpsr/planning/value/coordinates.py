@@ -13,7 +13,7 @@ import numpy as np
 
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Floats
-from rpsr.models.given import as_linear
+from rpsr.models.as_model import as_linear
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 

@@ -24,13 +24,13 @@ import numpy as np
 
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Floats, Ints
-from rpsr.models.given import as_linear, as_model
+from rpsr.models.as_model import as_linear, as_model
 from rpsr.models.labels import Label, index_of
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
-from rpsr.planning.discounted import solve_dense
-from rpsr.planning.discounts import ROUNDING, infinite_discount
-from rpsr.planning.finite import lowest_within
+from rpsr.planning.convergence import ROUNDING, infinite_discount
+from rpsr.planning.finite_mdp import lowest_within
+from rpsr.planning.linear_systems import solve_dense
 from rpsr.planning.solution import Solution
 from rpsr.planning.value.value_function import action_values
 from rpsr.showing import Shown, counted

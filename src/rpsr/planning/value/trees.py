@@ -13,11 +13,11 @@ import numpy as np
 
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Floats, Ints
-from rpsr.models.given import as_linear
+from rpsr.models.as_model import as_linear
 from rpsr.models.labels import Label, index_of
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
-from rpsr.planning.discounts import planning_discount
+from rpsr.planning.convergence import planning_discount
 from rpsr.planning.limits import Clock, LimitReached, no_limits
 from rpsr.planning.solution import Solution
 from rpsr.planning.value.policies import Policy

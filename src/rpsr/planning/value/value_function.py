@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rpsr.io.records import Floats, Ints
+from rpsr.models.as_model import as_linear
 from rpsr.models.domain import Simplex
-from rpsr.models.given import as_linear
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 

@@ -17,7 +17,7 @@ from matplotlib.path import Path
 
 from rpsr.errors import ModelError
 from rpsr.io.records import Floats
-from rpsr.models.given import as_pomdp
+from rpsr.models.as_model import as_pomdp
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive.reward_accuracy import accuracy
 from rpsr.report.plots.style import COLOURS, INK, PAPER, new_figure, styled

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from rpsr.errors import InputError
-from rpsr.models.given import wrong_type
+from rpsr.models.as_model import wrong_type
 from rpsr.planning.solution import ProgressRow, Solution
 from rpsr.report.plots.style import COLOURS, COLUMN, DASHES, MARKERS, PAPER, new_figure, styled
 

@@ -23,7 +23,7 @@ from matplotlib.textpath import TextToPath
 from rpsr.errors import ModelError
 from rpsr.io.printable import printable
 from rpsr.io.records import Bools, Floats
-from rpsr.models.given import as_linear, wrong_type
+from rpsr.models.as_model import as_linear, wrong_type
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import SparseOperators
 from rpsr.models.pomdp import POMDP

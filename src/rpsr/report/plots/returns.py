@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from rpsr.errors import InputError
-from rpsr.models.given import wrong_type
+from rpsr.models.as_model import wrong_type
 from rpsr.report.plots.style import COLOURS, COLUMN, INK, MARKERS, new_figure, styled
 
 _READ = ("policy", "model", "mean", "stderr", "exact")

@@ -9,7 +9,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
 from rpsr.io.records import Floats, Ints
-from rpsr.models.given import as_pomdp
+from rpsr.models.as_model import as_pomdp
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive.reward_accuracy import Accuracy, accuracy
 from rpsr.report.plots.style import DIVERGING, PAGE, new_figure, styled

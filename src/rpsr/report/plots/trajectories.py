@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from rpsr.errors import InputError
 from rpsr.io.records import Floats
 from rpsr.logs.trajectories import Trajectories
-from rpsr.models.given import named_models, wrong_type
+from rpsr.models.as_model import named_models, wrong_type
 from rpsr.models.labels import Label, index_of
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP

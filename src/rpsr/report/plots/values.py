@@ -17,7 +17,7 @@ from matplotlib.patches import Patch, Polygon
 
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Floats, Ints
-from rpsr.models.given import wrong_type
+from rpsr.models.as_model import wrong_type
 from rpsr.models.labels import Label, index_of
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.solution import Solution

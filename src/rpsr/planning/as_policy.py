@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rpsr.models.given import wrong_type
+from rpsr.models.as_model import wrong_type
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.files.native import StoredVectors

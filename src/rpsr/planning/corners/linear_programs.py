@@ -1,7 +1,7 @@
 """The largest gain of a vector over a set of vectors: one certified linear program.
 
-`gain` uses the compiled kernel (see `simplex`) and, if its answer is not certified, HiGHS. In both
-cases the returned bounds are recomputed from the answer, not taken from the solver.
+`gain` uses the compiled kernel (see `simplex_method`) and, if its answer is not certified, HiGHS.
+In both cases the returned bounds are recomputed from the answer, not taken from the solver.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import highspy
 import numpy as np
 
 from rpsr.io.records import Floats, Ints
-from rpsr.planning.corners.simplex import best_gain, workspace
+from rpsr.planning.corners.simplex_method import best_gain, workspace
 
 RELATIVE = 1e-12  # of the largest value: a program with bounds closer than this is solved
 

@@ -18,9 +18,9 @@ import numpy as np
 from rpsr.errors import DataError
 from rpsr.io.records import Floats
 from rpsr.learning.base import Estimator
-from rpsr.learning.choice.off_policy import OffPolicyEstimate, off_policy_value
-from rpsr.learning.choice.plausibility import play_out, simulated_value, too_good
-from rpsr.learning.parameters import FROM_1
+from rpsr.learning.hyperparameters import FROM_1
+from rpsr.learning.plan_choice.off_policy import OffPolicyEstimate, off_policy_value
+from rpsr.learning.plan_choice.plausibility import play_out, simulated_value, too_good
 from rpsr.learning.prepared_log import Logs, PreparedLog
 from rpsr.logs.census import Census
 from rpsr.models.linear import LinearModel

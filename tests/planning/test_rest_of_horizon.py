@@ -9,7 +9,7 @@ from tests.planning.plans import ignore
 from rpsr import POMDP
 from rpsr.planning.corners.corner_model import corner_process
 from rpsr.planning.limits import Clock
-from rpsr.planning.unplanned import completed
+from rpsr.planning.rest_of_horizon import completed
 from rpsr.planning.value.trees import PolicyTree
 from rpsr.planning.value.value_function import ValueFunction
 

@@ -18,14 +18,14 @@ from scipy.sparse.linalg import splu
 
 from rpsr.errors import InputError
 from rpsr.io.records import Floats
-from rpsr.models.given import as_linear
+from rpsr.models.as_model import as_linear
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
-from rpsr.planning.discounts import planning_discount
-from rpsr.planning.given import AnyPolicy, as_policy
+from rpsr.planning.as_policy import AnyPolicy, as_policy
+from rpsr.planning.convergence import planning_discount
 from rpsr.planning.reachable.plans import value_bounds
 from rpsr.planning.reachable.reachable_graph import TOLERANCE
-from rpsr.planning.reachable.states import StateTable
+from rpsr.planning.reachable.state_set import StateTable
 from rpsr.planning.value.policies import Policy
 
 History = tuple[tuple[str, str], ...]

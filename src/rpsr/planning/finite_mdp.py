@@ -15,8 +15,8 @@ import scipy.sparse as sp
 
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.operators import Sparse
-from rpsr.planning.discounted import solve_discounted
 from rpsr.planning.limits import Clock, no_limits
+from rpsr.planning.linear_systems import solve_discounted
 
 _IMPROVEMENT = 1e-14  # of the scale of values: a smaller gain in one step is rounding
 SWEEPS = 200  # from above, before policy iteration

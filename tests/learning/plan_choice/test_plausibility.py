@@ -8,8 +8,8 @@ import pytest
 from rpsr.domains.catalogue import build
 from rpsr.evaluation import exact_return
 from rpsr.learning import choose
-from rpsr.learning.choice import plausibility
-from rpsr.learning.choice.plausibility import play_out, simulated_value
+from rpsr.learning.plan_choice import plausibility
+from rpsr.learning.plan_choice.plausibility import play_out, simulated_value
 from rpsr.models import DenseOperators, LinearModel, Unknown
 from rpsr.planning.planners import planner_by_name, solve
 from rpsr.planning.value.policies import AlphaPolicy

@@ -12,9 +12,9 @@ import rpsr
 from rpsr.errors import InputError, ModelError
 from rpsr.evaluation import StochasticController, open_policy, simulate
 from rpsr.learning import EMRPSR, LastKTable, PreparedLog, Search, bootstrap, choose
-from rpsr.learning.choice.choice import RULE
-from rpsr.learning.choice.off_policy import off_policy_value
-from rpsr.learning.choice.plausibility import simulated_value, too_good
+from rpsr.learning.plan_choice.choice import RULE
+from rpsr.learning.plan_choice.off_policy import off_policy_value
+from rpsr.learning.plan_choice.plausibility import simulated_value, too_good
 from rpsr.logs import Trajectories, from_arrays
 from rpsr.logs.parts import Resampled
 from rpsr.logs.trajectories import join
