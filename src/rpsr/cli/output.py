@@ -116,7 +116,7 @@ def check_policy_name(target: str | Path | None) -> None:
     from rpsr.logs.stream import LOG_SUFFIXES
 
     names = {
-        "model": (".pomdp", ".pomdp.gz", ".pomdpx", ".pomdpx.gz", ".rpsr"),
+        "model": (".pomdp", ".pomdp.gz", ".pomdpx", ".pomdpx.gz", ".drn", ".drn.gz", ".rpsr"),
         "log": LOG_SUFFIXES,
         "page": PAGES,
     }
