@@ -180,3 +180,10 @@ def test_names_of_actions_that_the_format_cannot_hold(tmp_path, name):
     with pytest.raises(InputError, match="cannot be written in this format"):
         save(pomdp, tmp_path / "x.drn")
     assert not (tmp_path / "x.drn").exists()
+
+
+@pytest.mark.parametrize("suffix", [".pomdp", ".pomdpx"])
+def test_formats_without_labels_and_availability_say_so(tmp_path, suffix):
+    notes = save(POMDP(read(DOORS)).with_discount("0.9"), tmp_path / f"doors{suffix}")
+    assert "labels of states are not stored: closed, the left door, deadlock, goal" in notes
+    assert sum("which actions are available is not stored" in note for note in notes) == 1
