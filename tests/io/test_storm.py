@@ -28,7 +28,7 @@ rewards "tries"
   [go] true : 1/4;
 endrewards
 """
-NEED = "PRISM and JANI models with constants and modules need Storm: pip install 'rpsr[storm]'"
+NEED = "PRISM models with constants and modules need Storm: pip install 'rpsr[storm]'"
 
 
 def write(folder, text, name="walk.prism"):
@@ -51,7 +51,10 @@ def test_without_storm_one_line_says_how_to_get_it(tmp_path, no_storm):
     jani = write(tmp_path, '{"jani-version": 1}', "walk.jani")
     with pytest.raises(InputError) as refused:
         load(jani)
-    assert str(refused.value) == f"{jani}: is a JANI model; {NEED}"
+    assert str(refused.value) == (
+        f"{jani}: is a JANI model, which needs Storm: pip install 'rpsr[storm]' (Storm 2.0 builds no "
+        "POMDP from JANI; a PRISM model is the way)"
+    )
 
 
 def test_constants_are_for_prism_and_jani(tmp_path):
@@ -82,13 +85,15 @@ def test_a_model_with_constants_and_formulas(tmp_path):
         (WALK, {}, "the constant 'N' has no value, expected --const N=..."),
         (WALK, {"M": 3}, "--const: the model has no constant 'M', expected one of N, p"),
         (WALK.replace("module walk", "module"), {"N": 3}, "Storm: "),
+        (WALK, {"N": 3, "p": "1/2"}, "Storm: "),
         (DOORS, {"N": 3}, "--const: the model has no constant 'N', it has none"),
     ],
 )
-def test_what_storm_refuses(tmp_path, text, constants, message):
+def test_what_storm_refuses(tmp_path, capfd, text, constants, message):
     pytest.importorskip("stormpy")
     path = write(tmp_path, text)
     with pytest.raises(InputError) as refused:
         load(path, constants=constants)
     assert str(refused.value).startswith(f"{path}: {message}")
     assert "\n" not in str(refused.value)
+    assert capfd.readouterr() == ("", ""), "Storm's own log stays away from our output"

@@ -26,8 +26,10 @@ _BEGINNINGS = (
 )
 _COMMENT = re.compile(rb"\s*//[^\n]*")
 READS = "rpsr reads .pomdp, .pomdpx, .prism and .drn files (also gzipped) and its own .rpsr files"
-STORM_BUILDS = (
-    "PRISM and JANI models with constants and modules need Storm: pip install 'rpsr[storm]'"
+STORM_BUILDS = "PRISM models with constants and modules need Storm: pip install 'rpsr[storm]'"
+JANI_NEEDS = (
+    "is a JANI model, which needs Storm: pip install 'rpsr[storm]' (Storm 2.0 builds no POMDP from "
+    "JANI; a PRISM model is the way)"
 )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from rpsr.errors import InputError
 from rpsr.io.drn.reader import parse_drn
 from rpsr.io.files import place_of, read_content
-from rpsr.io.foreign import DRN, JANI, POMDP, POMDPX, PRISM, STORM_BUILDS, format_of
+from rpsr.io.foreign import DRN, JANI, JANI_NEEDS, POMDP, POMDPX, PRISM, format_of
 from rpsr.io.pomdp.reader import parse_pomdp
 from rpsr.io.pomdpx.reader import parse_pomdpx
 from rpsr.io.prism.reader import parse_prism
@@ -35,7 +35,7 @@ def read_model(
     if form not in (PRISM, JANI) and constants:
         raise InputError("has no constants: --const is for PRISM and JANI models", place=place)
     if form == JANI and not storm_installed():
-        raise InputError(f"is a JANI model; {STORM_BUILDS}", place=place)
+        raise InputError(JANI_NEEDS, place=place)
     if form != JANI and not constants:
         read = _READERS[form]
         try:

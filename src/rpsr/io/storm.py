@@ -9,7 +9,8 @@ from __future__ import annotations
 import importlib
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,8 @@ def build_with_storm(
         source, target = Path(folder, f"model{form}"), Path(folder, "model.drn")
         source.write_bytes(text)
         try:
-            _export(storm, source, target, form, constants)
+            with _quiet(storm):
+                _export(storm, source, target, form, constants)
         except InputError as error:
             raise InputError(error.message, place=place) from None
         except Exception as error:  # stormpy raises exceptions of many kinds
@@ -58,6 +60,17 @@ def build_with_storm(
         exported = target.read_bytes()
     # The file is small beside what it stands for: only the export limits the memory.
     return parse_drn(exported, place=f"{place} (built by Storm)", name=name, normalize=normalize)
+
+
+@contextmanager
+def _quiet(storm: Any) -> Generator[None]:
+    """Storm logs to standard output, where our own output goes; its errors are raised, too."""
+    before = storm.developer.get_log_level()
+    storm.developer.set_log_level(storm.developer.LogLevel.OFF)
+    try:
+        yield
+    finally:
+        storm.developer.set_log_level(before)
 
 
 def _export(

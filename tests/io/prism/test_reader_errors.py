@@ -7,7 +7,7 @@ from rpsr.errors import InputError
 from rpsr.io.allowance import VARIABLE
 from rpsr.io.prism.scanner import OutsideExplicit
 
-STORM = "; rpsr itself reads the explicit form; PRISM and JANI models with constants and modules "
+STORM = "; rpsr itself reads the explicit form; PRISM models with constants and modules "
 STORM += "need Storm: pip install 'rpsr[storm]'"
 LINE = MODULE[: MODULE.index("  [left] s=1")].count("\n") + 1  # of the first command of state 1
 
