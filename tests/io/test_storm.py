@@ -52,8 +52,8 @@ def test_without_storm_one_line_says_how_to_get_it(tmp_path, no_storm):
     with pytest.raises(InputError) as refused:
         load(jani)
     assert str(refused.value) == (
-        f"{jani}: is a JANI model, which needs Storm: pip install 'rpsr[storm]' (Storm 2.0 builds no "
-        "POMDP from JANI; a PRISM model is the way)"
+        f"{jani}: is a JANI model, which needs Storm: pip install 'rpsr[storm]' (Storm 2.0 builds "
+        "no POMDP from JANI; a PRISM model is the way)"
     )
 
 

@@ -41,9 +41,11 @@ def number_actions(
 ) -> tuple[tuple[str, ...], Ints]:
     """Names of actions in the order of first appearance, and the action of each choice.
 
-    choices: state and name; an action without a name is called by its number in its state.
+    choices: state and name. An action without a name is called by its number in its state: 0, or
+    choice0 where other actions have names, since `.pomdp` files refuse a number among names.
     twice: the error if two choices, both given by number, are the same action of one state.
     """
+    prefix = "choice" if any(name for _, name in choices) else ""
     unnamed: dict[int, int] = {}
     first: dict[tuple[int, str], int] = {}
     names: dict[str, int] = {}
@@ -51,7 +53,7 @@ def number_actions(
     for choice, (state, given) in enumerate(choices):
         name = given
         if not given:
-            name = str(unnamed.get(state, 0))
+            name = f"{prefix}{unnamed.get(state, 0)}"
             unnamed[state] = unnamed.get(state, 0) + 1
         if (earlier := first.setdefault((state, name), choice)) != choice:
             raise twice(choice, earlier, name)

@@ -14,7 +14,7 @@ from rpsr.models.pomdp import POMDP
 def test_names_rows_and_observations():
     record = read(DOORS)
     assert record.states == ("0", "1", "2", "3")
-    assert record.actions == ("look", "left", "right", "0")
+    assert record.actions == ("look", "left", "right", "choice0")
     assert record.observations == ("2", "5", "9")
     assert record.discount is None
     assert record.exact

@@ -117,8 +117,11 @@ def test_a_state_without_a_command_stays():
 
 def test_commands_without_a_name_are_numbered_in_each_state():
     plain = MODULE.replace("[look]", "[]").replace("[left]", "[]").replace("[right]", "[]")
-    record = read(plain)
+    record = read(plain + 'rewards "r"\n [] s=1 : 2;\nendrewards\n')
     assert record.actions == ("0", "1")
+    assert POMDP(record).R.tolist() == [[0, 0], [2, 2], [0, 0], [0, 0], [0, 0]]
+    some = read(MODULE.replace("[look]", "[]"))
+    assert some.actions == ("choice0", "left", "right")
     assert transition(record, 1, 2) == {2: Fraction(1, 4), 3: Fraction(3, 4)}
 
 

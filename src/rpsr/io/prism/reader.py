@@ -44,6 +44,7 @@ class _Reader:
     def __init__(self, scanner: Scanner, contents: Contents) -> None:
         self.scanner, self.contents = scanner, contents
         self.warnings: list[str] = []
+        self.unnamed: set[int] = set()  # actions of commands without a name
         state, seen = self._fragment() if contents.fragment else self._declared()
         self.state, self.seen = state, seen
         self.sources = self._guards()
@@ -239,6 +240,7 @@ class _Reader:
 
         given = [(self.sources[c], self.contents.actions[c].decode()) for c in commands]
         names, action = number_actions(given, twice)
+        self.unnamed = {a for a, (_, name) in zip(action.tolist(), given, strict=True) if not name}
         return names or ("0",), action
 
     def _probabilities(self, words: dict[bytes, int]) -> None:
@@ -289,8 +291,8 @@ class _Reader:
                 message = f"the reward of action '{name}': no command has this action"
                 raise self.scanner.error(item.term.at, message)
             chosen = [names.index(name)] if name in names else []
-            if not name:  # the commands without a name
-                chosen = [a for a, given in enumerate(names) if given.isdigit()]
+            if not name:
+                chosen = sorted(self.unnamed)
             for s in self._holding(item.term):
                 for a in chosen:
                     if (s, a) in choice:
