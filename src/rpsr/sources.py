@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from rpsr.domains.catalogue import DOMAINS, NAMES, build
 from rpsr.errors import InputError
+from rpsr.io.drn.writer import write_drn
 from rpsr.io.file_kinds import expect_kind
 from rpsr.io.files import path_text
 from rpsr.io.model_files import read_model
@@ -18,17 +20,27 @@ from rpsr.models.pomdp import POMDP
 from rpsr.models.store import load_native, save_native
 
 NATIVE_SUFFIX = ".rpsr"
+_WRITERS = {".pomdp": write_pomdp, ".pomdpx": write_pomdpx, ".drn": write_drn}
 
 
 def load(
-    source: str | os.PathLike[str], *, normalize: bool = False, discount: float | str | None = None
+    source: str | os.PathLike[str],
+    *,
+    normalize: bool = False,
+    discount: float | str | None = None,
+    constants: Mapping[str, str | int | float] | None = None,
 ) -> POMDP | LinearModel:
-    """A model from a `.pomdp` or `.pomdpx` file (also gzipped, or `-`), a native file, or a name.
+    """A model from a file (`-` is standard input) or from the name of a domain.
+
+    Files are `.pomdp`, `.pomdpx`, `.drn` or PRISM's explicit form (also gzipped), and native
+    `.rpsr`. Other PRISM models and JANI models are built by Storm, if `stormpy` is installed.
 
     normalize: accept rows of probabilities of any positive sum and rescale them.
     discount: replaces the source's own discount.
+    constants: values of the constants of a PRISM or JANI model, by name.
     """
-    model = _open(path_text(source, "source"), normalize)
+    given = {name: str(value) for name, value in (constants or {}).items()}
+    model = _open(path_text(source, "source"), normalize, given)
     return model if discount is None else model.with_discount(discount)
 
 
@@ -42,7 +54,7 @@ def load_pomdp(
     return model
 
 
-def _open(text: str, normalize: bool) -> POMDP | LinearModel:
+def _open(text: str, normalize: bool, constants: dict[str, str]) -> POMDP | LinearModel:
     if not text:
         expected = "expected a file's path or a domain's name"
         raise InputError(f"source: read an empty string, {expected}")
@@ -50,9 +62,11 @@ def _open(text: str, normalize: bool) -> POMDP | LinearModel:
     builtin = text.partition(":")[0] in NAMES
     if text == "-" or (_exists(path) and not (builtin and path.is_dir())):
         expect_kind(text, "model")
-        if path.suffix.lower() == NATIVE_SUFFIX:
+        if path.suffix.lower() == NATIVE_SUFFIX and not constants:
             return load_native(path)
-        return POMDP(read_model(text, normalize=normalize))
+        return POMDP(read_model(text, normalize=normalize, constants=constants))
+    if constants:
+        raise InputError("has no constants: they are for PRISM and JANI files", place=text)
     if builtin or text.partition(":")[0] in DOMAINS:
         return build(text)
     if path.suffix or "/" in text:
@@ -73,21 +87,21 @@ def _exists(path: Path) -> bool:
 def save(model: POMDP | LinearModel, target: str | os.PathLike[str]) -> tuple[str, ...]:
     """Write a model in the format of the target's suffix; returns notes on what it cannot store.
 
-    `.rpsr` stores any model; `.pomdp` and `.pomdpx`, also with `.gz`, store POMDPs, as does `-`
-    (standard output, in the format `.pomdp`).
+    `.rpsr` stores any model; `.pomdp`, `.pomdpx` and `.drn`, also with `.gz`, store POMDPs, as does
+    `-` (standard output, in the format `.pomdp`).
     """
     model, target = as_model(model), path_text(target, "target")
     name = target.lower().removesuffix(".gz") if target != "-" else "-.pomdp"
     if target.lower().endswith(NATIVE_SUFFIX):
         save_native(model, target)
         return ()
-    if not name.endswith((".pomdp", ".pomdpx")):
-        expected = "expected a name ending in .pomdp, .pomdpx, .pomdp.gz, .pomdpx.gz or .rpsr"
+    form = next((form for form in _WRITERS if name.endswith(form)), None)
+    if form is None:
+        expected = "expected a name ending in .pomdp, .pomdpx, .drn (also with .gz) or .rpsr"
         raise InputError(expected, place=target)
-    form = "." + name.rpartition(".")[2]
     if not isinstance(model, POMDP):
         raise InputError(f"a {model.kind} model has no {form} format; use .rpsr", place=target)
     try:
-        return (write_pomdpx if form == ".pomdpx" else write_pomdp)(model.record, target)
+        return _WRITERS[form](model.record, target)
     except InputError as error:
         raise error if error.place else InputError(error.message, place=target) from None

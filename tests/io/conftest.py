@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -41,3 +42,9 @@ def get(server: Server, tmp_path: Path) -> Callable[..., list[Path]]:
         return fetch(names or None, **given)  # pyright: ignore[reportArgumentType]
 
     return call
+
+
+@pytest.fixture
+def no_storm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`import stormpy` fails, whether or not it is installed."""
+    monkeypatch.setitem(sys.modules, "stormpy", None)

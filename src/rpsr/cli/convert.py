@@ -49,8 +49,8 @@ def convert(
         Parameter(
             converter=standard_stream,
             completer=any_file,
-            help="The file to write. A model: .pomdp, .pomdpx (also .gz), .rpsr. A policy: .json, "
-            ".alpha, .pg, .policy. A log: .jsonl, .csv, .parquet. Or - for standard output.",
+            help="The file to write. A model: .pomdp, .pomdpx, .drn (also .gz), .rpsr. A policy: "
+            ".json, .alpha, .pg, .policy. A log: .jsonl, .csv, .parquet. Or - for standard output.",
         ),
     ],
     /,
@@ -70,13 +70,20 @@ def convert(
     normalize: Normalize = False,
     discount: Discount = None,
     columns: ColumnNames = None,
+    const: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="A constant of a PRISM or JANI model and its value, such as N=6; may be repeated.",
+            negative=(),
+        ),
+    ] = (),
 ) -> None:
     """Read a model, a log, or a policy for a model, and write it in another format.
 
     A .pomdp file is compact and reads back to exactly the same numbers; a .pomdpx file is for the
-    SARSOP toolkit; a .rpsr file stores any model. Logs are .jsonl, .csv or .parquet files, and
-    --columns names the columns of those that are read. Information that the new file cannot store
-    is reported.
+    SARSOP toolkit, a .drn file for Storm; a .rpsr file stores any model. Logs are .jsonl, .csv or
+    .parquet files, and --columns names the columns of those that are read. Information that the new
+    file cannot store is reported.
     """
     from rpsr.cli.convert_log import convert_log, is_log
     from rpsr.errors import InputError
@@ -86,17 +93,21 @@ def convert(
     if policy_for is None:
         _refuse_policy(source)
     if policy_for is None and is_log(source, target):
-        if (model, normalize, discount) != (None, False, None):
-            raise InputError("--model, --normalize and --discount are for models, not for logs")
+        if (model, normalize, discount, const) != (None, False, None, ()):
+            options = "--model, --normalize, --discount and --const"
+            raise InputError(f"{options} are for models, not for logs")
         convert_log(source, target, columns)
         return
     if columns is not None:
         raise InputError("--columns applies only to logs in .csv or .parquet files", place=source)
     check_targets(target)  # the target may be the source, which is read before it is replaced
+    constants = _constants(const)
     if policy_for is not None:
+        if const:
+            raise InputError("--const is for models, not for policies", place=source)
         _convert_policy(source, target, policy_for, normalize, discount)
         return
-    loaded = load(source, normalize=normalize, discount=discount)
+    loaded = load(source, normalize=normalize, discount=discount, constants=constants)
     if isinstance(loaded, POMDP):
         for warning in loaded.warnings:
             note(f"{source}: {warning}")
@@ -106,6 +117,19 @@ def convert(
     for remark in save(loaded, target):
         note(f"{target}: {remark}")
     wrote(target)
+
+
+def _constants(given: tuple[str, ...]) -> dict[str, str]:
+    """Constants by name, from NAME=VALUE."""
+    from rpsr.errors import InputError
+
+    constants: dict[str, str] = {}
+    for text in given:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not (name.isidentifier() and equals and value) or "," in value:
+            raise InputError(f"--const: read {text!r}, expected NAME=VALUE, such as N=6")
+        constants[name] = value
+    return constants
 
 
 def _convert_policy(

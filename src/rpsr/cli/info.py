@@ -70,6 +70,7 @@ def pomdp_facts(pomdp: POMDP) -> dict[str, Any]:
             {"name": v.name, "values": v.size, "fully_observed": v.observed}
             for v in pomdp.state_variables
         ],
+        "labels": {name: len(states) for name, states in pomdp.labels.items()},
         "digest": pomdp.digest,
         "names": {
             "states": pomdp.states,
@@ -112,6 +113,8 @@ def _for_people(facts: dict[str, Any]) -> list[tuple[str, Any]]:
             shown += [(f"names of {kind}", _some(names)) for kind, names in value.items()]
         elif key == "state_variables":
             shown.append(("state variables", _variables(value)))
+        elif key == "labels":
+            shown.append(("labels", _some(tuple(f"{name} ({n})" for name, n in value.items()))))
         elif key == "parameters":
             shown.append(("parameters", ", ".join(f"{k}={v}" for k, v in value.items())))
         elif key == "nonzeros":

@@ -114,8 +114,8 @@ Source = Annotated[
     Parameter(
         converter=standard_stream,
         completer=model_or_domain,
-        help="A .pomdp or .pomdpx file (plain, gzipped, or - for standard input), a .rpsr file, or "
-        "a built-in domain's name such as tiger or loadunload:cells=20.",
+        help="A .pomdp, .pomdpx, .prism or .drn file (plain, gzipped, or - for standard input), a "
+        ".rpsr file, or a built-in domain's name such as tiger or loadunload:cells=20.",
     ),
 ]
 Normalize = Annotated[

@@ -15,7 +15,7 @@ from rpsr.io.files import GZIP_MAGIC
 
 Kind = Literal["model", "log", "policy"]
 SUFFIXES: dict[Kind, tuple[str, ...]] = {
-    "model": (".pomdp", ".pomdpx", ".rpsr"),
+    "model": (".pomdp", ".pomdpx", ".prism", ".drn", ".jani", ".rpsr"),
     "log": (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".pq"),
     "policy": (".alpha", ".pg", ".policy"),
 }

@@ -1,35 +1,48 @@
-"""Recognise model files of other formats by content or suffix, and name the format in the error.
+"""Recognise the format of a model file by content, else by suffix.
 
-The `.pomdp` reader alone would only report an unexpected first word.
+The `.pomdp` reader alone would only report an unexpected first word of a file of another format.
 """
 
 from __future__ import annotations
 
 import re
 
-# The name of each format, the suffix of its files, and how they begin.
-_FORMATS = (
+from rpsr.errors import InputError
+
+POMDP, POMDPX, PRISM, DRN, JANI = ".pomdp", ".pomdpx", ".prism", ".drn", ".jani"
+
+# The suffix of each format, and how its files begin, after comments.
+_BEGINNINGS = (
+    (POMDPX, re.compile(rb"\s*<")),
     (
-        "a PRISM model",
-        ".prism",
-        re.compile(rb"\s*(pomdp|popta|dtmc|ctmc|mdp|smg|ma|module|const|formula)\b(?!\s*:)"),
+        PRISM,
+        re.compile(
+            rb"\s*(\[\w*\]\s*\w+\s*=|(pomdp|popta|dtmc|ctmc|mdp|smg|ma|observables?|module|const"
+            rb"|formula|global|label)\b(?!\s*:))"
+        ),
     ),
-    ("a DRN file of Storm", ".drn", re.compile(rb"\s*@(type|model|nr_states|parameters)\b", re.I)),
-    ("a JANI model (JSON)", ".jani", re.compile(rb'\s*\{.*"jani-version"', re.S)),
+    (DRN, re.compile(rb"\s*@(type|value_type|model|nr_states|parameters)\b", re.I)),
+    (JANI, re.compile(rb'\s*\{.*"jani-version"', re.S)),
 )
 _COMMENT = re.compile(rb"\s*//[^\n]*")
-READS = "rpsr reads .pomdp and .pomdpx files (also gzipped) and its own .rpsr files"
+READS = "rpsr reads .pomdp, .pomdpx, .prism and .drn files (also gzipped) and its own .rpsr files"
+STORM_BUILDS = "PRISM models with constants and modules need Storm: pip install 'rpsr[storm]'"
+JANI_NEEDS = (
+    "is a JANI model, which needs Storm: pip install 'rpsr[storm]' (Storm 2.0 builds no POMDP from "
+    "JANI; a PRISM model is the way)"
+)
 
 
-def foreign_format(text: bytes, place: str) -> str | None:
-    """The error message if the text is of another format; None if it may be `.pomdp`."""
-    bare = text[: 2**16].removeprefix(b"\xef\xbb\xbf")
+def format_of(text: bytes, place: str) -> str:
+    """The suffix of the format that the text has; `.pomdp` if it has no mark of another one."""
     if text.startswith(b"PK\x03\x04"):
-        return f"is a zip archive; a native model needs a name ending in .rpsr; {READS}"
+        message = f"is a zip archive; a native model needs a name ending in .rpsr; {READS}"
+        raise InputError(message, place=place)
+    bare = text[: 2**16].removeprefix(b"\xef\xbb\xbf")
     while (comment := _COMMENT.match(bare)) is not None:  # of PRISM and DRN
         bare = bare[comment.end() :]
+    for suffix, begins in _BEGINNINGS:
+        if begins.match(bare):
+            return suffix
     named = place.lower().removesuffix(".gz")
-    for name, suffix, begins in _FORMATS:
-        if begins.match(bare) or named.endswith(suffix):
-            return f"is {name}, which rpsr does not read; {READS}"
-    return None
+    return next((s for s in (PRISM, DRN, JANI) if named.endswith(s)), POMDP)

@@ -195,8 +195,13 @@ class Record(Dynamics):
     """A finite POMDP as plain data, with A actions, S states and O observations.
 
     start: one row of width S. resets (A, S): rows of `transition` that a file declared `reset`.
-    state_variables: if states are joint values of variables (`rpsr.io.variables`), those variables;
-    they describe the states and are no part of the model's identity.
+    state_variables: if states are joint values of variables (`rpsr.io.variables`), those variables.
+    labels: names of sets of states, each with the indices of its states, ascending.
+    unavailable (A, S): the actions that may not be taken in a state, or None if all may. The rows
+    and rewards of such an action are those of the first action that may be taken there, and the
+    observation emitted on entering a state determines the actions that may be taken.
+
+    Variables, labels and availability describe the model and are no part of its identity.
     """
 
     name: str
@@ -209,9 +214,13 @@ class Record(Dynamics):
     resets: Bools
     warnings: tuple[str, ...] = ()
     state_variables: tuple[Variable, ...] = ()
+    labels: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    unavailable: Bools | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "resets", frozen(self.resets))
+        if self.unavailable is not None:
+            object.__setattr__(self, "unavailable", frozen(self.unavailable))
         if self.state_variables and Space(self.state_variables).size != len(self.states):
             raise ValueError(f"{len(self.states)} states are no joint values of the variables")
 
@@ -222,7 +231,7 @@ class Record(Dynamics):
         return self.rewards.exact is not None and all(r.weights is not None for r in rows)
 
     def digest(self) -> str:
-        """A hash of the model, without its name, warnings, variables and printed form."""
+        """A hash of the model, without its name, descriptions, warnings and printed form."""
         hasher = hashlib.sha256()
         labels = (self.states, self.actions, self.observations, self.discount)
         hasher.update(repr((labels, self.emission_by_edge, self.rewards.exact)).encode())

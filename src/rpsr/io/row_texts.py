@@ -1,4 +1,4 @@
-"""Rows of probabilities as decimals, for the writers of model files."""
+"""Rows of probabilities as decimals, and what a file cannot hold, for writers of model files."""
 
 from __future__ import annotations
 
@@ -30,6 +30,14 @@ def lost_decimals(record: Record) -> Iterator[str]:
     off = sum(moved(rows) for rows in (record.start, record.transition, record.emission))
     if off:
         yield f"rows known only in floats that read back as slightly different floats: {off}"
+
+
+def lost_descriptions(record: Record) -> Iterator[str]:
+    """Notes on descriptions of states that a format without them does not hold."""
+    if record.labels:
+        yield f"labels of states are not stored: {', '.join(name for name, _ in record.labels)}"
+    if record.unavailable is not None:
+        yield "which actions are available is not stored: others do what the first available does"
 
 
 def moved(rows: Rows) -> int:

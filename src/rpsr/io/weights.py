@@ -37,12 +37,19 @@ class Values:
 
     def add(self, numerators: Integers, denominator: int) -> Ints:
         """Add virtual words, one per numerator over a common denominator; returns their numbers."""
-        scale = VIRTUAL + len(self.denominators)
-        self.denominators[scale] = denominator
+        return self.add_each(numerators, [denominator] * len(numerators))
+
+    def add_each(self, numerators: Integers, denominators: list[int]) -> Ints:
+        """Add virtual words, each with its own denominator; returns their numbers."""
+        scale = {d: VIRTUAL + len(self.denominators) + i for i, d in enumerate(set(denominators))}
+        self.denominators |= {number: denominator for denominator, number in scale.items()}
         first, count = len(self.floats), len(numerators)
-        floats = ratios(numerators.astype(object), np.full(count, denominator, dtype=object))
+        floats = ratios(numerators.astype(object), np.array(denominators, dtype=object))
+        if max(denominators, default=1) * count >= 2**62:  # sums must fit, as the numerators do
+            numerators = numerators.astype(object)
         self.mantissas = np.concatenate([self.mantissas, numerators])
-        self.scales = np.append(self.scales, np.full(count, scale, dtype=np.int64))
+        scales = np.array([scale[d] for d in denominators], dtype=np.int64)
+        self.scales = np.append(self.scales, scales)
         self.floats = np.append(self.floats, floats)
         return np.arange(first, first + count, dtype=np.int64)
 
@@ -72,6 +79,23 @@ class Sums:
         """How far the sums of the rescaled rows were from one."""
         one = self.one[self.rescaled]
         return ratios(np.abs(self.weight[self.rescaled] - one), one).tolist()
+
+    def first_refused(self, normalize: bool) -> tuple[int, str] | None:
+        """The first row that is refused, and what to say of it; None if every row is accepted."""
+        refused = self.empty if normalize else self.refused | self.empty
+        if not refused.any():
+            return None
+        row = int(np.argmax(refused))
+        hint = "" if self.empty[row] else " (--normalize rescales it)"
+        return row, f"sums to {float(self.total(row)):.12g}, expected 1{hint}"
+
+
+def rescaling_warning(deviations: list[float]) -> tuple[str, ...]:
+    """The warning about rows that were rescaled, if there are any."""
+    if not deviations:
+        return ()
+    rows = "1 row was" if len(deviations) == 1 else f"{len(deviations)} rows were"
+    return (f"{rows} rescaled to sum to 1 (largest deviation {max(deviations):.2g})",)
 
 
 def weigh(

@@ -25,7 +25,13 @@ from rpsr.errors import InputError
 from rpsr.io.decimals import shortest
 from rpsr.io.records import IN_RANGE, LARGEST_REWARD, Dynamics, Floats, Ints, Record, Rewards, Rows
 from rpsr.io.tokens import Tokens
-from rpsr.io.weights import PRINTED_ROUNDING, UNREMARKED, Values, weigh
+from rpsr.io.weights import (
+    PRINTED_ROUNDING,
+    UNREMARKED,
+    Values,
+    rescaling_warning,
+    weigh,
+)
 from rpsr.models.numbers import parse_discount
 from rpsr.models.rounding import row_sum
 
@@ -98,7 +104,7 @@ def record_from_arrays(
         emission_by_edge=by_edge,
         rewards=_rewards(dynamics, _numbers(R, "R", exact), n_actions, exact),
         resets=np.zeros((n_actions, n_states), dtype=np.bool_),
-        warnings=_warning(worst),
+        warnings=rescaling_warning(worst),
     )
 
 
@@ -274,10 +280,3 @@ def _labels(names: Any, kind: str, count: int) -> tuple[str, ...]:
         twice = next(name for name in labels if labels.count(name) > 1)
         raise InputError(f"names: the {kind[:-1]} name {twice!r} was given twice")
     return labels
-
-
-def _warning(worst: list[float]) -> tuple[str, ...]:
-    if not worst:
-        return ()
-    rows = "1 row was" if len(worst) == 1 else f"{len(worst)} rows were"
-    return (f"{rows} rescaled to sum to 1 (largest deviation {max(worst):.2g})",)

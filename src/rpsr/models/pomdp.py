@@ -133,6 +133,20 @@ class POMDP(Shown):
         return self.record.state_variables
 
     @property
+    def labels(self) -> dict[str, tuple[int, ...]]:
+        """Sets of states that the source names: the indices of their states, ascending."""
+        return dict(self.record.labels)
+
+    @property
+    def unavailable(self) -> Bools | None:
+        """(A, S): the actions that may not be taken in a state; None if all may.
+
+        In the model, such an action does what the first available action of the state does. So
+        values, bounds and plans are those of the source.
+        """
+        return self.record.unavailable
+
+    @property
     def discount(self) -> float | None:
         """The discount, or None if the source has none."""
         return None if self.record.discount is None else float(self.record.discount)

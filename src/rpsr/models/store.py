@@ -36,6 +36,7 @@ from rpsr.models.store_checks import (
     check_record,
     flag_of,
     fraction_of,
+    labels_of,
     names_of,
     optional_text_of,
     text_of,
@@ -114,11 +115,13 @@ def _pack_pomdp(pomdp: POMDP) -> tuple[dict[str, Any], Arrays]:
         "digest": pomdp.digest,
     }
     header |= _pack_variables(record.state_variables)
+    header |= {"labels": dict(record.labels)} if record.labels else {}
     arrays: Arrays = {
         "rewards.values": record.rewards.values,
         "rewards.index": record.rewards.index,
         "resets": record.resets,
     }
+    arrays |= {} if record.unavailable is None else {"unavailable": record.unavailable}
     for name in ("start", "transition", "emission"):
         rows: Rows = getattr(record, name)
         parts = {"indptr": rows.indptr, "indices": rows.indices, "values": rows.values}
@@ -161,6 +164,8 @@ def _unpack_record(header: dict[str, Any], arrays: Arrays) -> Record:
         resets=arrays["resets"],
         warnings=tuple(text_of(warning) for warning in header["warnings"]),
         state_variables=_unpack_variables(header),
+        labels=labels_of(header, len(states)),
+        unavailable=arrays.get("unavailable"),
     )
     check_record(record)  # before the digest, which needs valid arrays
     if record.digest() != header["digest"]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,19 @@ def names_of(header: dict[str, Any], kind: str) -> tuple[str, ...]:
     return found
 
 
+def labels_of(header: dict[str, Any], n_states: int) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Names of sets of states, each a list of indices, ascending."""
+    labels = header.get("labels", {})
+    _require(isinstance(labels, dict), f"labels: read {_short(labels)}, expected names")
+    for name, states in labels.items():
+        text_of(name)
+        good = isinstance(states, list) and all(type(s) is int for s in states)
+        inside = good and all(0 <= s < n_states for s in states)
+        rising = inside and all(one < two for one, two in pairwise(states))
+        _require(rising, f"labels: read {_short(states)}, expected indices of states, ascending")
+    return tuple((name, tuple(states)) for name, states in labels.items())
+
+
 def fraction_of(value: Any) -> Fraction:
     """A fraction from its text: an integer, or two. No exponents, whose size has no limit."""
     good = isinstance(value, str) and _FRACTION.fullmatch(value)
@@ -107,6 +121,39 @@ def check_record(record: Record) -> None:
         floats = np.array([float(value) for value in rewards.exact])
         same = np.array_equal(floats, rewards.values)
         _require(same, "the rewards differ from their fractions")
+    if record.unavailable is not None:
+        _check_array(record.unavailable, np.bool_, (A, S), "unavailable")
+        _require(not record.unavailable.all(axis=0).any(), "unavailable: a state has no action")
+        _check_unavailable(record, record.unavailable)
+
+
+def _check_unavailable(record: Record, unavailable: NDArray[np.bool_]) -> None:
+    """Observations tell what is available, and other actions act as the first available one."""
+    edge, entry = record.outcome_entries()
+    cells, n = record.outcome_cells(edge, entry), len(record.states)
+    speaker = np.zeros(len(record.observations), dtype=np.int64)
+    speaker[cells.observation] = cells.next_state
+    pairs = np.unique(np.stack([cells.next_state, speaker[cells.observation]]), axis=1)
+    _require(
+        np.array_equal(unavailable[:, pairs[0]], unavailable[:, pairs[1]]),
+        "unavailable: an observation does not tell which actions are available",
+    )
+    action, state = np.nonzero(unavailable)
+    first = np.argmin(unavailable, axis=0)[state]
+    rows, others = action * n + state, first * n + state
+    ends = np.searchsorted(cells.action * n + cells.state, np.arange(len(record.actions) * n + 1))
+    counts = np.diff(ends)
+    same = np.array_equal(counts[rows], counts[others])
+    if same:
+        within = np.arange(int(counts[rows].sum()))
+        within -= np.repeat(np.cumsum(counts[rows]) - counts[rows], counts[rows])
+        one, other = (np.repeat(ends[r], counts[rows]) + within for r in (rows, others))
+        probability = record.transition.values[edge] * record.emission.values[entry]
+        same = all(
+            np.array_equal(part[one], part[other])
+            for part in (cells.next_state, cells.observation, probability, record.rewards.index)
+        )
+    _require(same, "unavailable: an action does not act as the first available one")
 
 
 def _check_array(array: NDArray[Any], kind: Any, shape: tuple[int, ...], what: str) -> None:

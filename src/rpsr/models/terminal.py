@@ -79,8 +79,14 @@ def episodic(pomdp: POMDP) -> POMDP:
         emission=_join(emission, n_observations + 1),
         resets=np.zeros((len(record.actions), n + 1), dtype=np.bool_),
         state_variables=(),  # the new state is no joint value of theirs
+        unavailable=_everywhere(record.unavailable),
     )
     return POMDP(_with_outcome_rewards(ended, pomdp))
+
+
+def _everywhere(unavailable: Bools | None) -> Bools | None:
+    """Availability with one more state, in which every action may be taken."""
+    return None if unavailable is None else np.pad(unavailable, ((0, 0), (0, 1)))
 
 
 _Row = tuple[Ints, Floats, Integers | None, int]  # indices, values, weights, digits

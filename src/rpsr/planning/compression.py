@@ -136,6 +136,11 @@ def restricted(pomdp: POMDP, kept: Ints) -> POMDP:
             emission_by_edge=record.emission_by_edge,
             rewards=Rewards(old.values, old.index[stays[edge]], old.exact),
             resets=record.resets[:, kept],
+            labels=tuple(
+                (name, tuple(int(place[s]) for s in states if place[s] >= 0))
+                for name, states in record.labels
+            ),
+            unavailable=None if record.unavailable is None else record.unavailable[:, kept],
         )
     )
 

@@ -12,17 +12,15 @@ from pathlib import Path
 
 import numpy as np
 
-from rpsr.errors import InputError
 from rpsr.io.allowance import excess
 from rpsr.io.cells import expanded_size, latest_entry, touched, written_cells
 from rpsr.io.files import place_of, read_content
-from rpsr.io.foreign import foreign_format
 from rpsr.io.pomdp.preamble import Preamble, lookup, read_preamble, read_start
 from rpsr.io.pomdp.tables import Layout, Table, read_table, whole
 from rpsr.io.records import Bools, Dynamics, Ints, Record, Rewards, Rows
 from rpsr.io.statements import ANY, Entries, Shaped, split_statements
 from rpsr.io.tokens import Tokens, tokenize
-from rpsr.io.weights import Sums, Values, weigh
+from rpsr.io.weights import Sums, Values, rescaling_warning, weigh
 
 CELL_BYTES = 176  # of memory per cell of a table, wildcards expanded
 
@@ -33,8 +31,6 @@ def read_pomdp(path: str | Path, *, normalize: bool = False) -> Record:
     for suffix in (".gz", ".pomdp", ".POMDP"):
         name = name.removesuffix(suffix)
     content, place = read_content(path), place_of(path)
-    if (problem := foreign_format(content.text, place)) is not None:
-        raise InputError(problem, place=place)
     return parse_pomdp(content.text, place=place, name=name, normalize=normalize, size=content.size)
 
 
@@ -258,31 +254,17 @@ class _Reader:
 
     def _accept(self, sums: Sums, place: Callable[[int], tuple[int, str]]) -> None:
         """Refuse rows with a wrong sum, unless `normalize`; record the rescaled ones."""
-        refused = sums.empty if self.normalize else sums.refused | sums.empty
-        if refused.any():
-            row = int(np.argmax(refused))
-            at, name = place(row)
-            message = f"{name} sums to {_decimal(sums.total(row))}, expected 1"
-            hint = "" if sums.empty[row] else " (--normalize rescales it)"
-            raise self.tokens.error(at, message + hint)
+        if (refused := sums.first_refused(self.normalize)) is not None:
+            at, name = place(refused[0])
+            raise self.tokens.error(at, f"{name} {refused[1]}")
         self.deviations += sums.deviations()
 
     def _warnings(self) -> tuple[str, ...]:
-        warnings: list[str] = []
-        if self.head.costs:
-            warnings.append("'values: cost': costs were read as negative rewards")
-        if self.deviations:
-            count, worst = len(self.deviations), max(self.deviations)
-            rows = "1 row was" if count == 1 else f"{count} rows were"
-            warnings.append(f"{rows} rescaled to sum to 1 (largest deviation {worst:.2g})")
-        return tuple(warnings)
+        costs = ("'values: cost': costs were read as negative rewards",) if self.head.costs else ()
+        return costs + rescaling_warning(self.deviations)
 
 
 def _last_statements(writes: Entries, rows: Ints, shape: tuple[int, int]) -> Ints:
     """The last statement for each row (N, 2) of a table, by its first token."""
     heads = Entries(writes.index[:, :2], writes.word, writes.order)
     return writes.order[latest_entry(heads, rows, shape)] // 2
-
-
-def _decimal(value: Fraction) -> str:
-    return f"{float(value):.12g}"

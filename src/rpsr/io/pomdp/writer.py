@@ -22,7 +22,14 @@ from rpsr.io.decimals import number
 from rpsr.io.files import packed, write_bytes
 from rpsr.io.records import Bools, Record, Rows
 from rpsr.io.reward_lines import reward_lines
-from rpsr.io.row_texts import is_even, is_uniform, lost_decimals, printed_digits, row_texts
+from rpsr.io.row_texts import (
+    is_even,
+    is_uniform,
+    lost_decimals,
+    lost_descriptions,
+    printed_digits,
+    row_texts,
+)
 from rpsr.io.tokens import is_name, tokenize
 
 _CLASSIC = re.compile("[A-Za-z][A-Za-z0-9_-]*")  # a name as the classic grammar has it
@@ -46,6 +53,7 @@ def format_pomdp(record: Record) -> str:
 
 def _notes(record: Record) -> Iterator[str]:
     yield from lost_decimals(record)
+    yield from lost_descriptions(record)
     if record.emission_by_edge:
         yield "observations that depend on (s, a, s') are written as OO rows, which only rpsr reads"
     strange = sum(

@@ -25,6 +25,7 @@ from rpsr.io.printable import quoted
 from rpsr.io.records import Dynamics, Ints, Record, Rows
 from rpsr.io.tokens import parse_decimal
 from rpsr.io.variables import Space, Variable
+from rpsr.io.weights import rescaling_warning
 from rpsr.io.xml_tree import Document, Element, parse_xml
 
 OUTCOME_BYTES = 64  # of memory per transition or observation that is possible
@@ -258,12 +259,7 @@ class _Reader:
     # ---- warnings
 
     def _warnings(self, start: Rows) -> tuple[str, ...]:
-        warnings: list[str] = []
-        scope = self.scope
-        if self.deviations:
-            count, worst = len(self.deviations), max(self.deviations)
-            rows = "1 row was" if count == 1 else f"{count} rows were"
-            warnings.append(f"{rows} rescaled to sum to 1 (largest deviation {worst:.2g})")
+        scope, warnings = self.scope, list(rescaling_warning(self.deviations))
         if not self.tables["InitialStateBelief"]:
             warnings.append("no <InitialStateBelief>: the start was read as uniform")
         seen = scope.states.part(start.indices, scope.observed)

@@ -18,7 +18,7 @@ from rpsr.io.decimals import number
 from rpsr.io.files import packed, write_bytes
 from rpsr.io.records import Record, Rows
 from rpsr.io.reward_lines import reward_patterns
-from rpsr.io.row_texts import is_uniform, lost_decimals, row_texts
+from rpsr.io.row_texts import is_uniform, lost_decimals, lost_descriptions, row_texts
 from rpsr.io.xml_tree import parse_xml
 
 DENSE_SHARE = 0.3  # an entry of its own takes more text than a number in a row
@@ -48,6 +48,7 @@ def format_pomdpx(record: Record) -> str:
 
 def _notes(record: Record) -> Iterator[str]:
     yield from lost_decimals(record)
+    yield from lost_descriptions(record)
     if record.discount == 1:
         yield "the discount is 1, which the format's definition and SARSOP exclude"
     if record.resets.any():

@@ -1,0 +1,1 @@
+"""DRN, the explicit format of the model checker Storm."""
