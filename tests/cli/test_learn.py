@@ -330,3 +330,22 @@ def test_an_option_that_an_estimator_does_not_have_is_refused(log, say):
         assert say(*words, "--estimator", "spectral", *wrong)[0] == 2
     assert not Path("m.rpsr").exists()
     assert say(*words, "--estimator", "spectral", "--rank", "2", "--behaviour", "estimated")[0] == 0
+
+
+def test_short_episodes_without_a_mark_are_said_once_everywhere(log, say):
+    """On standard error, in the JSON document and on the page."""
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for episode in lines[::3]:
+        for column in ("actions", "observations", "rewards"):
+            episode[column] = episode[column][:6]
+        episode.pop("propensities", None)
+    for episode in lines:
+        for key in ("terminated", "truncated", "propensities"):
+            episode.pop(key, None)
+    Path("log.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    words = ["learn", "log.jsonl", "-o", "m.rpsr", "--discount", "0.9", "--estimator", "last-k"]
+    code, out, err = say(*words, "--json", "--report", "p.html")
+    expected = "20 of 60 episodes are shorter than the longest (15 steps)"
+    assert (code, err.count(expected)) == (0, 1)
+    assert [line for line in json.loads(out)["warnings"] if expected in line]
+    assert expected in Path("p.html").read_text()

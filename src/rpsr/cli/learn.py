@@ -178,10 +178,9 @@ def learn(
         if isinstance(log, Trajectories) and log.episodes == 0:
             raise InputError("the log has no episodes", place=source)
         learned = fit(estimator, log, ensemble=ensemble, progress=progress, **asked)
-    for message in dict.fromkeys(str(warning.message) for warning in warned):
+    said = [str(warning.message) for warning in warned]
+    for message in dict.fromkeys([*said, *learned.warnings()]):
         note(message)
-    for line in learned.warnings():
-        note(line)
     try:  # an error in printing must not prevent writing, nor the other way round
         if json:
             print_json(

@@ -185,8 +185,9 @@ def _shown(census: Census, observations: tuple[str, ...]) -> tuple[Block, ...]:
             if seen
             else "."
         )
-    slips = "".join(f"\n- {plain(slip)}" for slip in census.slips())
-    return Text(f"{text} {earned}\n{slips}"), Table("", ("what", "how many", "names"), tuple(rows))
+    doubts = filter(None, [census.unmarked_ends, *census.slips()])
+    listed = "".join(f"\n- {plain(doubt)}" for doubt in doubts)
+    return Text(f"{text} {earned}\n{listed}"), Table("", ("what", "how many", "names"), tuple(rows))
 
 
 def _calibration(bins: np.ndarray) -> Block:
