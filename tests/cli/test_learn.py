@@ -349,3 +349,14 @@ def test_short_episodes_without_a_mark_are_said_once_everywhere(log, say):
     assert (code, err.count(expected)) == (0, 1)
     assert [line for line in json.loads(out)["warnings"] if expected in line]
     assert expected in Path("p.html").read_text()
+
+
+def test_a_policy_of_another_model_is_told_of(log, tmp_path, say, monkeypatch):
+    """In the table's caption and on the page: the model file is not what was planned on."""
+    monkeypatch.setattr("rpsr.learning.choice.choice.np.argmax", lambda means: 1)
+    words = ["learn", str(log), "-o", "m.rpsr", "--discount", "0.9", "--estimator", "last-k"]
+    code, out, _ = say(*words, "--plan", "p.json", "--ensemble", "1", "--report", "p.html")
+    assert code == 0
+    expected = "The policy was planned on the model of plan 2"
+    assert expected in out
+    assert expected in Path("p.html").read_text()

@@ -228,6 +228,7 @@ def _show(learned: Learned) -> None:
     if learned.choice is not None:
         choice, digits = learned.choice, learned.census.digits
         words = (
+            choice.own_model,
             choice.agreement(digits),
             f"Chosen: the plan with {choice.rule}. Off-policy value: importance-sampled return, "
             "over the steps where some logged episode still agrees with the plan, with a 90 % "

@@ -159,8 +159,7 @@ def _choice(choice: Choice, digits: int) -> tuple[Block, ...]:
         caption="Circles: the value of a plan in each model; bar: the mean, by which the plan is "
         "chosen; square: the off-policy value, with its interval.",
     )
-    agreement = choice.agreement(digits)
-    footnotes = (agreement,) if agreement else ()
+    footnotes = tuple(filter(None, (choice.own_model, choice.agreement(digits))))
     formats = (f".{digits}g",) * len(choice.COLUMNS)
     rows = tuple(choice.summary())
     return text, Table("", choice.COLUMNS, rows, formats=formats, footnotes=footnotes), figure
