@@ -149,6 +149,7 @@ def learn(
     from rpsr.learning.learn import configured
     from rpsr.learning.learn import learn as fit
     from rpsr.logs import Columns, Trajectories, open_logs
+    from rpsr.logs.trajectories import no_rewards
 
     check_suffix(output, NATIVE)
     if ensemble and plan is None:
@@ -177,6 +178,8 @@ def learn(
         log = open_logs(logs, columns=None if columns is None else Columns(**columns))
         if isinstance(log, Trajectories) and log.episodes == 0:
             raise InputError("the log has no episodes", place=source)
+        if isinstance(log, Trajectories) and log.rewards is None:
+            raise InputError(no_rewards("learning"), place=source)
         learned = fit(estimator, log, ensemble=ensemble, progress=progress, **asked)
     said = [str(warning.message) for warning in warned]
     for message in dict.fromkeys([*said, *learned.warnings()]):

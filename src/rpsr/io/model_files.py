@@ -22,6 +22,8 @@ def read_model(path: str | Path, *, normalize: bool = False) -> Record:
     for suffix in _SUFFIXES:
         name = name.removesuffix(suffix)
     content, place = read_content(path), place_of(path)
+    if not content.text.strip():
+        raise InputError("is empty, expected a model in .pomdp or POMDPX format", place=place)
     parse = parse_pomdpx if _XML.match(content.text) else parse_pomdp
     if parse is parse_pomdp and (problem := foreign_format(content.text, place)) is not None:
         raise InputError(problem, place=place)
