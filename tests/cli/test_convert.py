@@ -35,9 +35,7 @@ def test_a_model_to_pomdpx_and_back(succeed, target):
 
 def test_a_factored_model_says_what_it_loses(succeed, rover):
     err = succeed("convert", "rover.pomdpx", "rover.pomdp").err.splitlines()
-    assert err[0].endswith(
-        "names that other programs may refuse (not letters, digits, - and _): 12"
-    )
+    assert "names that other programs may refuse (not letters, digits, - and _): 12;" in err[0]
     assert err[1].endswith("that the state variables are fully observed is not stored: rover")
     assert load("rover.pomdp") == rover
     assert load("rover.pomdp").state_variables == ()
@@ -86,6 +84,8 @@ def test_a_controller_becomes_a_value_function(succeed):
         (("t.alpha", "t.policy"), "t.alpha: is a policy; --for SOURCE names the model it is for"),
         (("t.alpha", "t.pg", "--for", "tiger"), "a .pg file cannot store a value function"),
         (("t.alpha", "t.pomdp", "--for", "tiger"), "has the suffix of a model"),
+        (("t.alpha", "t.xyz", "--for", "tiger"), "t.xyz: expected a name ending in .json, .alpha"),
+        (("t.alpha", "t.policy", "--for", "tiger", "--plain-names"), "--plain-names is for models"),
         (("t.alpha", "t.policy", "--for", "paint"), "expected 4"),
         (("tree.json", "t.policy", "--for", "tiger"), "cannot store a finite-horizon plan"),
     ],
@@ -97,6 +97,22 @@ def test_what_a_format_cannot_hold_is_refused(succeed, say, words, told):
     assert code == 1
     assert told in err
     assert not Path(words[1]).exists()
+
+
+def test_plain_names_are_for_programs_that_read_no_others(succeed, say, rover):
+    """The hint stands beside the names that may be refused; the model is the same."""
+    told = succeed("convert", "rover.pomdpx", "a.pomdp").err
+    assert "; --plain-names writes s0, a0, o0, and a .pomdpx file is for the SARSOP toolkit" in told
+    told = succeed("convert", "rover.pomdpx", "b.pomdp", "--plain-names").err
+    assert "may refuse" not in told
+    named, plain = load("a.pomdp"), load("b.pomdp")
+    assert plain.states == tuple(f"s{i}" for i in range(len(named.states)))
+    assert plain.actions == tuple(f"a{i}" for i in range(len(named.actions)))
+    assert plain.observations == tuple(f"o{i}" for i in range(len(named.observations)))
+    assert plain == named.with_plain_names()
+    succeed("convert", "rover.pomdpx", "r.rpsr", "--model", "rpsr")
+    code, _, err = say("convert", "r.rpsr", "s.rpsr", "--plain-names")
+    assert (code, err) == (1, "rpsr: s.rpsr: plain names are for POMDPs: read a rpsr model\n")
 
 
 def test_the_verbs_take_pomdpx(succeed, rover):

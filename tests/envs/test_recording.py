@@ -127,6 +127,6 @@ def test_an_environment_without_names_is_told_how_to_get_them():
     told = "none of its observations exists in the environment, whose observations are 0, 1; if"
     with pytest.raises(InputError, match=told) as caught:
         record(env, plan, 1)
-    assert "observation_space = rpsr.envs.NamedDiscrete(['good', 'bad'])" in str(caught.value)
+    assert "observation_space = rpsr.envs.NamedDiscrete(['bad', 'good'])" in str(caught.value)
     with pytest.raises(InputError, match=r"observation_space = rpsr.envs.NamedDiscrete\("):
         PredictiveState(env, plan.model)

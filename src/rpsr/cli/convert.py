@@ -57,6 +57,14 @@ def convert(
             "policy files.",
         ),
     ] = None,
+    plain_names: Annotated[
+        bool,
+        Parameter(
+            negative="",
+            help="Name states s0, s1, ..., actions a0, ... and observations o0, ..., which every "
+            "program reads.",
+        ),
+    ] = False,
     normalize: Normalize = False,
     discount: Discount = None,
     columns: ColumnNames = None,
@@ -72,6 +80,8 @@ def convert(
     from rpsr.models import POMDP
     from rpsr.sources import load, save
 
+    if plain_names and (policy_for is not None or is_log(source, target)):
+        raise InputError("--plain-names is for models")
     if is_log(source, target):
         if (model, normalize, discount) != (None, False, None):
             raise InputError("--model, --normalize and --discount are for models, not for logs")
@@ -91,7 +101,7 @@ def convert(
         loaded = as_kind(loaded, model or "pomdp")
     elif model not in (None, loaded.kind):
         raise InputError(f"a {loaded.kind} model cannot become a {model} model", place=source)
-    for remark in save(loaded, target):
+    for remark in save(loaded, target, plain_names=plain_names):
         note(f"{target}: {remark}")
     wrote(target)
 

@@ -42,8 +42,9 @@ def evaluate(
         Parameter(
             converter=standard_streams,
             completer=any_file,
-            help="A policy file of `rpsr solve -o`, or an .alpha or .pg file of pomdp-solve; "
-            "repeat the option to compare policies; by default the uniformly random policy.",
+            help="A policy file: .json of `rpsr solve -o`, .alpha or .pg of pomdp-solve, .policy "
+            "of SARSOP; repeat the option to compare policies; by default the uniformly random "
+            "policy.",
         ),
     ] = None,
     model: Annotated[

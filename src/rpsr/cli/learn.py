@@ -119,8 +119,8 @@ def learn(
         Parameter(
             converter=named_file,
             completer=any_file,
-            help="Also plan, and write the policy here. Each model that explains the log about "
-            "equally well gives a plan; the highest mean value over all models decides.",
+            help="Also plan, and write the policy here, .json. Each model that explains the log "
+            "about equally well gives a plan; the highest mean value over all models decides.",
         ),
     ] = None,
     ensemble: Annotated[
@@ -150,11 +150,12 @@ def learn(
     from rpsr.learning.learn import learn as fit
     from rpsr.logs import Columns, Trajectories, open_logs
     from rpsr.logs.trajectories import no_rewards
+    from rpsr.planning.files.policies import classic_form
 
     check_suffix(output, NATIVE)
     if ensemble and plan is None:
         raise InputError("--ensemble is for choosing a plan: add --plan FILE")
-    if plan is not None and plan.endswith((".alpha", ".pg")):
+    if plan is not None and classic_form(plan) is not None:
         expected = "expected a native policy file, .json: only this format holds a learned filter"
         raise InputError(expected, place=plan)
     if report is not None:

@@ -115,7 +115,7 @@ class _Following:
             )
         seen = observations.names
         if self._known and seen is not None and not self._known.intersection(seen):
-            names = tuple(name for name in policy.model.observations if name not in (END, OTHER))
+            names = tuple(sorted(self._known - {END, OTHER}))
             raise InputError(
                 "policy: none of its observations exists in the environment, whose observations "
                 f"are {some(seen)}{named_like(observations, names)}"
