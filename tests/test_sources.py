@@ -196,3 +196,11 @@ def test_every_public_name_is_there_and_no_other():
 def test_an_empty_source_is_called_one():
     with pytest.raises(InputError, match="source: read an empty string, expected a file's path"):
         load("")
+
+
+@pytest.mark.parametrize("name", ["a.pomdp", "a.pomdpx"])
+@pytest.mark.parametrize("text", ["", " \n\n"])
+def test_an_empty_file_is_said_to_be_empty(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=r"is empty, expected a model in .pomdp or POMDPX format"):
+        load(tmp_path / name)

@@ -84,13 +84,21 @@ def _exists(path: Path) -> bool:
         raise InputError(f"cannot be read: {error.strerror}", place=str(path)) from None
 
 
-def save(model: POMDP | LinearModel, target: str | os.PathLike[str]) -> tuple[str, ...]:
+def save(
+    model: POMDP | LinearModel, target: str | os.PathLike[str], *, plain_names: bool = False
+) -> tuple[str, ...]:
     """Write a model in the format of the target's suffix; returns notes on what it cannot store.
 
     `.rpsr` stores any model; `.pomdp`, `.pomdpx` and `.drn`, also with `.gz`, store POMDPs, as does
-    `-` (standard output, in the format `.pomdp`).
+    `-` (standard output, in the format `.pomdp`). plain_names: name the states s0, s1, ..., the
+    actions a0, ... and the observations o0, ..., which every program reads.
     """
     model, target = as_model(model), path_text(target, "target")
+    if plain_names:
+        if not isinstance(model, POMDP):
+            read = f"read a {model.kind} model"
+            raise InputError(f"plain names are for POMDPs: {read}", place=target)
+        model = model.with_plain_names()
     name = target.lower().removesuffix(".gz") if target != "-" else "-.pomdp"
     if target.lower().endswith(NATIVE_SUFFIX):
         save_native(model, target)

@@ -77,8 +77,9 @@ def check_env(env: Any, model: Any = None, *, seed: int = 0, steps: int = 200) -
     environments); actions and observations are discrete; results have the right shapes and lie in
     the spaces; equal seeds give equal episodes. With a model (a POMDP, a linear model, or a name of
     one): every observation is possible after the history; episodes terminate at the model's final
-    observations and nowhere else; if it is a POMDP, every reward is that of a possible outcome with
-    the same action and observation. Needs gymnasium (the extra `gym`).
+    observations and nowhere else (anywhere, if the model learned the end as the observation
+    `(end)`, which the environment does not have); if it is a POMDP, every reward is that of a
+    possible outcome with the same action and observation. Needs gymnasium (the extra `gym`).
     """
     from rpsr.envs.conformance import check_env as check  # gymnasium is an extra
 

@@ -35,9 +35,7 @@ def test_a_model_to_pomdpx_and_back(succeed, target):
 
 def test_a_factored_model_says_what_it_loses(succeed, rover):
     err = succeed("convert", "rover.pomdpx", "rover.pomdp").err.splitlines()
-    assert err[0].endswith(
-        "names that other programs may refuse (not letters, digits, - and _): 12"
-    )
+    assert "names that other programs may refuse (not letters, digits, - and _): 12;" in err[0]
     assert err[1].endswith("that the state variables are fully observed is not stored: rover")
     assert load("rover.pomdp") == rover
     assert load("rover.pomdp").state_variables == ()
@@ -95,6 +93,8 @@ def test_a_controller_becomes_a_value_function(succeed):
             "`rpsr solve ... -o t.pg`",
         ),
         (("t.alpha", "t.pomdp", "--for", "tiger"), "has the suffix of a model"),
+        (("t.alpha", "t.xyz", "--for", "tiger"), "t.xyz: expected a name ending in .json, .alpha"),
+        (("t.alpha", "t.policy", "--for", "tiger", "--plain-names"), "--plain-names is for models"),
         (("t.alpha", "t.policy", "--for", "paint"), "expected 4"),
         (("tree.json", "t.policy", "--for", "tiger"), "cannot store a finite-horizon plan"),
     ],
@@ -140,6 +140,22 @@ def test_the_help_names_all_that_can_be_converted(succeed):
         "with --for a policy (.json, .alpha, .pg, .policy)" in said
     )
     assert "--for STR The model (file or domain) that the policy was made for" in said
+
+
+def test_plain_names_are_for_programs_that_read_no_others(succeed, say, rover):
+    """The hint stands beside the names that may be refused; the model is the same."""
+    told = succeed("convert", "rover.pomdpx", "a.pomdp").err
+    assert "; --plain-names writes s0, a0, o0, and a .pomdpx file is for the SARSOP toolkit" in told
+    told = succeed("convert", "rover.pomdpx", "b.pomdp", "--plain-names").err
+    assert "may refuse" not in told
+    named, plain = load("a.pomdp"), load("b.pomdp")
+    assert plain.states == tuple(f"s{i}" for i in range(len(named.states)))
+    assert plain.actions == tuple(f"a{i}" for i in range(len(named.actions)))
+    assert plain.observations == tuple(f"o{i}" for i in range(len(named.observations)))
+    assert plain == named.with_plain_names()
+    succeed("convert", "rover.pomdpx", "r.rpsr", "--model", "rpsr")
+    code, _, err = say("convert", "r.rpsr", "s.rpsr", "--plain-names")
+    assert (code, err) == (1, "rpsr: s.rpsr: plain names are for POMDPs: read a rpsr model\n")
 
 
 def test_the_verbs_take_pomdpx(succeed, rover):

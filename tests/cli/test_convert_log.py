@@ -41,7 +41,7 @@ def test_a_log_may_replace_itself_and_a_bad_one_replaces_nothing(say):
     Path("b.csv").write_text("episode,action,obs\n1,go,x\n1,go,\n")
     code, _, error = say("convert", "b.csv", "a.csv")
     assert (code, Path("a.csv").read_text()) == (1, before)
-    assert error.startswith("rpsr: b.csv:3: episode 0, step 1: column 'obs': read nothing")
+    assert error.startswith("rpsr: b.csv:3: episode 1, step 1: column 'obs': read nothing")
     code, out, _ = say("convert", "a.csv", "-")
     assert (code, out.startswith('{"actions": ["go"], "observations": ["x"]')) == (0, True)
     assert sorted(path.name for path in Path().iterdir()) == ["a.csv", "b.csv"]

@@ -225,6 +225,9 @@ def test_no_file_is_written_over_another(log, say):
         (["--plan", "logs/../data"], "logs/../data: is already an input, expected another file"),
         (["--plan", "./m.rpsr"], "./m.rpsr: is already an output, expected another file"),
         (["--plan", "logs/log.jsonl"], "logs/log.jsonl: has the suffix of a log"),
+        (["--plan", "p.xyz"], "p.xyz: expected a name ending in .json"),
+        (["--plan", "p.policy"], "p.policy: expected a native policy file, .json"),
+        (["--plan", "p.pg.gz"], "p.pg.gz: expected a native policy file, .json"),
         (["--plan", "p.html", "--report", "p.html"], "p.html: is already an output"),
         (["--report", "m.rpsr"], "m.rpsr: expected a name ending in .html or .htm"),
         (["--report", "page.pdf"], "page.pdf: expected a name ending in .html or .htm"),
@@ -330,3 +333,33 @@ def test_an_option_that_an_estimator_does_not_have_is_refused(log, say):
         assert say(*words, "--estimator", "spectral", *wrong)[0] == 2
     assert not Path("m.rpsr").exists()
     assert say(*words, "--estimator", "spectral", "--rank", "2", "--behaviour", "estimated")[0] == 0
+
+
+def test_short_episodes_without_a_mark_are_said_once_everywhere(log, say):
+    """On standard error, in the JSON document and on the page."""
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for episode in lines[::3]:
+        for column in ("actions", "observations", "rewards"):
+            episode[column] = episode[column][:6]
+        episode.pop("propensities", None)
+    for episode in lines:
+        for key in ("terminated", "truncated", "propensities"):
+            episode.pop(key, None)
+    Path("log.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    words = ["learn", "log.jsonl", "-o", "m.rpsr", "--discount", "0.9", "--estimator", "last-k"]
+    code, out, err = say(*words, "--json", "--report", "p.html")
+    expected = "20 of 60 episodes are shorter than the longest (15 steps)"
+    assert (code, err.count(expected)) == (0, 1)
+    assert [line for line in json.loads(out)["warnings"] if expected in line]
+    assert expected in Path("p.html").read_text()
+
+
+def test_a_policy_of_another_model_is_told_of(log, tmp_path, say, monkeypatch):
+    """In the table's caption and on the page: the model file is not what was planned on."""
+    monkeypatch.setattr("rpsr.learning.plan_choice.choice.np.argmax", lambda means: 1)
+    words = ["learn", str(log), "-o", "m.rpsr", "--discount", "0.9", "--estimator", "last-k"]
+    code, out, _ = say(*words, "--plan", "p.json", "--ensemble", "1", "--report", "p.html")
+    assert code == 0
+    expected = "The policy was planned on the model of plan 2"
+    assert expected in out
+    assert expected in Path("p.html").read_text()

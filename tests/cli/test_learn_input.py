@@ -67,8 +67,17 @@ def test_a_csv_file_with_columns_of_its_own(say, log):
     Path("log.csv").write_text("\n".join([*rows, "p99,7,left,0.5,"]))
     code, _, error = say("learn", "log.csv", *words, *columns)
     assert (code, error.count("\n")) == (1, 1)
-    line = f"log.csv:{len(rows) + 1}: episode {len(lines)}, step 0: column 'gain': read nothing"
+    line = f"log.csv:{len(rows) + 1}: episode p99, step 0: column 'gain': read nothing"
     assert line in error
+
+
+def test_a_log_without_rewards_is_named_with_the_way_out(say):
+    Path("log.csv").write_text("episode,action,observation,gain\n" + "a,go,x,1\n")
+    words = ("learn", "log.csv", "-o", "m.rpsr", "--discount", "0.9")
+    code, _, error = say(*words)
+    assert code == 1
+    assert "log.csv: the log has no rewards, expected them for learning; if a column" in error
+    assert "name it with --columns reward=NAME" in error
 
 
 def test_what_a_folder_holds_and_is_not_read_is_said(log, say):

@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -227,6 +229,65 @@ def test_a_source_without_discount_says_so(succeed):
     save(pomdp, "m.rpsr")
     table, _ = succeed("evaluate", "m.rpsr", "--episodes", "20", "--steps", "5")
     assert "Returns undiscounted" in table
+
+
+def test_only_the_models_that_are_asked_for_are_built(succeed, say, monkeypatch):
+    monkeypatch.setattr("rpsr.evaluation.estimates.psr", None)
+    words = ("evaluate", "loadunload", "--episodes", "20", "--json", "--model", "rpsr")
+    out, _ = succeed(*words, "--model", "pomdp")
+    rows = document(out)["rows"]
+    assert [row["model"] for row in rows] == ["rpsr", "pomdp"]
+    assert rows[0]["exact"] == pytest.approx(rows[1]["exact"], abs=1e-12)
+    save(rpsr(build("tiger")), "m.rpsr")
+    code, out, err = say("evaluate", "m.rpsr", "--model", "pomdp")
+    assert (code, out) == (1, "")
+    assert err == "rpsr: m.rpsr: --model needs a POMDP: the file holds a rpsr model\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no POSIX signals")
+@pytest.mark.parametrize(("sent", "expected"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("json", [True, False])
+def test_a_signal_shows_the_rows_so_far(sent, expected, json, say, monkeypatch):
+    """It comes while the PSR is built; the POMDP's row is known by then."""
+    words = ["evaluate", "loadunload", "--episodes", "20", "--steps", "300"]
+    whole = document(say(*words, "--json")[1])["rows"]
+    monkeypatch.setattr("rpsr.evaluation.estimates.psr", lambda _: os.kill(os.getpid(), sent))
+    code, out, err = say(*words, *(["--json"] * json))
+    assert (code, err) == (expected, "rpsr: interrupted\n")
+    if json:
+        assert document(out)["rows"] == whole[:1]
+    else:
+        assert "pomdp" in out
+        assert f"{whole[0]['mean']:.4g}" in out
+
+
+def test_a_signal_before_the_first_row_shows_nothing(say, monkeypatch):
+    """Without --steps, their number depends on all models."""
+    monkeypatch.setattr(
+        "rpsr.evaluation.estimates.psr", lambda _: os.kill(os.getpid(), signal.SIGINT)
+    )
+    assert say("evaluate", "loadunload", "--json") == (130, "", "rpsr: interrupted\n")
+
+
+def test_rows_and_the_building_of_models_are_shown_on_a_terminal(say, monkeypatch):
+    said = []
+
+    @contextmanager
+    def line(what):
+        yield said.append
+
+    monkeypatch.setattr("rpsr.cli.evaluate.live_line", line)
+    words = ("evaluate", "loadunload", "--episodes", "20", "--steps", "300")
+    code, _, err = say(*words)
+    assert code == 0
+    assert said == [
+        "simulated 20 of 20 episodes",
+        *(f"building the {model}" for model in ("belief model", "PSR", "R-PSR")),
+    ]
+    rows = [line for line in err.splitlines() if "mean return" in line]
+    assert [row.split(":")[1] for row in rows] == [
+        f" estimate of 'uniform' by '{model}'" for model in ("pomdp", "psr", "rpsr")
+    ]
 
 
 # ---- files of vectors are followed as they are written

@@ -181,6 +181,11 @@ def test_usage(say, words, message):
         (["-o", "nowhere/p.alpha"], "nowhere/p.alpha: the folder does not exist"),
         (["--checkpoint", "nowhere/c"], "nowhere/c: the folder does not exist"),
         (["-o", "c", "--checkpoint", "./c"], "c: is already an output"),
+        (
+            ["-o", "p.xyz"],
+            "p.xyz: expected a name ending in .json, .alpha, .pg, .policy for a",
+        ),
+        (["-o", "p.xyz.gz"], "p.xyz.gz: expected a name ending in .json"),
         (["-o", "p.html"], "p.html: has the suffix of a page, expected another one for a policy"),
         (["-o", "P.RPSR"], "P.RPSR: has the suffix of a model, expected another one for a policy"),
         (["-o", "p.jsonl.gz"], "has the suffix of a log, expected another one for a policy"),

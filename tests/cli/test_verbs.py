@@ -186,3 +186,10 @@ def test_domains_export_to_standard_output(capfdbinary):
     assert main(["domains", "export", "tiger", "-o", "-"]) == 0
     Path("m.pomdp").write_bytes(capfdbinary.readouterr().out)
     assert load("m.pomdp") == build("tiger")
+
+
+@pytest.mark.parametrize("verb", ["solve", "evaluate", "simulate", "convert"])
+def test_help_names_every_format_of_policies(verb, say):
+    code, out, _ = say(verb, "--help")
+    assert code == 0
+    assert all(suffix in out for suffix in (".json", ".alpha", ".pg", ".policy"))

@@ -1,13 +1,16 @@
 """`check_env` passes for the environments of this package and names what a broken one breaks."""
 
+from dataclasses import replace
+
 import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
-from tests.envs.worlds import stairs
+from tests.envs.worlds import Machine, stairs
 
 import rpsr
-from rpsr.envs import POMDPEnv, POMDPVectorEnv, make
+from rpsr.envs import POMDPEnv, POMDPVectorEnv, make, record
+from rpsr.learning import LastKTable
 from rpsr.testing import check_env
 
 
@@ -31,6 +34,16 @@ def test_gymnasiums_own_sync_environments_obey():
         "rpsr/POMDP-v0", num_envs=3, vectorization_mode="sync", source=stairs()
     )
     check_env(envs, stairs())
+
+
+def test_a_model_learned_from_an_environment_that_ends_anywhere_passes():
+    """Its end is an observation of its own, which the environment does not have."""
+    log = record(Machine(), "uniform", 200, seed=0)
+    model = LastKTable(discount=0.9, k=1).fit(log).model_
+    assert "(end)" in model.observations
+    check_env(Machine(), model)
+    with pytest.raises(AssertionError, match="terminated is True at observation"):
+        check_env(Machine(), replace(model, final=()))
 
 
 def test_another_model_is_noticed():

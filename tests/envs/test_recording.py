@@ -3,11 +3,12 @@
 import gymnasium
 import numpy as np
 import pytest
-from tests.envs.worlds import stairs
+from tests.envs.worlds import Machine, stairs
 
 import rpsr
 from rpsr import InputError
-from rpsr.envs import make, record
+from rpsr.envs import NamedDiscrete, PredictiveState, make, record
+from rpsr.learning import LastKTable
 
 
 def test_a_log_of_our_environment_has_the_models_names():
@@ -110,3 +111,22 @@ def test_an_episode_without_end_is_noticed(monkeypatch):
     monkeypatch.setattr("rpsr.envs.recording.LONGEST", 50)
     with pytest.raises(InputError, match="has not ended after 50 steps: give steps"):
         record(make("tiger"), "uniform", 1)
+
+
+def test_an_environment_without_names_is_told_how_to_get_them():
+    """A policy that knows names does not play blindly where there are only numbers."""
+    log = record(Machine(), "uniform", 100, seed=0)
+    plan = rpsr.solve(LastKTable(discount=0.9, k=1).fit(log).model_, "pbvi")
+    assert record(Machine(), plan, 3, seed=1).action_names == ("run", "repair")
+    env = Machine(named=False)
+    with pytest.raises(InputError, match="whose actions are 0, 1; if these are") as caught:
+        record(env, plan, 1)
+    told = "name them, in the environment's order: action_space = rpsr.envs.NamedDiscrete("
+    assert f"{told}['run', 'repair'])" in str(caught.value)
+    env.action_space = NamedDiscrete(["run", "repair"])
+    told = "none of its observations exists in the environment, whose observations are 0, 1; if"
+    with pytest.raises(InputError, match=told) as caught:
+        record(env, plan, 1)
+    assert "observation_space = rpsr.envs.NamedDiscrete(['bad', 'good'])" in str(caught.value)
+    with pytest.raises(InputError, match=r"observation_space = rpsr.envs.NamedDiscrete\("):
+        PredictiveState(env, plan.model)

@@ -1,5 +1,6 @@
 """A prepared log is read, counted and cut once, whoever asks."""
 
+import warnings
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -148,3 +149,23 @@ def test_what_follows_from_a_survey_is_computed_once_and_again_after_more_steps(
     for ours, whole in zip(survey.policy, Survey.of([SILENT]).policy, strict=True):
         np.testing.assert_array_equal(ours, whole)
     assert survey.overlap == Survey.of([SILENT]).overlap
+
+
+@pytest.mark.parametrize("name", ["spectral", "last-k"])
+def test_an_estimator_warns_of_ends_without_a_mark_once_for_the_whole_log(name):
+    """Not for the parts that are held out or resampled, nor with marks."""
+    lasting = np.where(np.arange(LOG.episodes) % 3 == 0, 7, 12)
+    kept = np.arange(LOG.steps) % 12 < np.repeat(lasting, 12)
+    columns = ("actions", "observations", "rewards", "propensities")
+    some = {column: getattr(LOG, column)[kept] for column in columns}
+    short = replace(LOG, offsets=np.append(0, np.cumsum(lasting)), **some)
+    with pytest.warns(UserWarning, match="shorter") as warned:
+        learned = learn(name, short, discount=0.9, rank=RANKS.get(name, 3), plan=True, ensemble=1)
+    (line,) = [str(warning.message) for warning in warned]
+    assert line.startswith("20 of 60 episodes are shorter than the longest (12 steps)")
+    assert line in learned.warnings()
+    assert line in learned.document()["warnings"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        marked = replace(short, terminated=lasting < 12)
+        assert not learn(name, marked, discount=0.9, rank=RANKS.get(name, 3)).census.unmarked_ends

@@ -132,12 +132,11 @@ def test_what_is_wrong_is_found_wherever_blocks_end(tmp_path_factory, log, layou
     row = data.draw(st.integers(0, len(table["step"]) - 1))
     column = data.draw(st.sampled_from(sorted(table.keys() - {"episode"})))
     starts = np.flatnonzero(np.array(table["step"]) == layout["first"])
-    episode = int(np.searchsorted(starts, row, side="right")) - 1
-    step = row - int(starts[episode])
+    begin = int(starts[np.searchsorted(starts, row, side="right") - 1])
+    step = row - begin if column == "step" else table["step"][row]
     table[column] = [None if i == row else value for i, value in enumerate(table[column])]
-    expected = (
-        f":{row + 1}: episode {episode}, step {step}: column {column!r}: read nothing, expect"
-    )
+    place = f"{row + 1}: episode {table['episode'][row]}, step {step}"
+    expected = f":{place}: column {column!r}: read nothing, expect"
     with pytest.MonkeyPatch.context() as patch:
         small_blocks(patch, layout)
         file = write_parquet(tmp_path_factory.mktemp("logs") / "a.parquet", table, layout)

@@ -74,3 +74,39 @@ def test_of_several_that_it_may_have_been_the_most_frequent_is_named():
 def test_digits_show_a_thousandth_of_the_range(rewards, digits):
     found = census({"x": 2}, rewards=rewards)
     assert (found.low, found.high, found.digits) == (*map(float, rewards), digits)
+
+
+def lengths(*steps, ended=0, chunks=1):
+    """The census of episodes with these numbers of steps, of which the first `ended` terminated."""
+    found, offsets = Census(), np.cumsum([0, *steps])
+    zeros = np.zeros(offsets[-1], dtype=int)
+    terminated = np.arange(len(steps)) < ended
+    log = Trajectories(("go",), ("dark",), zeros, zeros, offsets, terminated)
+    for part in np.array_split(np.arange(len(steps)), chunks):
+        found.add(log[part])
+    return found
+
+
+@pytest.mark.parametrize("chunks", [1, 3])
+def test_short_episodes_without_a_mark_are_reported(chunks):
+    found = lengths(20, 7, 20, 20, 12, 20, chunks=chunks)
+    assert found.unmarked_ends.startswith(
+        "2 of 6 episodes are shorter than the longest (20 steps), and none is marked as terminated"
+    )
+    assert "(`terminated`)" in found.unmarked_ends
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        lengths(20, 20, 20),  # cut by a horizon
+        lengths(20, 7, 20, 12, ended=1),  # ends are marked
+        lengths(5000),  # one long recording
+        lengths(5000, 300, 7000, 4000),  # a few of them
+        lengths(20, 20, 20, 3),  # the recording stopped in the last episode
+        lengths(20, 0, 20, 0),  # nothing was recorded
+        lengths(),
+    ],
+)
+def test_episodes_that_were_cut_are_not_doubted(found):
+    assert found.unmarked_ends == ""

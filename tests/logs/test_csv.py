@@ -117,7 +117,7 @@ def test_the_whole_column_decides_on_its_type(tmp_path, monkeypatch):
     for act in (read_logs, lambda path: list(stream_logs(path))):
         with pytest.raises(InputError) as caught:
             act(numbers)
-        expected = "episode 0, step 3: column 'observation': read '2.5' among numbers only, "
+        expected = "episode 1, step 3: column 'observation': read '2.5' among numbers only, "
         assert str(caught.value).startswith(f"{numbers}:5: {expected}")
         assert "KBinsDiscretizer" in str(caught.value)
 
@@ -126,21 +126,21 @@ def test_the_whole_column_decides_on_its_type(tmp_path, monkeypatch):
     ("rows", "message"),
     [
         ("1,go,x,0\n1,go,,0\n1,go,x,0\n1,go,NA,0\n2,go,NaN,1\n",
-         ":3: episode 0, step 1: column 'observation': read nothing, expected a value for the "
+         ":3: episode 1, step 1: column 'observation': read nothing, expected a value for the "
          "observation; also missing in lines 5, 6"),
         ("1,go,x,0\n,go,x,0\n", ":3: episode 1, step 0: column 'episode': read nothing"),
-        ("1,go,x,one\n", ":2: episode 0, step 0: column 'reward': read 'one', expected a finite"),
-        ('1,go,x,"1,5"\n', ":2: episode 0, step 0: column 'reward': read '1,5', expected a fin"),
-        ("1,go,x,1e999\n", ":2: episode 0, step 0: column 'reward': read inf, expected a finite"),
-        ("1,go,x,1_0\n", ":2: episode 0, step 0: column 'reward': read '1_0', expected a finite"),
+        ("1,go,x,one\n", ":2: episode 1, step 0: column 'reward': read 'one', expected a finite"),
+        ('1,go,x,"1,5"\n', ":2: episode 1, step 0: column 'reward': read '1,5', expected a fin"),
+        ("1,go,x,1e999\n", ":2: episode 1, step 0: column 'reward': read inf, expected a finite"),
+        ("1,go,x,1_0\n", ":2: episode 1, step 0: column 'reward': read '1_0', expected a finite"),
         ("1,go,x,0\n\n1,go,x\n", ":4: read 3 values, expected 4, one per column"),
         ("1,go,x,0,0\n", ":2: read 5 values, expected 4, one per column"),
         ("# a remark\n", ":2: read 1 values, expected 4, one per column: '# a remark'"),
-        ('1,"go,x,0\n1,go,x,0\n', ":2: not CSV: unexpected end of data"),
+        ('1,"go,x,0\n1,go,x,0\n', ':2: not CSV: a quote (") that begins in this row is not closed'),
         ('1,"go"o,x,0\n', ":2: not CSV: "),
-        ('1,"a\nb",x,0\n1,go,x,a\n', ":4: episode 0, step 1: column 'reward': read 'a'"),
+        ('1,"a\nb",x,0\n1,go,x,a\n', ":4: episode 1, step 1: column 'reward': read 'a'"),
         ("1,go,x,0\n2,go,x,0\n1,go,x,0\n",
-         ":4: episode 2, step 0: column 'episode': read '1' again, expected the rows of an"),
+         ":4: episode 1, step 0: column 'episode': read '1' again, expected the rows of an"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("block", [1, 2, 1000])
@@ -157,7 +157,7 @@ def test_what_is_wrong_is_said_with_line_and_column(tmp_path, monkeypatch, rows,
     ("content", "message"),
     [
         (b"", ": is empty, expected a line with the names of columns"),
-        (b"\n1,2\n", ":1: read no names"),
+        (b"\n1,2\n", ":1: the line is empty, expected the names of columns"),
         (b"a,b,c\n1,2,3\n", ": has no column 'action' for the action; its columns are a, b, c"),
         (b"action,action,observation\n", ": has 2 columns 'action', expected one"),
         (HEAD.encode() + "1,größer,x,0\n".encode("latin-1"), ":2: not UTF-8: read the bytes"),

@@ -1,5 +1,6 @@
 """Data frames of pandas and polars, and tables of pyarrow: one door for all."""
 
+import re
 import sys
 
 import numpy as np
@@ -61,15 +62,17 @@ def test_a_frame_says_what_its_csv_file_says(make, tmp_path):
             "column 'test': read .*decimal|column 'test': read 0.5, expected",
         ),
         ({"test": [0.5, 1.5, 2]}, "KBinsDiscretizer"),
-        ({"test": ["x", None, None]}, r":1: episode 0, step 1: column 'test': read nothing"),
+        ({"test": ["x", None, None]}, r"AT1: episode ann, step 1: column 'test': read nothing"),
         ({"test": ["x", None, None]}, r"also missing in (row|record) 2$"),
-        ({"gain": [0.0, None, 1.0]}, ":1: episode 0, step 1: column 'gain': read nothing"),
-        ({"gain": ["0", "1", "2"]}, ":0: episode 0, step 0: column 'gain': read '0', expected a f"),
-        ({"patient": ["ann", "bob", "ann"]}, ":2: episode 2, step 0: column 'patient': read 'ann'"),
-        ({"test": [[1], [2], [3]]}, r":0: episode 0, step 0: column 'test': read \[1\], expected"),
+        ({"gain": [0.0, None, 1.0]}, "AT1: episode ann, step 1: column 'gain': read nothing"),
+        ({"gain": ["0", "1", "2"]}, "AT0: episode ann, step 0: column 'gain': read '0', expected"),
+        ({"patient": ["ann", "bob", "ann"]}, "AT2: episode ann, step 0: column 'patient': read '"),
+        ({"test": [[1], [2], [3]]}, r"AT0: episode ann, step 0: column 'test': read \[1\], expec"),
     ],
 )
 def test_what_is_wrong_is_said_with_row_and_column(make, change, message):
+    """AT: the row, by position in a frame or in a list."""
+    message = re.sub(r"AT(\d)", r"(records:\1|DataFrame: row \1 \\(iloc\\))", message)
     with pytest.raises(InputError, match=message) as caught:
         read(make(ROWS | change), columns=NAMES)
     assert "\n" not in str(caught.value)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.models.builders import dense_process, pomdps
 
 from rpsr import InputError
+from rpsr.domains import build
 from rpsr.models import DenseOperators, FactoredOperators, SparseOperators
 
 ONE = ((sp.eye_array(2),),)
@@ -96,3 +97,20 @@ def test_read_only_arrays_are_shared_not_copied():
 def test_shapes_that_do_not_fit_are_refused(make, message):
     with pytest.raises(InputError, match=message):
         make()
+
+
+def test_the_successors_of_sparse_states_are_those_of_each_observation():
+    model = build("hallway").belief_model()
+    rng = np.random.default_rng(0)
+    states = rng.random((5, model.dimension)) * (rng.random((5, model.dimension)) < 0.1)
+    states[3] = 0.0
+    n_observations = len(model.observations)
+    for a in range(len(model.actions)):
+        outcomes, after = model.operators.successors(states, a)
+        table = np.zeros((5 * n_observations, model.dimension))
+        table[outcomes] = after.toarray()
+        for o in range(n_observations):
+            expected = model.operators.left(states, a, o)
+            np.testing.assert_allclose(table[o::n_observations], expected, rtol=0, atol=1e-15)
+        possible = (states @ model.emissions[a] > 0).sum()
+        assert len(outcomes) == possible  # no work for impossible observations

@@ -67,6 +67,14 @@ def convert(
             "then policy files.",
         ),
     ] = None,
+    plain_names: Annotated[
+        bool,
+        Parameter(
+            negative="",
+            help="Name states s0, s1, ..., actions a0, ... and observations o0, ..., which every "
+            "program reads.",
+        ),
+    ] = False,
     normalize: Normalize = False,
     discount: Discount = None,
     columns: ColumnNames = None,
@@ -92,6 +100,8 @@ def convert(
 
     if policy_for is None:
         _refuse_policy(source)
+    if plain_names and (policy_for is not None or is_log(source, target)):
+        raise InputError("--plain-names is for models")
     if policy_for is None and is_log(source, target):
         if (model, normalize, discount, const) != (None, False, None, ()):
             options = "--model, --normalize, --discount and --const"
@@ -114,7 +124,7 @@ def convert(
         loaded = as_kind(loaded, model or "pomdp")
     elif model not in (None, loaded.kind):
         raise InputError(f"a {loaded.kind} model cannot become a {model} model", place=source)
-    for remark in save(loaded, target):
+    for remark in save(loaded, target, plain_names=plain_names):
         note(f"{target}: {remark}")
     wrote(target)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter, validators
 
@@ -20,7 +21,7 @@ from rpsr.cli.options import (
     whole,
 )
 from rpsr.cli.output import note, print_json, print_lines, print_table
-from rpsr.cli.progress import measured_progress
+from rpsr.live import live_line
 
 if TYPE_CHECKING:
     from rpsr.evaluation import Estimate
@@ -41,8 +42,17 @@ def evaluate(
         Parameter(
             converter=standard_streams,
             completer=any_file,
-            help="A policy file of `rpsr solve -o`, or an .alpha or .pg file of pomdp-solve; "
-            "repeat the option to compare policies; by default the uniformly random policy.",
+            help="A policy file: .json of `rpsr solve -o`, .alpha or .pg of pomdp-solve, .policy "
+            "of SARSOP; repeat the option to compare policies; by default the uniformly random "
+            "policy.",
+        ),
+    ] = None,
+    model: Annotated[
+        list[Literal["pomdp", "psr", "rpsr"]] | None,
+        Parameter(
+            help="Whose rewards count: those of the POMDP, of its PSR or of its R-PSR; repeat the "
+            "option for several. By default all three. Building the PSR and the R-PSR of a large "
+            "POMDP takes long."
         ),
     ] = None,
     look_ahead: LookAhead = False,
@@ -75,30 +85,57 @@ def evaluate(
     along it, one row per model; a native file holds only one model. If it can be computed, the
     exact value is shown next to the estimate.
 
+    On a terminal, each row is shown as soon as it is known. Ctrl-C and SIGTERM show the rows so
+    far (exit 130 and 143).
+
     A policy file is followed as written. If it holds alpha vectors, and one-step look-ahead with
     them has a different return, that policy is shown too.
     """
-    from rpsr.evaluation import evaluate as estimate
-    from rpsr.evaluation.estimates import differ, missing
+    from rpsr.errors import InputError
+    from rpsr.evaluation.estimates import estimates
+    from rpsr.models import POMDP
 
     system = load_system(source, normalize, discount)
+    if model and not isinstance(system, POMDP):
+        raise InputError(
+            f"--model needs a POMDP: the file holds a {system.kind} model", place=source
+        )
     paths = dict.fromkeys(policy or [None])
     policies = [_ways(path, policy_of(path, system), look_ahead) for path in paths]
-    with measured_progress("simulating episodes") as progress:
-        found = estimate(
-            system,
-            {name: followed for ways in policies for name, followed in ways.items()},
-            episodes=episodes,
-            steps=steps,
-            seed=seed,
-            workers=workers,
-            progress=progress,
-        )
     rows: list[Estimate] = []
-    for ways in policies:
-        first, *others = [[row for row in found if row.policy == name] for name in ways]
-        rows += first
-        rows += [row for other in others if differ(first, other) for row in other]
+
+    def show() -> None:
+        _report(_different(rows, policies), system, source, seed, json)
+
+    try:
+        with live_line("evaluating") as say:
+            for row in estimates(
+                system,
+                {name: followed for ways in policies for name, followed in ways.items()},
+                models=model or None,
+                episodes=episodes,
+                steps=steps,
+                seed=seed,
+                workers=workers,
+                progress=_counting(say),
+                say=say,
+            ):
+                rows.append(row)
+                if say is not None:  # a person waits
+                    note(row.title())
+    except KeyboardInterrupt:
+        if rows:
+            show()
+        raise
+    show()
+
+
+def _report(
+    rows: list[Estimate], system: POMDP | LinearModel, source: str, seed: int, json: bool
+) -> None:
+    """Show rows, and say of which policies later steps matter."""
+    from rpsr.evaluation.estimates import missing
+
     for name in dict.fromkeys(row.policy for row in rows):
         warning = missing([row for row in rows if row.policy == name], system.discount)
         if warning is not None:
@@ -108,6 +145,25 @@ def evaluate(
         print_json("evaluate", source, head | {"rows": [_row(row) for row in rows]})
     else:
         _show(rows, system)
+
+
+def _counting(say: Callable[[str], None] | None) -> Callable[[int, int], None] | None:
+    """Progress of a simulation as words."""
+    if say is None:
+        return None
+    return lambda done, total: say(f"simulated {done:,} of {total:,} episodes")
+
+
+def _different(rows: list[Estimate], policies: list[dict[str, AnyPolicy]]) -> list[Estimate]:
+    """The rows of each policy, without those of a way of following it that earns the same."""
+    from rpsr.evaluation.estimates import differ
+
+    kept: list[Estimate] = []
+    for ways in policies:
+        first, *others = [[row for row in rows if row.policy == name] for name in ways]
+        kept += first
+        kept += [row for other in others if differ(first, other) for row in other]
+    return kept
 
 
 def _ways(path: str | None, policy: AnyPolicy, look_ahead: bool) -> dict[str, AnyPolicy]:

@@ -119,8 +119,8 @@ def learn(
         Parameter(
             converter=named_file,
             completer=any_file,
-            help="Also plan, and write the policy here. Each model that explains the log about "
-            "equally well gives a plan; the highest mean value over all models decides.",
+            help="Also plan, and write the policy here, .json. Each model that explains the log "
+            "about equally well gives a plan; the highest mean value over all models decides.",
         ),
     ] = None,
     ensemble: Annotated[
@@ -149,11 +149,13 @@ def learn(
     from rpsr.learning.learn import configured
     from rpsr.learning.learn import learn as fit
     from rpsr.logs import Columns, Trajectories, open_logs
+    from rpsr.logs.trajectories import no_rewards
+    from rpsr.planning.files.policies import classic_form
 
     check_suffix(output, NATIVE)
     if ensemble and plan is None:
         raise InputError("--ensemble is for choosing a plan: add --plan FILE")
-    if plan is not None and plan.endswith((".alpha", ".pg")):
+    if plan is not None and classic_form(plan) is not None:
         expected = "expected a native policy file, .json: only this format holds a learned filter"
         raise InputError(expected, place=plan)
     if report is not None:
@@ -177,11 +179,12 @@ def learn(
         log = open_logs(logs, columns=None if columns is None else Columns(**columns))
         if isinstance(log, Trajectories) and log.episodes == 0:
             raise InputError("the log has no episodes", place=source)
+        if isinstance(log, Trajectories) and log.rewards is None:
+            raise InputError(no_rewards("learning"), place=source)
         learned = fit(estimator, log, ensemble=ensemble, progress=progress, **asked)
-    for message in dict.fromkeys(str(warning.message) for warning in warned):
+    said = [str(warning.message) for warning in warned]
+    for message in dict.fromkeys([*said, *learned.warnings()]):
         note(message)
-    for line in learned.warnings():
-        note(line)
     try:  # an error in printing must not prevent writing, nor the other way round
         if json:
             print_json(
@@ -229,6 +232,7 @@ def _show(learned: Learned) -> None:
     if learned.choice is not None:
         choice, digits = learned.choice, learned.census.digits
         words = (
+            choice.own_model,
             choice.agreement(digits),
             f"Chosen: the plan with {choice.rule}. Off-policy value: importance-sampled return, "
             "over the steps where some logged episode still agrees with the plan, with a 90 % "

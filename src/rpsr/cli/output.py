@@ -112,7 +112,7 @@ def check_suffix(target: str | Path, *suffixes: str) -> None:
 
 
 def check_policy_name(target: str | Path | None) -> None:
-    """Refuse a policy file with the suffix of a model, a log or a page."""
+    """Refuse a policy file with a suffix that is not that of one."""
     from rpsr.io.file_kinds import SUFFIXES
 
     names = {"model": SUFFIXES["model"], "log": SUFFIXES["log"], "page": PAGES}
@@ -120,6 +120,11 @@ def check_policy_name(target: str | Path | None) -> None:
         if target is not None and str(target).lower().removesuffix(".gz").endswith(suffixes):
             expected = f"has the suffix of a {what}, expected another one for a policy"
             raise InputError(expected, place=str(target))
+    known = (".json", ".alpha", ".pg", ".policy")
+    suffix = "" if target is None else Path(str(target).lower().removesuffix(".gz")).suffix
+    if suffix not in ("", *known):
+        expected = f"expected a name ending in {', '.join(known)} for a policy"
+        raise InputError(expected, place=str(target))
 
 
 def write_each(jobs: Mapping[str | Path | None, Callable[[], object]], quiet: bool = False) -> None:

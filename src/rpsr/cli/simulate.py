@@ -27,8 +27,8 @@ PolicyFile = Annotated[
     Parameter(
         converter=standard_stream,
         completer=any_file,
-        help="A policy file of `rpsr solve -o`, or an .alpha or .pg file of pomdp-solve; by "
-        "default the uniformly random policy.",
+        help="A policy file: .json of `rpsr solve -o`, .alpha or .pg of pomdp-solve, .policy of "
+        "SARSOP; by default the uniformly random policy.",
     ),
 ]
 Steps = Annotated[int, Parameter(converter=whole, validator=AtLeastOne, help="Steps per episode.")]

@@ -87,6 +87,17 @@ class Labels:
         ]
 
 
+def named_like(labels: Labels, names: tuple[str, ...]) -> str:
+    """How to give the numbers of a space these names, for a message; empty if it has names."""
+    if isinstance(labels.space, NamedDiscrete) or labels.names is None:
+        return ""
+    listed = list(names) if labels.size == len(names) else "names"
+    return (
+        f"; if these are the same, name them, in the environment's order: {labels.kind}_space = "
+        f"rpsr.envs.NamedDiscrete({listed})"
+    )
+
+
 _WAY_OUT = (
     "put a discretiser in front, such as scikit-learn's KBinsDiscretizer in a "
     "gymnasium.wrappers.TransformObservation"

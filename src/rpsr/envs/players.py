@@ -7,15 +7,16 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rpsr.envs.labels import Labels
+from rpsr.envs.labels import Labels, named_like
 from rpsr.errors import InputError
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
-from rpsr.models.renaming import OTHER, with_other
+from rpsr.models.renaming import END, OTHER, with_other
 from rpsr.planning.as_policy import UNIFORM, as_policy
 from rpsr.planning.value.controllers import ControllerPolicy
 from rpsr.planning.value.policies import AlphaPolicy, Policy
 from rpsr.planning.value.trees import TreePolicy
+from rpsr.showing import some
 
 MOST_ACTIONS = 2**16  # of an environment in which a policy of rpsr plays
 
@@ -110,7 +111,14 @@ class _Following:
         if strange:
             raise InputError(
                 f"policy: its action {strange[0]!r} does not exist in the environment, whose "
-                f"actions are {', '.join(self._codes)}"
+                f"actions are {', '.join(self._codes)}{named_like(actions, self._names)}"
+            )
+        seen = observations.names
+        if self._known and seen is not None and not self._known.intersection(seen):
+            names = tuple(sorted(self._known - {END, OTHER}))
+            raise InputError(
+                "policy: none of its observations exists in the environment, whose observations "
+                f"are {some(seen)}{named_like(observations, names)}"
             )
 
     def begin(self, observation: Any, code: int) -> None:

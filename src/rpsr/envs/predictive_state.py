@@ -11,7 +11,7 @@ from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 
-from rpsr.envs.labels import Labels
+from rpsr.envs.labels import Labels, named_like
 from rpsr.envs.system import Source, opened
 from rpsr.errors import ImpossibleObservation, InputError, ModelError
 from rpsr.io.records import Bools, Floats, Ints
@@ -60,14 +60,16 @@ class Reader:
         if strange:
             raise InputError(
                 f"model: the environment has action {strange[0]!r}, which the model lacks; its "
-                f"actions are {', '.join(model.actions)}"
+                f"actions are {', '.join(model.actions)}{named_like(self._actions, model.actions)}"
             )
         names = self._observations.names
         if names is not None:
             strange = [name for name in model.observations if name not in (*names, END, OTHER)]
             if strange:
+                known = tuple(name for name in model.observations if name not in (END, OTHER))
                 raise InputError(
                     f"model: the model has observation {strange[0]!r}, which the environment lacks"
+                    f"{named_like(self._observations, known)}"
                 )
 
     @property

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from rpsr.errors import InputError
 from rpsr.evaluation.episode_returns import returns
 from rpsr.evaluation.exact import exact_returns
-from rpsr.evaluation.simulation import AnyPolicy, Progress, runnable, simulate
+from rpsr.evaluation.simulation import AnyPolicy, Progress, as_table, runnable, simulate
 from rpsr.evaluation.stochastic import StochasticController
 from rpsr.evaluation.truncation import NEGLIGIBLE, cut_off, enough_steps, planned_steps
 from rpsr.io.records import Floats
@@ -155,7 +155,7 @@ def missing(rows: Sequence[Estimate], discount: float | None) -> str | None:
     return f"{uncounted} (at most {most:.3g} in total, of either sign) {why}" if most > 0 else None
 
 
-Models = POMDP | LinearModel | Mapping[str, POMDP | LinearModel]
+Models = POMDP | LinearModel | Mapping[str, POMDP | LinearModel] | Sequence[str]
 
 
 def evaluate(
@@ -173,24 +173,54 @@ def evaluate(
 
     policy: one policy, a sequence, or a mapping from names. Unnamed plans are named after their
     planner, other policies after their kind. Default: uniformly random actions.
-    models: by name, the models whose expected rewards give the returns, with the system's discount.
-    Default: a POMDP with its PSR and its R-PSR; for a linear model, itself.
+    models: by name, the models whose expected rewards give the returns, with the system's discount;
+    or some of "pomdp", "psr" and "rpsr", the POMDP itself, its PSR and its R-PSR. Default: these
+    three; for a linear model, itself.
     steps: per episode. By default enough for the return of later steps to be below the standard
     error (see `truncation.enough_steps`). `Estimate.cut_off` bounds it in any case.
     Episodes have all steps, even if the task ends earlier, because a model that does not represent
     the end still predicts rewards.
     """
+    return Estimates(
+        estimates(
+            system,
+            policy,
+            models=models,
+            episodes=episodes,
+            steps=steps,
+            seed=seed,
+            workers=workers,
+            progress=progress,
+        )
+    )
+
+
+# The arguments are those of `evaluate`.
+def estimates(
+    system: POMDP | LinearModel,
+    policy: AnyPolicy | Sequence[AnyPolicy] | Mapping[str, AnyPolicy] = UNIFORM,
+    *,
+    models: Models | None = None,
+    episodes: int = 1000,
+    steps: int | None = None,
+    seed: int = 0,
+    workers: int = 1,
+    progress: Progress | None = None,
+    say: Callable[[str], None] | None = None,
+) -> Iterator[Estimate]:
+    """The estimates of `evaluate`, each as soon as it is known.
+
+    A POMDP's PSR and R-PSR are built when they are needed, which takes long for a large POMDP. If
+    the number of steps is not given, it depends on all models. say: called with the current work.
+    """
     system = as_model(system, "system")
     followed = {name: runnable(given, system) for name, given in _named(policy).items()}
-    valuing = _forms(system) if models is None else named_models(models)
+    valuing = _models(system, models, say)
     if not valuing:
         raise InputError("models: expected at least one model to compute returns with")
     how = _How(episodes, steps, seed, workers, progress)
-    return Estimates(
-        row
-        for name, each in followed.items()
-        for row in _estimates(system, name, each, valuing, how)
-    )
+    for name, each in followed.items():
+        yield from _estimates(system, name, each, valuing, how)
 
 
 class _How(NamedTuple):
@@ -207,16 +237,17 @@ def _estimates(
     system: POMDP | LinearModel,
     name: str,
     policy: StochasticController | Policy,
-    models: dict[str, LinearModel],
+    models: Mapping[str, LinearModel],
     how: _How,
-) -> list[Estimate]:
+) -> Iterator[Estimate]:
     """The estimates of one policy."""
     steps = how.steps
     if steps is None:
         steps = enough_steps(system, policy, models, episodes=how.episodes, seed=how.seed)
+    table = as_table(policy, system, steps)
     trajectories = simulate(
         system,
-        policy,
+        policy if table is None else table,
         episodes=how.episodes,
         steps=steps,
         seed=how.seed,
@@ -225,25 +256,67 @@ def _estimates(
         progress=how.progress,
     )
     discount = 1.0 if system.discount is None else system.discount
-    exact = exact_returns(system, policy, list(models.values()), steps=steps)
-    return [
-        Estimate.of(
+    for label, model in models.items():
+        exact = None
+        if table is not None:
+            (exact,) = exact_returns(system, table, [model], steps=steps)
+        yield Estimate.of(
             returns(trajectories, model, discount=discount),
             name,
             label,
             steps,
-            expected,
+            exact,
             cut_off(model, system.discount, steps, planned_steps(policy)),
         )
-        for (label, model), expected in zip(models.items(), exact, strict=True)
-    ]
 
 
-def _forms(system: POMDP | LinearModel) -> dict[str, LinearModel]:
-    """A POMDP with its PSR and R-PSR, or a linear model, by name."""
-    if not isinstance(system, POMDP):
+FORMS: dict[str, tuple[str, Callable[[POMDP], LinearModel]]] = {
+    "pomdp": ("belief model", POMDP.belief_model),
+    "psr": ("PSR", lambda pomdp: psr(pomdp)),
+    "rpsr": ("R-PSR", lambda pomdp: rpsr(pomdp)),
+}
+
+
+class _Forms(Mapping[str, LinearModel]):
+    """Models of a POMDP by name, each built when it is first read."""
+
+    def __init__(
+        self, pomdp: POMDP, names: Sequence[str], say: Callable[[str], None] | None
+    ) -> None:
+        for name in names:
+            if name not in FORMS:
+                raise InputError(f"models: read {name!r}, expected {', '.join(FORMS)}")
+        self._pomdp, self._names, self._say = pomdp, dict.fromkeys(names), say
+        self._built: dict[str, LinearModel] = {}
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __getitem__(self, name: str) -> LinearModel:
+        if name not in self._built:
+            words, build = FORMS[name]
+            if self._say is not None:
+                self._say(f"building the {words}")
+            self._built[name] = build(self._pomdp)
+        return self._built[name]
+
+
+def _models(
+    system: POMDP | LinearModel, models: Models | None, say: Callable[[str], None] | None
+) -> Mapping[str, LinearModel]:
+    """The models whose rewards count, by name; those of a POMDP are built when needed."""
+    names = models if isinstance(models, list | tuple) else None
+    if isinstance(system, POMDP):
+        if models is None or names is not None:
+            return _Forms(system, names or tuple(FORMS), say)
+    elif models is None:
         return {system.kind: system}
-    return {"pomdp": system.belief_model(), "psr": psr(system), "rpsr": rpsr(system)}
+    elif names is not None:
+        raise InputError(f"models: read names, but the system is one {system.kind} model")
+    return named_models(models)
 
 
 def _named(policy: Any) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from rpsr.planning.reachable.state_set import StateTable
 from rpsr.planning.value.policies import AlphaPolicy, StagedPolicy
 
 LIMIT = 4096  # nodes: beyond, states are filtered during simulation
+LIMIT_NUMBERS = 2**20  # in the states of all nodes: finding those of a large model takes long
 
 Greedy = AlphaPolicy | StagedPolicy
 
@@ -53,7 +54,7 @@ def tabulate(
     model, horizon = policy.model, horizon_of(policy)
     if horizon is not None and steps is not None:
         horizon = min(horizon, steps)
-    nodes = _Nodes(model)
+    nodes, limit = _Nodes(model), min(limit, LIMIT_NUMBERS // model.dimension)
     frontier, step = [model.start], 0
     while frontier and (horizon is None or step < horizon):
         states = np.stack(frontier)
@@ -100,14 +101,15 @@ class _Nodes:
             self._table = None
         following = np.full((len(states), len(model.observations)), -1, dtype=np.int64)
         found: list[Floats] = []
-        for a, o in np.ndindex(len(model.actions), len(model.observations)):
-            rows = np.flatnonzero(actions == a)
-            if not len(rows):
-                continue
-            after, mass = model.moved(states[rows], a, o)
-            for row in np.flatnonzero(mass > model.rounding).tolist():
-                state = after[row] / mass[row]
-                following[rows[row], o] = self._node(state, found)
+        for a in np.unique(actions).tolist():
+            taken = np.flatnonzero(actions == a)
+            possible = states[taken] @ model.emissions[a] > 0  # of many observations, few are
+            for o in np.flatnonzero(possible.any(axis=0)).tolist():
+                rows = taken[possible[:, o]]
+                after, mass = model.moved(states[rows], a, o)
+                for row in np.flatnonzero(mass > model.rounding).tolist():
+                    state = after[row] / mass[row]
+                    following[rows[row], o] = self._node(state, found)
         self.actions += actions.tolist()
         self.successors += following.tolist()
         return found

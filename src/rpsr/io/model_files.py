@@ -31,6 +31,8 @@ def read_model(
     for suffix in _SUFFIXES:
         name = name.removesuffix(suffix)
     content, place = read_content(path), place_of(path)
+    if not content.text.strip():
+        raise InputError("is empty, expected a model", place=place)
     form = format_of(content.text, place)
     if form not in (PRISM, JANI) and constants:
         raise InputError("has no constants: --const is for PRISM and JANI models", place=place)

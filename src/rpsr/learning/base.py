@@ -7,6 +7,7 @@ is a log, y is ignored.
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -53,7 +54,10 @@ class Estimator(ABC):
     def fit(self, X: Logs, y: object = None) -> Self:
         """Learn from a log: in memory, a stream, names of files, or a prepared log."""
         self.check()
-        self.learn(PreparedLog.of(X, held=not self.streams))
+        log = PreparedLog.of(X, held=not self.streams)
+        self.learn(log)
+        if log.warning:
+            warnings.warn(log.warning, stacklevel=2)
         return self
 
     @abstractmethod

@@ -108,7 +108,8 @@ class Learned(Shown):
 
     def warnings(self) -> list[str]:
         """Warnings about the log and the model, one per line."""
-        lines = [*self.census.slips(), self.overlap.warning, self.findings.caution.warning]
+        lines = [self.census.unmarked_ends, *self.census.slips(), self.overlap.warning]
+        lines.append(self.findings.caution.warning)
         if self.choice is not None:
             lines.insert(0, self.choice.chosen.doubt)
         if self.psr_enough is None:
@@ -144,6 +145,7 @@ class Learned(Shown):
             "negative_mass": heldout.negative_mass,
             "resets": heldout.resets,
             "choice": None if choice is None else {"rule": choice.rule, "options": choice.rows()},
+            "warnings": self.warnings(),
             "seconds": self.seconds,
         }
 

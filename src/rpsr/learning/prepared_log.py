@@ -22,12 +22,11 @@ from rpsr.learning.hyperparameters import check_range
 from rpsr.learning.moments.survey import Survey
 from rpsr.learning.propensities import propensities
 from rpsr.logs.census import Census
-from rpsr.logs.parts import LONG, Chunks, Part, Resampled, beginning, pieces, stretches
+from rpsr.logs.parts import Chunks, Part, Resampled, beginning, few_long, pieces, stretches
 from rpsr.logs.readers import open_logs
 from rpsr.logs.records import as_log
 from rpsr.logs.trajectories import Trajectories, join
 
-FEW = 20  # episodes: enough to learn how episodes start
 LONGEST = 3  # interactions in the contexts that a survey counts, by default
 Progress = Callable[[str], None]
 
@@ -95,11 +94,20 @@ class PreparedLog:
 
     @property
     def census(self) -> Census:
-        """The counts of names in the recorded log, and the range of its rewards."""
-        if self._census is None:
+        """The counts of names and lengths in the recorded log, and the range of its rewards."""
+        if self._census is None and isinstance(self.recorded, tuple):
+            self._census = Census()
+            for chunk in self.recorded:
+                self._census.add(chunk)
+        elif self._census is None:  # a stream is read once for both
             self.survey()
         assert self._census is not None, "a survey counts names"
         return self._census
+
+    @property
+    def warning(self) -> str:
+        """`Census.unmarked_ends` of a whole log; empty for a part, whose episodes may be cut."""
+        return self.census.unmarked_ends if self._whole is None else ""
 
     def survey(self, longest: int = LONGEST, progress: Progress | None = None) -> Survey:
         """Counts of actions after contexts of up to `longest` interactions, in one pass.
@@ -130,7 +138,7 @@ class PreparedLog:
         log = self.in_memory
         if log.rewards is not None and log.steps:
             check_range(float(log.rewards.min()), float(log.rewards.max()))
-        few = log.episodes < FEW and (log.lengths > LONG).any()
+        few = few_long(log.episodes, int(log.lengths.max(initial=0)))
         return stretches(log) if few else log
 
     @cached_property

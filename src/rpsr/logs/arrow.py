@@ -96,6 +96,9 @@ class ArrowColumn:
         return self.array.to_numpy(zero_copy_only=False)
 
 
+_ADVICE = f"{DISCRETISE}; of whole numbers, make integers (in pandas: astype(int), without gaps)"
+
+
 def arrow_roles(schema: Any, columns: Columns, place: str) -> Roles:
     """The roles of the columns of a schema; an error if actions or observations are decimals."""
     import pyarrow as pa
@@ -111,7 +114,7 @@ def arrow_roles(schema: Any, columns: Columns, place: str) -> Roles:
         if types.is_floating(kind) or types.is_decimal(kind):
             read = f"column {name!r}: read decimal numbers ({kind})"
             expected = f"expected names or whole numbers for the {role}"
-            raise InputError(f"{read}, {expected}; {DISCRETISE}", place=place)
+            raise InputError(f"{read}, {expected}; {_ADVICE}", place=place)
     return roles
 
 

@@ -6,7 +6,8 @@ the steps are array indexing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from rpsr.errors import InputError
 from rpsr.io.printable import shortened
 from rpsr.io.records import IN_RANGE, LARGEST_REWARD, Bools, Ints
 
+WHOLE_NUMBERS = "write whole numbers without decimals (in pandas: astype(int), without gaps)"
 DISCRETISE = "discretise measurements first, for example with scikit-learn's KBinsDiscretizer"
 Numbers = NDArray[Any] | list[Any]  # a list, for the error message, if a value is invalid
 
@@ -64,8 +66,8 @@ class Block:
 
     number: that of the first episode within the file, from 0. lines (N,): the line where each
     begins, from 1. offsets (N + 1,): the first step of each. A missing column is None. ignored:
-    unknown keys or columns. Of a table, rows (L,) has the line of each step, and columns the name
-    of the column for each role.
+    unknown keys or columns. Of a table, rows (L,) has the line of each step, columns the name of
+    the column for each role, and where gives the table's own names of a step's episode and step.
     """
 
     place: str
@@ -82,6 +84,7 @@ class Block:
     ignored: tuple[str, ...] = ()
     rows: Ints | None = None
     columns: Mapping[str, str] | None = None
+    where: Callable[[int], tuple[str | None, str | None]] = lambda _: (None, None)
 
     @property
     def steps(self) -> int:
@@ -95,7 +98,8 @@ class Block:
         episode = int(np.searchsorted(self.offsets, at, side="right")) - 1
         step = at - int(self.offsets[episode])
         line = int(self.lines[episode] if self.rows is None else self.rows[at])
-        return episode_error(message, self.place, line, self.number + episode, step)
+        number = self.number + episode
+        return episode_error(message, self.place, line, number, step, self.where(at))
 
     def field(self, name: str) -> str:
         """What a message calls the values of a role ('action', 'rewards')."""
@@ -116,7 +120,9 @@ class Block:
         at = int(np.argmin(good))
         value = column[at] if isinstance(column, list) else column[at].item()
         read = f"{self.field(name)}: read {shortened(repr(value))}"
-        raise self.error(f"{read}, expected {_EXPECTED[name]}", at)
+        comma = isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]*,[0-9]+", value)
+        hint = "; write a decimal point, not a comma" if comma else ""
+        raise self.error(f"{read}, expected {_EXPECTED[name]}{hint}", at)
 
 
 ROLE_OF = {"rewards": "reward", "propensities": "propensity", "states": "state"}  # of a table
@@ -156,9 +162,27 @@ def numbers_of(name: str, values: list[Any]) -> Numbers:
     return values
 
 
+def discretise(labels: Iterable[Any]) -> str:
+    """The advice for labels that are decimal numbers, which may be whole numbers in disguise."""
+    try:
+        whole = all(float(str(label).replace(",", ".")).is_integer() for label in labels)
+    except ValueError:
+        whole = False
+    return WHOLE_NUMBERS if whole else DISCRETISE
+
+
 def episode_error(
-    message: str, place: str, line: int, number: int, step: int | None = None
+    message: str,
+    place: str,
+    line: int,
+    number: int,
+    step: int | None = None,
+    named: tuple[str | None, str | None] = (None, None),
 ) -> InputError:
-    """An error about an episode (its number from 0, its first line) or one of its steps."""
-    where = f"episode {number}" + ("" if step is None else f", step {step}")
+    """An error about an episode (its number from 0, its first line) or one of its steps.
+
+    named: the names of the episode and the step in a table, instead of the numbers.
+    """
+    where = f"episode {number if named[0] is None else named[0]}"
+    where += "" if step is None else f", step {step if named[1] is None else named[1]}"
     return InputError(f"{where}: {message}", place=place, line=line)

@@ -1,10 +1,11 @@
-"""How often each name occurs in a log, and which names look like misspellings.
+"""How often each name and each length of episodes occurs in a log; names that look misspelled.
 
 Any name in a log is valid, so a misspelling silently adds an action or observation.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from math import ceil, log10
@@ -12,6 +13,7 @@ from math import ceil, log10
 import numpy as np
 
 from rpsr.io.records import Ints
+from rpsr.logs.parts import few_long
 from rpsr.logs.trajectories import Trajectories
 
 SELDOM, SHARE = 3, 1e-4  # a name below this count and this share of steps may be a misspelling
@@ -25,7 +27,8 @@ DIGITS = 4
 class Census:
     """Counts of names (A,), (O,) and the range of rewards, over all chunks added.
 
-    ended: the number of episodes that terminated.
+    ended: the number of episodes that terminated. lengths: how many episodes have each number of
+    steps, without empty ones; last: the number of steps of the last of them.
     """
 
     names: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
@@ -33,6 +36,8 @@ class Census:
     low: float = np.inf
     high: float = -np.inf
     ended: int = 0
+    lengths: Counter[int] = field(default_factory=Counter[int])
+    last: int = 0
 
     def watch(self, chunks: Iterable[Trajectories]) -> Iterator[Trajectories]:
         """The chunks of a log, unchanged, each counted as it passes."""
@@ -50,6 +55,9 @@ class Census:
             self.names[kind] = names
             self.counts[kind] = self.counts.get(kind, 0) + np.bincount(column, minlength=len(names))
         self.ended += len(log.ends)
+        lengths = log.lengths[log.lengths > 0].tolist()
+        self.lengths.update(lengths)
+        self.last = lengths[-1] if lengths else self.last
         if log.rewards is not None:
             self.low = float(log.rewards.min(initial=self.low))
             self.high = float(log.rewards.max(initial=self.high))
@@ -61,6 +69,24 @@ class Census:
         if not 0 < extent < largest < np.inf:
             return DIGITS
         return min(DIGITS + ceil(log10(largest / extent)), 17)
+
+    @property
+    def unmarked_ends(self) -> str:
+        """A line if tasks may have ended without a mark in the log; else empty.
+
+        That is: no episode terminated, and some are shorter than the longest one. One short episode
+        at the end of the log does not count, since a recording may stop at any step; neither do a
+        few long recordings.
+        """
+        episodes, longest = self.lengths.total(), max(self.lengths, default=0)
+        short = episodes - self.lengths[longest]
+        if self.ended or few_long(episodes, longest) or short <= (self.last < longest):
+            return ""
+        return (
+            f"{short:,} of {episodes:,} episodes are shorter than the longest ({longest:,} steps), "
+            "and none is marked as terminated; if the task ended there, mark it (`terminated`): "
+            "otherwise the model expects that the task goes on, and the plan's value is wrong"
+        )
 
     def slips(self) -> list[str]:
         """Messages about probable misspellings, one per name."""

@@ -28,6 +28,19 @@ class Columns:
     truncated: str = "truncated"
     state: str = "state"
 
+    def __new__(cls, *_: str, **named: str) -> Columns:
+        """Refuse a role that does not exist."""
+        for role in named:
+            if role not in cls.__dataclass_fields__:
+                known = ", ".join(cls.__dataclass_fields__)
+                raise InputError(f"Columns: read {role!r}, expected a role of {known}")
+        return super().__new__(cls)
+
+
+def naming(role: str) -> str:
+    """How to say which column has a role, for a message."""
+    return f'name it with --columns {role}=NAME, in Python columns=Columns({role}="NAME")'
+
 
 ROLES = tuple(vars(Columns()))
 NEEDED = ("action", "observation")
@@ -69,7 +82,7 @@ def roles_of(
         if name is None and role not in NEEDED:
             continue
         if name is None or name not in present:
-            raise _absent(name or default, role, present, place)
+            raise _absent(name or default, role, present, place, role not in named)
         if role != "state" or role in named or (name not in named.values() and whole(name)):
             used[role] = name
     for name in used.values():
@@ -78,18 +91,18 @@ def roles_of(
             raise InputError(message, place=place)
     ignored = tuple(dict.fromkeys(name for name in present if name not in used.values()))
     if ignored and not used.keys() & {"episode", "step", "terminated", "truncated"}:
-        raise _absent("episode", "episode", present, place)
+        raise _absent("episode", "episode", present, place, True)
     return Roles(used, ignored)
 
 
 _DEFAULT = Columns()
 
 
-def _absent(name: str, role: str, present: Sequence[str], place: str) -> InputError:
+def _absent(name: str, role: str, present: Sequence[str], place: str, unnamed: bool) -> InputError:
+    """unnamed: whether the user has not said which column has the role."""
     columns = ", ".join(sorted(set(present))) or "none"
-    return InputError(
-        f"has no column {name!r} for the {role}; its columns are {columns}", place=place
-    )
+    message = f"has no column {name!r} for the {role}; its columns are {columns}"
+    return InputError(f"{message}; {naming(role)}" if unnamed else message, place=place)
 
 
 def _found(

@@ -35,7 +35,7 @@ def csv_blocks(path: Path, columns: Columns) -> Iterator[Block]:
     with opened(path) as stream:
         lines = _Lines(stream, place)
         header = next(lines, None)
-        if header is None:
+        if header is None or not (header.strip() or any(line.strip() for line in lines)):
             raise InputError("is empty, expected a line with the names of columns", place=place)
         separator = max(SEPARATORS, key=header.count)
         names = _fields(header, separator, place)
@@ -76,7 +76,10 @@ class _Lines:
         try:
             return line.decode("utf-8-sig" if self.number == 1 else "utf-8")
         except UnicodeDecodeError as error:
-            message = f"not UTF-8: read the bytes {line[error.start : error.start + 8]!r}"
+            read = f"read the bytes {line[error.start : error.start + 8]!r}"
+            if self.number == 1 and line.startswith((b"\xff\xfe", b"\xfe\xff")):
+                read = "read UTF-16"
+            message = f"not UTF-8: {read}; save the file as UTF-8"
             raise InputError(message, place=self.place, line=self.number) from None
 
 
@@ -86,10 +89,11 @@ def _fields(header: str, separator: str, place: str) -> list[str]:
             csv.reader([header], delimiter=separator, strict=True, skipinitialspace=True), []
         )
     except csv.Error as error:
-        raise InputError(f"not CSV: {error}", place=place, line=1) from None
+        raise _no_csv(error, place, 1) from None
     names = [name.strip() for name in names]
     if not any(names):
-        raise InputError("read no names, expected those of the columns", place=place, line=1)
+        message = "the line is empty, expected the names of columns"
+        raise InputError(message, place=place, line=1)
     return names
 
 
@@ -110,7 +114,17 @@ def _records(
                 yield begin, values
             begin, lines.row = lines.number + 1, 0
     except csv.Error as error:
-        raise InputError(f"not CSV: {error}", place=place, line=begin) from None
+        raise _no_csv(error, place, begin) from None
+
+
+def _no_csv(error: csv.Error, place: str, line: int) -> InputError:
+    """What the `csv` module says, in words about the file."""
+    said = str(error)
+    if "new-line character" in said:
+        said = "a line ends in \\r alone; save the file with the line ends \\n or \\r\\n"
+    elif "unexpected end of data" in said:
+        said = 'a quote (") that begins in this row is not closed'
+    return InputError(f"not CSV: {said}", place=place, line=line)
 
 
 def _batches(

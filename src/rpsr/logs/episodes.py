@@ -18,7 +18,7 @@ import numpy as np
 from rpsr.errors import InputError
 from rpsr.io.printable import shortened
 from rpsr.io.records import Ints
-from rpsr.logs.blocks import DISCRETISE, Block, Labels
+from rpsr.logs.blocks import DISCRETISE, Block, Labels, discretise
 from rpsr.logs.families import Families
 from rpsr.logs.listed import DECIMAL, WHOLE
 from rpsr.logs.trajectories import Trajectories, join
@@ -80,7 +80,7 @@ class Alphabet:
             read = shortened(repr(labels.distinct[labels.codes[at]]))
             raise block.error(
                 f"{block.field(self.kind)}: read {read} among numbers only, expected names or "
-                f"whole numbers for the {self.kind}; {DISCRETISE}",
+                f"whole numbers for the {self.kind}; {discretise(self.seen)}",
                 at,
             )
 
@@ -91,7 +91,7 @@ class Alphabet:
             expected = f"a name or a whole number for the {self.kind}"
         elif not self.seen and not self.count:
             expected = f"a name or an index from 0 to {MOST - 1}"
-        hint = f"; {DISCRETISE}" if isinstance(label, float) else ""
+        hint = f"; {discretise([label])}" if isinstance(label, float) else ""
         read = f"{block.field(self.kind)}: read {shortened(repr(label))}"
         return block.error(f"{read}, expected {expected}{hint}", at)
 

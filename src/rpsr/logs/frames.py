@@ -44,7 +44,12 @@ def from_frame(
         warnings.warn(ignored_note(roles.ignored, ROLES, [PLACE]), stacklevel=2)
     rows = arrow_rows(table.combine_chunks().to_batches(), roles, 0)
     blocks = Table(PLACE, table.nbytes, roles).blocks(rows)
-    return gathered(blocks, action_names, observation_names)
+    try:
+        return gathered(blocks, action_names, observation_names)
+    except InputError as error:
+        if error.line is None:
+            raise
+        raise InputError(f"row {error.line} (iloc): {error.message}", place=PLACE) from None
 
 
 def is_frame(given: Any) -> bool:

@@ -20,7 +20,13 @@ Chunks = Iterable[Trajectories]  # an iterable that can be iterated again
 HELD_OUT = 5  # every fifth episode, or the last fifth of a long one
 LONG = 500  # steps of an episode from which on it is cut, rather than taken or left as a whole
 STRETCH = LONG // 4
+FEW = 20  # episodes: enough to learn how episodes start
 FEWEST = 2  # episodes with steps in a bootstrap sample, where the log has as many
+
+
+def few_long(episodes: int, longest: int) -> bool:
+    """Whether a log is a few long recordings, which may begin and stop anywhere."""
+    return episodes < FEW and longest > LONG
 
 
 def beginning(chunks: Chunks, steps: int) -> Trajectories:

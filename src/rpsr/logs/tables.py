@@ -17,7 +17,7 @@ import numpy as np
 
 from rpsr.errors import InputError
 from rpsr.io.allowance import excess
-from rpsr.io.printable import shortened
+from rpsr.io.printable import printable, shortened
 from rpsr.io.records import Bools, Ints
 from rpsr.logs.blocks import Block, Labels, Numbers, episode_error
 from rpsr.logs.columns import Roles
@@ -113,6 +113,18 @@ class Rows:
         return np.flatnonzero(begins)
 
 
+def named_place(
+    episode: Column | None, step: Column | None, row: int
+) -> tuple[str | None, str | None]:
+    """The episode and the step of a row, as the table names them; None where it does not."""
+
+    def named(column: Column | None) -> str | None:
+        value = None if column is None else column.value(row)
+        return None if value is None else shortened(printable(str(value), one_line=True))
+
+    return named(episode), named(step)
+
+
 def _follows(steps: Numbers) -> Bools:
     """Where a step is the one after that of the row above, (L - 1,)."""
     if not isinstance(steps, list):
@@ -156,8 +168,9 @@ class Table:
                 named = f"column {self.roles.used[role]!r}: {message}"
                 if rows.columns[role].missing()[at]:
                     named += self._others(role, rows, at, batches)
-                step = int(steps[at])
-                raise episode_error(named, self.place, int(rows.lines[at]), self._episodes, step)
+                where = named_place(rows.columns.get("episode"), rows.columns.get("step"), at)
+                line, step = int(rows.lines[at]), int(steps[at])
+                raise episode_error(named, self.place, line, self._episodes, step, where)
 
     def _problem(self, rows: Rows, starts: Ints, steps: Ints) -> tuple[int, str, str] | None:
         """The first row at fault, the role of the column, and the error message."""
@@ -187,7 +200,9 @@ class Table:
             if wrong.any():
                 at = int(np.argmax(wrong))
                 first = " or ".join(map(str, self._firsts)) + " in the first row of an episode"
-                fault("step", wrong, f"read {{}}, expected {expected[at] if steps[at] else first}")
+                wanted = f"read {{}}, expected {expected[at] if steps[at] else first}"
+                hint = _UNSORTED if steps[at] else _CONTINUES if len(self._firsts) == 1 else ""
+                fault("step", wrong, f"{wanted}; {hint}" if hint else wanted)
         elif "episode" in rows.columns:
             fault("episode", self._again(rows.columns["episode"], starts, len(rows)), _SPLIT)
         if not found:
@@ -267,7 +282,10 @@ class Table:
             ignored=self.roles.ignored,
             rows=rows.lines,
             columns=self.roles.used,
+            where=lambda at: named_place(columns.get("episode"), columns.get("step"), at),
         )
 
 
-_SPLIT = "read {} again, expected the rows of an episode to be consecutive"
+_SPLIT = "read {} again, expected the rows of an episode to be consecutive: sort them by episode"
+_CONTINUES = "if an earlier episode continues here, sort the rows by episode and step"
+_UNSORTED = "a row is missing, or the rows are not sorted by episode and step"

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from rpsr.errors import DataError, InputError
 from rpsr.io.records import IN_RANGE, LARGEST_REWARD, Bools, Floats, Ints, frozen
+from rpsr.logs.columns import naming
 from rpsr.showing import Shown, counted, some
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class Trajectories(Shown):
     def rewards_for(self, purpose: str) -> Floats:
         """The rewards, (L,); a `DataError` that names the purpose if there are none."""
         if self.rewards is None:
-            raise DataError(f"the log has no rewards, expected them for {purpose}")
+            raise DataError(no_rewards(purpose))
         return self.rewards
 
     @property
@@ -220,6 +221,14 @@ class Trajectories(Shown):
         table = np.full((self.episodes, int(self.lengths.max(initial=0))), fill, dtype=column.dtype)
         table[np.arange(table.shape[1]) < self.lengths[:, None]] = column
         return table
+
+
+def no_rewards(purpose: str) -> str:
+    """The message about a log without rewards."""
+    return (
+        f"the log has no rewards, expected them for {purpose}; if a column of a table has them, "
+        f"{naming('reward')}"
+    )
 
 
 def join(logs: Iterable[Trajectories]) -> Trajectories:

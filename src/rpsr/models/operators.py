@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -254,6 +255,33 @@ class SparseOperators(Operators):
         size = n_actions * n * n_observations
         table = np.asarray(np.bincount(cell, weights, size), dtype=np.float64)
         return table.reshape(n_actions, n, n_observations)
+
+    @cached_property
+    def _by_row(self) -> tuple[Entries, Ints]:
+        """The nonzeros by action and row, and where those of row a * n + i begin, (A n + 1,)."""
+        (n_actions, _, n), entries = self.shape, entries_of(self.process)
+        row = entries.action * n + entries.row
+        order = np.argsort(row, kind="stable")
+        parts = {name: part[order] for name, part in vars(entries).items()}
+        return Entries(**parts), np.searchsorted(row[order], np.arange(n_actions * n + 1))
+
+    def successors(self, x: Floats, action: int) -> tuple[Ints, Sparse]:
+        """The nonzero x M[a, o] of all observations, for a batch (B, n) with many zeros.
+
+        Returns b * O + o, (N,), for the N products that are stored, and the products, sparse
+        (N, n). The work does not depend on the number of impossible observations.
+        """
+        (entries, first), (_, n_observations, n) = self._by_row, self.shape
+        batch, state = np.nonzero(x)
+        begin = first[action * n + state]
+        count = first[action * n + state + 1] - begin
+        pair = np.repeat(np.arange(len(batch)), count)
+        at = np.arange(len(pair)) - np.repeat(np.cumsum(count) - count, count) + begin[pair]
+        outcome = batch[pair] * n_observations + entries.observation[at]
+        kinds, row = np.unique(outcome, return_inverse=True)
+        values = x[batch, state][pair] * entries.value[at]
+        shape = (len(kinds), n)
+        return kinds, sp.csr_array((values, (row.reshape(-1), entries.column[at])), shape=shape)
 
     def norm(self, action: int, observation: int) -> float:
         """The Frobenius norm, from the stored entries."""

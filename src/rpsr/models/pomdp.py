@@ -327,6 +327,14 @@ class POMDP(Shown):
         """The same model under another name."""
         return POMDP(replace(self.record, name=name))
 
+    def with_plain_names(self) -> POMDP:
+        """The same model with states s0, s1, ..., actions a0, ... and observations o0, ..."""
+        names = {
+            kind: tuple(f"{kind[0]}{i}" for i in range(len(getattr(self, kind))))
+            for kind in ("states", "actions", "observations")
+        }
+        return POMDP(replace(self.record, **names))
+
     def belief_model(self) -> LinearModel:
         """The POMDP as a linear model whose states are beliefs."""
         from rpsr.models.belief import belief_model

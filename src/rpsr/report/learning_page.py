@@ -159,8 +159,7 @@ def _choice(choice: Choice, digits: int) -> tuple[Block, ...]:
         caption="Circles: the value of a plan in each model; bar: the mean, by which the plan is "
         "chosen; square: the off-policy value, with its interval.",
     )
-    agreement = choice.agreement(digits)
-    footnotes = (agreement,) if agreement else ()
+    footnotes = tuple(filter(None, (choice.own_model, choice.agreement(digits))))
     formats = (f".{digits}g",) * len(choice.COLUMNS)
     rows = tuple(choice.summary())
     return text, Table("", choice.COLUMNS, rows, formats=formats, footnotes=footnotes), figure
@@ -185,8 +184,9 @@ def _shown(census: Census, observations: tuple[str, ...]) -> tuple[Block, ...]:
             if seen
             else "."
         )
-    slips = "".join(f"\n- {plain(slip)}" for slip in census.slips())
-    return Text(f"{text} {earned}\n{slips}"), Table("", ("what", "how many", "names"), tuple(rows))
+    doubts = filter(None, [census.unmarked_ends, *census.slips()])
+    listed = "".join(f"\n- {plain(doubt)}" for doubt in doubts)
+    return Text(f"{text} {earned}\n{listed}"), Table("", ("what", "how many", "names"), tuple(rows))
 
 
 def _calibration(bins: np.ndarray) -> Block:

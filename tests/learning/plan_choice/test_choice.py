@@ -52,6 +52,15 @@ def test_the_highest_mean_over_models_is_chosen(tiger, log):
         choose(choice.solution.model)
 
 
+def test_a_policy_of_another_model_than_the_learned_one_says_so(tiger):
+    choice = choose([tiger.belief_model(), rpsr.predictive.rpsr(tiger)], episodes=10, steps=3)
+    assert replace(choice, index=0).own_model == ""
+    assert replace(choice, index=1).own_model.startswith(
+        "The policy was planned on the model of plan 2 (rank 2), which the policy file contains; "
+        "the learned model is that of plan 1 (rank 2)"
+    )
+
+
 def test_a_choice_without_a_log_has_no_estimate_off_policy(tiger):
     choice = choose([tiger.belief_model()], episodes=10, steps=3)
     assert choice.rows()[0]["off_policy"] is None

@@ -122,7 +122,11 @@ def test_a_file_of_sarsop_is_read_whatever_its_name(tmp_path):
     ("old", "new", "told"),
     [
         ('"value"', '"graph"', "f:2:1: type: read 'graph', expected 'value'"),
-        ('Length="2"', 'Length="3"', "f:3:1: vectorLength: read '3', but the model has 2 joint"),
+        (
+            'Length="2"',
+            'Length="3"',
+            "f:3:1: the policy is of another model: vectorLength: read '3', but",
+        ),
         ('numObsValue="1"', 'numObsValue="4"', "numObsValue: read '4', but the model has 1 joint"),
         ('action="1"', 'action="9"', "f:4:1: action: read '9', expected a number from 0 to 2"),
         ('action="1"', "", "<Vector> has no attribute 'action'"),

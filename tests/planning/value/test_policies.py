@@ -12,7 +12,7 @@ from rpsr import POMDP, InputError, ModelError
 from rpsr.domains import build
 from rpsr.models.domain import Unknown
 from rpsr.models.linear import LinearModel
-from rpsr.models.operators import DenseOperators
+from rpsr.models.operators import DenseOperators, SparseOperators
 from rpsr.planning.comparing.joint_runs import policy_value
 from rpsr.planning.exact.enumeration import Enumeration
 from rpsr.planning.exact.value_iteration import ValueIteration
@@ -353,3 +353,16 @@ def test_an_action_that_is_worse_by_little_is_not_taken_at_every_step(planner, r
 def test_ties_are_for_comparing_policies():
     plan = solve(build("tiger"), "vi", epsilon=2.0)
     assert policy_value(AlphaPolicy.of(plan), plan.model)[1] < plan.lower
+
+
+def test_looking_ahead_with_many_observations_is_looking_ahead_with_each(monkeypatch):
+    """The products of all possible observations together, and one by one."""
+    model = build("hallway").belief_model()
+    rng = np.random.default_rng(1)
+    states = rng.random((150, model.dimension)) * (rng.random((150, model.dimension)) < 0.2)
+    states[70] = 0.0
+    vectors = rng.standard_normal((7, model.dimension))
+    expected = action_values(model, states, vectors)
+    monkeypatch.setattr("rpsr.planning.value.value_function.MANY", 0)
+    monkeypatch.setattr(SparseOperators, "left", None)
+    np.testing.assert_allclose(action_values(model, states, vectors), expected, rtol=1e-13)

@@ -63,7 +63,10 @@ def _notes(record: Record) -> Iterator[str]:
         for name in names
     )
     if strange:
-        yield f"names that other programs may refuse (not letters, digits, - and _): {strange}"
+        yield (
+            f"names that other programs may refuse (not letters, digits, - and _): {strange}; "
+            "--plain-names writes s0, a0, o0, and a .pomdpx file is for the SARSOP toolkit"
+        )
     if any(variable.observed for variable in record.state_variables):
         seen = ", ".join(v.name for v in record.state_variables if v.observed)
         yield f"that the state variables are fully observed is not stored: {seen}"

@@ -30,6 +30,7 @@ from rpsr.learning.propensities import (
     unseen_share,
 )
 from rpsr.logs import Trajectories
+from rpsr.logs.trajectories import no_rewards
 
 Word = tuple[int, ...]  # interactions, as pairs a * O + o
 LARGEST_TABLE = 2**22  # counts of contexts of one length
@@ -100,7 +101,7 @@ class Survey:
     def check(self, behaviour: str | None) -> None:
         """Raise a `DataError` if the log lacks rewards, or the propensities of a behaviour."""
         if not self.has_rewards:
-            raise DataError("the log has no rewards, expected them for learning")
+            raise DataError(no_rewards("learning"))
         if behaviour == "logged" and not self.has_propensities:
             raise DataError(NO_PROPENSITIES)
 

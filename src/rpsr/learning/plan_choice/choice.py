@@ -81,6 +81,18 @@ class Choice:
         """The policy that was chosen, ready to be followed."""
         return self.solution.value_function.policy(self.solution.model)
 
+    @property
+    def own_model(self) -> str:
+        """A sentence if the chosen plan is not of the first model, the learned one; else empty."""
+        if self.index == 0:
+            return ""
+        ranks = [option.solution.model.dimension for option in self.options]
+        return (
+            f"The policy was planned on the model of plan {self.index + 1} (rank "
+            f"{ranks[self.index]}), which the policy file contains; the learned model is that of "
+            f"plan 1 (rank {ranks[0]}), so the planner's value does not hold for it."
+        )
+
     def rows(self) -> list[dict[str, Any]]:
         """One row per option, as plain JSON values."""
         return [

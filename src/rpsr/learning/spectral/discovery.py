@@ -30,7 +30,7 @@ from rpsr.learning.hyperparameters import FROM_0, one_of
 from rpsr.learning.moments.hankel import Hankel, hankel
 from rpsr.learning.moments.sums import Moments
 from rpsr.learning.moments.survey import Word
-from rpsr.learning.prepared_log import FEW, PreparedLog
+from rpsr.learning.prepared_log import PreparedLog
 from rpsr.learning.spectral.core import (
     CoreIndices,
     grown_core,
@@ -42,6 +42,7 @@ from rpsr.learning.spectral.core import (
 from rpsr.learning.spectral.estimators import FromMoments, SpectralRPSR
 from rpsr.learning.spectral.fit import assemble, scales, singular_values
 from rpsr.learning.spectral.rank import noise_level
+from rpsr.logs.parts import FEW
 from rpsr.models import LinearModel
 from rpsr.predictive.futures import Intent, Test
 

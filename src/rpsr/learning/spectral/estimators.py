@@ -17,7 +17,7 @@ from rpsr.learning.hyperparameters import AUTO, DISCOUNT, FROM_1, NOT_NEGATIVE, 
 from rpsr.learning.moments.hankel import Hankel, hankel
 from rpsr.learning.moments.sums import Moments
 from rpsr.learning.moments.survey import CELLS, Survey, WindowPlan
-from rpsr.learning.prepared_log import FEW, PreparedLog, reported
+from rpsr.learning.prepared_log import PreparedLog, reported
 from rpsr.learning.propensities import BEHAVIOURS, Behaviour, Overlap
 from rpsr.learning.spectral.fit import scales, singular_values, spectral_parameters
 from rpsr.learning.spectral.rank import (
@@ -29,6 +29,7 @@ from rpsr.learning.spectral.rank import (
     rank_cut,
 )
 from rpsr.learning.spectral.weighted import weighted_parameters
+from rpsr.logs.parts import FEW
 from rpsr.models import LinearModel
 from rpsr.showing import counted
 

@@ -91,7 +91,8 @@ def parse_policy(content: bytes, place: str, model: LinearModel) -> tuple[Floats
     ):
         given = table.attributes.get(attribute, str(size)).strip()
         if given != str(size):
-            message = f"{attribute}: read {quoted(given)}, but the model has {size} {what}"
+            read = f"{attribute}: read {quoted(given)}, but the model has {size} {what}"
+            message = f"the policy is of another model: {read}"
             raise document.error(table, message)
     if not table.children:
         raise document.error(table, "the file has no vectors")

@@ -19,7 +19,11 @@ from rpsr.io.records import Floats, Ints
 from rpsr.models.as_model import as_linear
 from rpsr.models.domain import Simplex
 from rpsr.models.linear import LinearModel
+from rpsr.models.operators import SparseOperators
 from rpsr.models.pomdp import POMDP
+
+MANY = 2**14  # observations times dimension: few observations are possible in one sparse state
+TOGETHER = 64  # sparse states at once: products with all vectors stay small
 
 if TYPE_CHECKING:
     from rpsr.planning.limits import Clock
@@ -100,6 +104,12 @@ def action_values(
     """One-step values Q, (B, n) -> (B, A), of continuing with V = max_k vectors[k], (K, n)."""
     discount = 1.0 if model.discount is None else model.discount
     values = states @ model.rewards
+    sparse, shape = model.operators, model.operators.shape
+    if isinstance(sparse, SparseOperators) and shape[1] * shape[2] >= MANY:
+        for first in range(0, len(states), TOGETHER):
+            part = slice(first, first + TOGETHER)
+            values[part] += discount * _ahead(sparse, states[part], vectors, clock)
+        return values
     for a in range(len(model.actions)):
         for o in contributing(model, a):
             if clock is not None:
@@ -107,3 +117,18 @@ def action_values(
             after = model.operators.left(states, a, o)
             values[:, a] += discount * (after @ vectors.T).max(axis=1)
     return values
+
+
+def _ahead(
+    operators: SparseOperators, states: Floats, vectors: Floats, clock: Clock | None
+) -> Floats:
+    """sum_o V(x M[a, o]), (B, n) -> (B, A), from the possible observations of each state alone."""
+    (n_actions, n_observations, _), batch = operators.shape, len(states)
+    sums = np.zeros((batch, n_actions))
+    for a in range(n_actions):
+        if clock is not None:
+            clock.check()
+        outcomes, after = operators.successors(states, a)
+        best = np.asarray(after @ vectors.T).max(axis=1, initial=-np.inf)
+        sums[:, a] = np.bincount(outcomes // n_observations, best, batch)
+    return sums

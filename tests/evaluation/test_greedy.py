@@ -1,0 +1,44 @@
+"""Greedy policies as controllers: only what can happen is computed, and not too much of it."""
+
+import numpy as np
+import pytest
+
+from rpsr.domains import build
+from rpsr.evaluation import greedy
+from rpsr.models import LinearModel
+from rpsr.planning import AlphaPolicy
+
+
+def always(name, action):
+    """The policy of one action at every belief."""
+    model = build(name).belief_model()
+    return AlphaPolicy(model, np.zeros((1, model.dimension)), actions=np.array([action]))
+
+
+@pytest.fixture
+def moves(monkeypatch):
+    """The numbers of states in each call of `LinearModel.moved`."""
+    sizes = []
+    moved = LinearModel.moved
+
+    def counted(self, states, action, observation):
+        sizes.append(len(states))
+        return moved(self, states, action, observation)
+
+    monkeypatch.setattr(LinearModel, "moved", counted)
+    return sizes
+
+
+def test_impossible_observations_cost_nothing(moves):
+    table = greedy.tabulate(always("loadunload", 0))
+    assert table is not None
+    possible = (table.successors[:, 0] >= 0).sum()
+    assert 0 < possible < len(table) * len(table.observation_names)
+    assert sum(moves) == possible
+
+
+def test_a_large_model_has_few_nodes(moves, monkeypatch):
+    policy = always("hallway", 1)
+    monkeypatch.setattr(greedy, "LIMIT_NUMBERS", 10 * policy.model.dimension)
+    assert greedy.tabulate(policy) is None
+    assert sum(moves) <= 10 * len(policy.model.observations)

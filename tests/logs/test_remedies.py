@@ -1,0 +1,120 @@
+"""Errors in tables say what to do, in the table's own words."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from rpsr import InputError
+from rpsr.learning import LastKTable
+from rpsr.logs import Columns, from_frame, from_records, read_logs
+
+HEAD = "episode,step,action,observation,reward\n"
+ROWS = ["m1,1,run,good,1", "m1,2,run,bad,2", "m2,1,run,good,0", "m2,2,run,bad,1"]
+
+
+def refused(text, *, encoding="utf-8", **options):
+    """What is said about a CSV file."""
+    Path("log.csv").write_bytes(text.encode(encoding))
+    with pytest.raises(InputError) as caught:
+        read_logs("log.csv", **options)
+    return str(caught.value)
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("role", ["action", "observation"])
+def test_a_column_that_is_not_found_can_be_named(role):
+    told = f'; name it with --columns {role}=NAME, in Python columns=Columns({role}="NAME")'
+    assert refused(HEAD.replace(role, "x") + ROWS[0]).endswith(told)
+    frame = pd.DataFrame({"episode": [0], "action": ["a"], "observation": ["o"]})
+    with pytest.raises(InputError, match="name it with --columns"):
+        LastKTable().fit(frame.rename(columns={role: "x"}))
+    assert "name it with" not in refused(HEAD + ROWS[0], columns=Columns(**{role: "y"}))
+
+
+def test_rewards_that_are_not_found_can_be_named():
+    frame = pd.DataFrame({"episode": range(9), "action": ["a"] * 9, "observation": ["o"] * 9})
+    for estimator in ("LastKTable", "SpectralRPSR", "EMRPSR"):
+        import rpsr.learning
+
+        with pytest.raises(InputError, match=r"no rewards.* --columns reward=NAME, in Python"):
+            getattr(rpsr.learning, estimator)().fit(frame)
+
+
+def test_an_unknown_role_is_refused_with_the_known_ones():
+    with pytest.raises(InputError, match="Columns: read 'observaton', expected a role of episode,"):
+        Columns(observaton="x")
+    assert Columns("e", action="a") == Columns(episode="e", action="a")
+
+
+def test_rows_that_are_not_sorted_are_said_to_be():
+    mixed = [ROWS[0], ROWS[2], ROWS[1], ROWS[3]]
+    assert refused(HEAD + "\n".join(mixed)) == (
+        "log.csv:4: episode m1, step 2: column 'step': read '2', expected 1 in the first row of an "
+        "episode; if an earlier episode continues here, sort the rows by episode and step"
+    )
+    assert refused(HEAD + "\n".join([ROWS[0], "m1,3,run,bad,2"])) == (
+        "log.csv:3: episode m1, step 3: column 'step': read '3', expected 2; a row is missing, or "
+        "the rows are not sorted by episode and step"
+    )
+
+
+def test_places_have_the_names_of_the_table():
+    for wrong in ("m2,2,run,,1", "m2,2,run,bad,x"):
+        assert refused(HEAD + "\n".join([*ROWS[:3], wrong])).startswith(
+            "log.csv:5: episode m2, step 2: column "
+        )
+    frame = pd.DataFrame(
+        {"episode": ["a", "b"], "step": [1, 1], "action": [0, 0], "observation": ["o", None]},
+        index=[10, 11],
+    )
+    with pytest.raises(InputError) as caught:
+        from_frame(frame)
+    assert str(caught.value).startswith("DataFrame: row 1 (iloc): episode b, step 1: column 'obs")
+    with pytest.raises(InputError) as caught:
+        from_frame(frame.fillna("o").assign(reward=[0.0, float("inf")]))
+    assert str(caught.value).startswith("DataFrame: row 1 (iloc): episode b, step 1: column 'rew")
+
+
+def test_whole_numbers_with_decimals_are_not_measurements():
+    head, whole = "action,observation\n", "write whole numbers without decimals"
+    assert whole in refused(head + "0.0,a\n1.0,b\n")
+    assert "KBinsDiscretizer" in refused(head + "0.5,a\n1.0,b\n")
+    frame = pd.DataFrame({"action": [0.0, 1.0], "observation": ["a", "b"]})
+    with pytest.raises(InputError, match=r"of whole numbers, make integers \(in pandas: astype"):
+        from_frame(frame)
+    with pytest.raises(InputError, match=whole):
+        from_records(frame.to_dict("records"))
+
+
+def test_a_decimal_comma_is_recognised():
+    told = refused("action;observation;reward\nrun;good;-1,0\n")
+    assert told.endswith("; write a decimal point, not a comma")
+    assert "comma" not in refused("action;observation;reward\nrun;good;x,0\n")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "latin-1"])
+def test_other_encodings_say_what_to_save(encoding):
+    told = refused("action,observation\nöffnen,gut\n", encoding=encoding)
+    assert told.endswith("; save the file as UTF-8")
+    assert ("UTF-16" in told) is (encoding == "utf-16")
+
+
+def test_line_ends_and_quotes_are_named():
+    assert refused("action,observation\rrun,good\r").endswith(
+        "not CSV: a line ends in \\r alone; save the file with the line ends \\n or \\r\\n"
+    )
+    told = 'log.csv:3: not CSV: a quote (") that begins in this row is not closed'
+    assert refused('action,observation\nrun,good\n"run,good\nrun,bad\n') == told
+
+
+def test_empty_files_are_all_said_to_be_empty():
+    for text in ("", "\n", "\n  \n"):
+        told = refused(text)
+        assert told == "log.csv: is empty, expected a line with the names of columns"
+    told = "log.csv:1: the line is empty, expected the names of columns"
+    assert refused("\naction,observation\n") == told
