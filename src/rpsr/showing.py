@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 Side = Literal["left", "center", "right"]
+SHORT = 12  # characters of a text that is not wrapped
 MOST_NAMES = 6  # shown from a longer list
 
 
@@ -81,15 +82,19 @@ def _is_number(text: str) -> bool:
 def grid(columns: Sequence[str], rows: Sequence[Sequence[str]], sides: Sequence[Side]) -> Table:
     """A table of texts for terminals and text files; sides: the alignment of each column.
 
-    In a narrow terminal, a left-aligned column may wrap. A right-aligned one never does, because a
-    number over two lines could be read as two numbers.
+    In a narrow terminal, a left-aligned column may wrap, if it is wider than a short word. A
+    right-aligned one never does, but for its header, because a number over two lines could be read
+    as two numbers.
     """
     from rich import box
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for column, side in zip(columns, sides, strict=True):
-        table.add_column(column, justify=side, overflow="fold", no_wrap=side == "right")
+    for i, (column, side) in enumerate(zip(columns, sides, strict=True)):
+        widest = max((len(row[i]) for row in rows), default=0)
+        least = widest if side == "right" else min(widest, SHORT)
+        word = max(map(len, column.split()), default=0)
+        table.add_column(column, justify=side, overflow="fold", min_width=max(least, word))
     for row in rows:
         table.add_row(*row)
     return table
