@@ -31,7 +31,18 @@ if TYPE_CHECKING:
     from rpsr.errors import ImpossibleObservation, InputError, ModelError, RpsrError
     from rpsr.evaluation import evaluate, simulate
     from rpsr.logs import Trajectories
-    from rpsr.models import POMDP, Filter, LinearModel, continuing, episodic
+    from rpsr.models import (
+        POMDP,
+        Filter,
+        LinearModel,
+        Objective,
+        continuing,
+        discounted_reward,
+        episodic,
+        reach,
+        total_cost,
+        total_reward,
+    )
     from rpsr.planning import (
         HSVI,
         PBVI,
@@ -81,6 +92,7 @@ _WHERE = {
     "InputError": "rpsr.errors",
     "LinearModel": "rpsr.models",
     "ModelError": "rpsr.errors",
+    "Objective": "rpsr.models",
     "Perseus": "rpsr.planning",
     "PolicyIteration": "rpsr.planning",
     "QLearning": "rpsr.planning",
@@ -93,6 +105,7 @@ _WHERE = {
     "ValueIteration": "rpsr.planning",
     "accuracy": "rpsr.predictive",
     "continuing": "rpsr.models",
+    "discounted_reward": "rpsr.models",
     "episodic": "rpsr.models",
     "evaluate": "rpsr.evaluation",
     "find_core": "rpsr.predictive",
@@ -100,12 +113,15 @@ _WHERE = {
     "load_policy": "rpsr.planning",
     "load_pomdp": "rpsr.sources",
     "psr": "rpsr.predictive",
+    "reach": "rpsr.models",
     "reward_aware_psr": "rpsr.predictive",
     "rpsr": "rpsr.predictive",
     "save": "rpsr.sources",
     "save_policy": "rpsr.planning",
     "simulate": "rpsr.evaluation",
     "solve": "rpsr.planning",
+    "total_cost": "rpsr.models",
+    "total_reward": "rpsr.models",
 }
 
 __all__ = [
@@ -122,6 +138,7 @@ __all__ = [
     "InputError",
     "LinearModel",
     "ModelError",
+    "Objective",
     "Perseus",
     "PolicyIteration",
     "QLearning",
@@ -135,6 +152,7 @@ __all__ = [
     "__version__",
     "accuracy",
     "continuing",
+    "discounted_reward",
     "domains",
     "envs",
     "episodic",
@@ -150,6 +168,7 @@ __all__ = [
     "planning",
     "predictive",
     "psr",
+    "reach",
     "report",
     "reward_aware_psr",
     "rpsr",
@@ -158,6 +177,8 @@ __all__ = [
     "simulate",
     "solve",
     "testing",
+    "total_cost",
+    "total_reward",
 ]
 
 

@@ -3,6 +3,13 @@
 from rpsr.models.domain import Corners, Simplex, Unknown
 from rpsr.models.filter import Filter, RobustBatch, RobustFilter
 from rpsr.models.linear import LinearModel
+from rpsr.models.objectives import (
+    Objective,
+    discounted_reward,
+    reach,
+    total_cost,
+    total_reward,
+)
 from rpsr.models.operators import DenseOperators, FactoredOperators, Operators, SparseOperators
 from rpsr.models.pomdp import POMDP, Outcomes
 from rpsr.models.store import load_native, save_native
@@ -15,6 +22,7 @@ __all__ = [
     "FactoredOperators",
     "Filter",
     "LinearModel",
+    "Objective",
     "Operators",
     "Outcomes",
     "RobustBatch",
@@ -23,7 +31,11 @@ __all__ = [
     "SparseOperators",
     "Unknown",
     "continuing",
+    "discounted_reward",
     "episodic",
     "load_native",
+    "reach",
     "save_native",
+    "total_cost",
+    "total_reward",
 ]

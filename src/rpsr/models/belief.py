@@ -26,4 +26,5 @@ def belief_model(pomdp: POMDP) -> LinearModel:
         reward_error=pomdp.reward_error,
         pomdp=pomdp.digest,
         state_variables=pomdp.state_variables,
+        record=pomdp.record,
     )

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rpsr.errors import ImpossibleObservation, InputError, ModelError
-from rpsr.io.records import LARGEST_REWARD, Floats
+from rpsr.io.records import LARGEST_REWARD, Floats, Record
 from rpsr.io.variables import Variable
 from rpsr.models.domain import NO_CORNERS, Corners, Domain
 from rpsr.models.labels import Label, index_of
@@ -48,6 +48,7 @@ class LinearModel(Shown):
     final: observations that end a task.
     pomdp: the digest of the POMDP whose states are the corners of the domain.
     state_variables: the variables of that POMDP (`POMDP.state_variables`), if it is factored.
+    record: the plain data of the POMDP whose beliefs are the states, or None; for exact questions.
     provenance: further information on the model's origin, plain JSON values, for people only.
     """
 
@@ -69,6 +70,7 @@ class LinearModel(Shown):
     final: tuple[str, ...] = ()
     pomdp: str | None = None
     state_variables: tuple[Variable, ...] = ()
+    record: Record | None = None
     provenance: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def __post_init__(self) -> None:

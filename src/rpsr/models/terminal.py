@@ -14,9 +14,10 @@ from fractions import Fraction
 import numpy as np
 
 from rpsr.errors import ModelError
-from rpsr.io.records import Bools, Cells, Floats, Integers, Ints, Record, Rewards, Rows
+from rpsr.io.records import Bools, Cells, Ints, Record, Rewards, Rows
 from rpsr.models.as_model import as_pomdp
 from rpsr.models.pomdp import POMDP, Outcomes
+from rpsr.models.row_edits import Row, certain_row, join_rows, split_rows
 
 END = "end"
 
@@ -36,12 +37,12 @@ def continuing(pomdp: POMDP) -> POMDP:
             f"{pomdp.name}: resets cannot be added to a model whose observations depend on "
             "(s, a, s')"
         )
-    rows = _split(record.transition)
-    first = _split(record.start)[0]
+    rows = split_rows(record.transition)
+    first = split_rows(record.start)[0]
     n_states = len(record.states)
     begins = np.tile(ends, len(record.actions))
     rows = [first if begins[r] else row for r, row in enumerate(rows)]
-    moved = replace(record, transition=_join(rows, n_states), resets=record.resets | ends)
+    moved = replace(record, transition=join_rows(rows, n_states), resets=record.resets | ends)
     return POMDP(_with_outcome_rewards(moved, pomdp))
 
 
@@ -62,10 +63,10 @@ def episodic(pomdp: POMDP) -> POMDP:
     if END in record.states or END in record.observations:
         raise ModelError(f"{pomdp.name} already has a state or observation called {END!r}")
     n, n_observations = len(record.states), len(record.observations)
-    stay, see = _certain(n, record), _certain(n_observations, record)
-    moves, emissions = _split(record.transition), _split(record.emission)
-    transition: list[_Row] = []
-    emission: list[_Row] = []
+    stay, see = certain_row(n, record), certain_row(n_observations, record)
+    moves, emissions = split_rows(record.transition), split_rows(record.emission)
+    transition: list[Row] = []
+    emission: list[Row] = []
     for a in range(len(record.actions)):
         transition += [stay if resets[a * n + s] else moves[a * n + s] for s in range(n)] + [stay]
         emission += [*emissions[a * n : (a + 1) * n], see]
@@ -75,8 +76,8 @@ def episodic(pomdp: POMDP) -> POMDP:
         states=(*record.states, END),
         observations=(*record.observations, END),
         start=Rows(n + 1, start.indptr, start.indices, start.values, start.weights, start.digits),
-        transition=_join(transition, n + 1),
-        emission=_join(emission, n_observations + 1),
+        transition=join_rows(transition, n + 1),
+        emission=join_rows(emission, n_observations + 1),
         resets=np.zeros((len(record.actions), n + 1), dtype=np.bool_),
         state_variables=(),  # the new state is no joint value of theirs
         unavailable=_everywhere(record.unavailable),
@@ -87,41 +88,6 @@ def episodic(pomdp: POMDP) -> POMDP:
 def _everywhere(unavailable: Bools | None) -> Bools | None:
     """Availability with one more state, in which every action may be taken."""
     return None if unavailable is None else np.pad(unavailable, ((0, 0), (0, 1)))
-
-
-_Row = tuple[Ints, Floats, Integers | None, int]  # indices, values, weights, digits
-
-
-def _split(rows: Rows) -> list[_Row]:
-    spans = [slice(int(i), int(j)) for i, j in zip(rows.indptr[:-1], rows.indptr[1:], strict=True)]
-    return [
-        (
-            rows.indices[span],
-            rows.values[span],
-            None if rows.weights is None else rows.weights[span],
-            -1 if rows.digits is None else int(rows.digits[r]),
-        )
-        for r, span in enumerate(spans)
-    ]
-
-
-def _certain(column: int, record: Record) -> _Row:
-    weights = np.ones(1, dtype=np.int64) if record.exact else None
-    return np.array([column], dtype=np.int64), np.ones(1), weights, -1
-
-
-def _join(rows: list[_Row], width: int) -> Rows:
-    counts = [len(row[0]) for row in rows]
-    weights = [row[2] for row in rows if row[2] is not None]
-    exact = len(weights) == len(rows)
-    return Rows(
-        width,
-        np.append(0, np.cumsum(counts)).astype(np.int64),
-        np.concatenate([row[0] for row in rows]),
-        np.concatenate([row[1] for row in rows]),
-        np.concatenate(weights) if exact else None,
-        np.array([row[3] for row in rows], dtype=np.int64) if exact else None,
-    )
 
 
 def _with_outcome_rewards(record: Record, before: POMDP) -> Record:
