@@ -159,7 +159,7 @@ def test_a_policy_that_is_no_table_has_no_exact_value(monkeypatch):
 def test_an_infinite_horizon_needs_a_discount():
     pomdp = random_exact(1, Sizes(2, 2, 2)).with_discount(1)
     policy = StochasticController.stationary(pomdp)
-    with pytest.raises(ModelError, match="give a horizon"):
+    with pytest.raises(ModelError, match="give a number of steps or a discount below 1"):
         exact_return(pomdp, policy)
     moves = sum(pomdp.transition(a).toarray() for a in range(len(pomdp.actions)))
     moves = moves / len(pomdp.actions)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from rpsr.cli.completion import any_file, model_or_domain
+from rpsr.cli.objectives import ObjectiveOptions
 from rpsr.cli.options import ColumnNames, Discount, Normalize, standard_stream
 from rpsr.cli.output import check_policy_name, check_targets, note, wrote
 
@@ -33,6 +34,7 @@ def as_kind(pomdp: POMDP, kind: Kind) -> POMDP | LinearModel:
             return reward_aware_psr(pomdp)
 
 
+# The arguments are the options of the verb, one each.
 def convert(
     source: Annotated[
         str,
@@ -78,6 +80,7 @@ def convert(
     normalize: Normalize = False,
     discount: Discount = None,
     columns: ColumnNames = None,
+    objective: ObjectiveOptions | None = None,
     const: Annotated[
         tuple[str, ...],
         Parameter(
@@ -91,20 +94,23 @@ def convert(
     A .pomdp file is compact and reads back to exactly the same numbers; a .pomdpx file is for the
     SARSOP toolkit, a .drn file for Storm; a .rpsr file stores any model. Logs are .jsonl, .csv or
     .parquet files, and --columns names the columns of those that are read. Information that the new
-    file cannot store is reported.
+    file cannot store is reported. With an objective, such as --goal, the model of that task is
+    written, on which every other command works.
     """
     from rpsr.cli.convert_log import convert_log, is_log
     from rpsr.errors import InputError
     from rpsr.models import POMDP
     from rpsr.sources import load, save
 
+    wanted = objective or ObjectiveOptions()
+    stated = wanted.objective
     if policy_for is None:
         _refuse_policy(source)
     if plain_names and (policy_for is not None or is_log(source, target)):
         raise InputError("--plain-names is for models")
     if policy_for is None and is_log(source, target):
-        if (model, normalize, discount, const) != (None, False, None, ()):
-            options = "--model, --normalize, --discount and --const"
+        if (model, normalize, discount, const, stated) != (None, False, None, (), None):
+            options = "--model, --normalize, --discount, --const and objectives"
             raise InputError(f"{options} are for models, not for logs")
         convert_log(source, target, columns)
         return
@@ -113,11 +119,15 @@ def convert(
     check_targets(target)  # the target may be the source, which is read before it is replaced
     constants = _constants(const)
     if policy_for is not None:
-        if const:
-            raise InputError("--const is for models, not for policies", place=source)
+        if const or stated is not None:
+            option = "--const is" if const else "objectives are"
+            raise InputError(f"{option} for models, not for policies", place=source)
         _convert_policy(source, target, policy_for, normalize, discount)
         return
     loaded = load(source, normalize=normalize, discount=discount, constants=constants)
+    if stated is not None and stated.within is not None:
+        raise InputError("--within: a model file has no number of steps; give it to rpsr solve")
+    loaded = wanted.task(loaded, source)
     if isinstance(loaded, POMDP):
         for warning in loaded.warnings:
             note(f"{source}: {warning}")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from rpsr.cli.autosave import with_autosave
 from rpsr.cli.completion import any_file
-from rpsr.cli.convert import as_kind
+from rpsr.cli.objectives import ObjectiveOptions
 from rpsr.cli.options import (
     Discount,
     Json,
@@ -30,16 +30,15 @@ from rpsr.cli.output import (
     print_json,
     write_each,
 )
+from rpsr.cli.planned_models import Kind, Wanted, compressed_model, planned_model
 from rpsr.cli.progress import planning_progress
 from rpsr.cli.signals import INTERRUPTED
 
 if TYPE_CHECKING:
     from rpsr.learning.plan_choice.plausibility import PlayedOut
     from rpsr.models import LinearModel
-    from rpsr.planning.compression import Compressed
     from rpsr.planning.solution import Planner, Progress, Solution
 
-Kind = Literal["pomdp", "psr", "rpsr", "ra-psr"]
 LIMIT_REACHED = 3
 
 
@@ -141,6 +140,7 @@ def solve(
             "the model becomes much smaller.",
         ),
     ] = False,
+    objective: ObjectiveOptions | None = None,
     normalize: Normalize = False,
     discount: Discount = None,
     json: Json = False,
@@ -158,13 +158,22 @@ def solve(
 
     if json and output == "-":
         raise InputError("--json and -o - would both write to standard output")
+    wanted = objective or ObjectiveOptions()
+    stated = wanted.objective
+    if stated is not None and discount is not None:
+        raise InputError("--discount: an objective without a discount was given")
+    if stated is not None and stated.within is not None:
+        if horizon is not None:
+            raise InputError("--horizon and --within: expected one of them")
+        horizon = stated.within
     if horizon is not None:
         policies.check_holds_trees(output or "")
     # Checked before planning, which may take hours.
     check_targets(output, checkpoint, sources=[source])
     check_policy_name(output)
-    smaller = _compressed(source, model, normalize, discount) if compress else None
-    linear = _model(source, model, normalize, discount) if smaller is None else smaller.model
+    read = Wanted(source, normalize, discount, wanted)
+    smaller = compressed_model(read, model) if compress else None
+    linear = planned_model(read, model) if smaller is None else smaller.model
     options = {
         "horizon": horizon,
         "epsilon": epsilon,
@@ -194,6 +203,10 @@ def solve(
     try:  # if simulating or showing the solution fails, the files are still written
         played = _played(solution)
         document = solution_document(solution, model, seed, played)
+        if stated is not None:
+            document["objective"] = str(stated)
+            if stated.measure == "cost":
+                document |= _as_costs(document)
         if json:
             print_json("solve", source, document)
         elif output != "-":
@@ -272,38 +285,14 @@ def _played(solution: Solution) -> PlayedOut | None:
     return play_out(solution)
 
 
-def _model(source: str, kind: Kind | None, normalize: bool, discount: str | None) -> LinearModel:
-    from rpsr.errors import InputError
-    from rpsr.models import POMDP
-    from rpsr.sources import load
-
-    loaded = load(source, normalize=normalize, discount=discount)
-    if not isinstance(loaded, POMDP):
-        if kind is not None and kind != loaded.kind:
-            raise InputError(f"holds a {loaded.kind} model, expected a POMDP", place=source)
-        return loaded
-    for warning in loaded.warnings:
-        note(f"{source}: {warning}")
-    model = as_kind(loaded, "belief" if kind in (None, "pomdp") else kind)
-    assert not isinstance(model, POMDP), "a POMDP is planned on as its belief model"
-    return model
-
-
-def _compressed(
-    source: str, kind: Kind | None, normalize: bool, discount: str | None
-) -> Compressed:
-    from rpsr.errors import InputError
-    from rpsr.models import POMDP
-    from rpsr.planning.compression import compress
-    from rpsr.sources import load
-
-    loaded = load(source, normalize=normalize, discount=discount)
-    if not isinstance(loaded, POMDP) or kind not in (None, "pomdp"):
-        what = kind or getattr(loaded, "kind", "pomdp")
-        raise InputError(f"--compress needs a POMDP, not a {what} model", place=source)
-    for warning in loaded.warnings:
-        note(f"{source}: {warning}")
-    return compress(loaded)
+def _as_costs(document: dict[str, Any]) -> dict[str, Any]:
+    """Values and bounds of a plan as costs: what is earned at least is paid at most."""
+    lower, upper = document["lower"], document["upper"]
+    return {
+        "value": -document["value"],
+        "lower": None if upper is None else -upper,
+        "upper": None if lower is None else -lower,
+    }
 
 
 def solution_document(
@@ -341,9 +330,9 @@ def _kind(model: LinearModel) -> str:
 
 def _for_people(solution: Solution, document: dict[str, Any]) -> list[tuple[str, Any]]:
     numbers = {
-        "value": f"{solution.value:.12g}",
-        "lower": f"{solution.lower:.12g}",
-        "upper": "" if solution.upper is None else f"{solution.upper:.12g}",
+        "value": f"{document['value']:.12g}",
+        "lower": "" if document["lower"] is None else f"{document['lower']:.12g}",
+        "upper": "" if document["upper"] is None else f"{document['upper']:.12g}",
         "gap": "" if solution.gap is None else f"{solution.gap:.3g}",
         "status": solution.status.value,
     }

@@ -32,6 +32,7 @@ from rpsr.planning.convergence import planning_discount
 from rpsr.planning.linear_systems import solve_dense
 from rpsr.planning.value.controllers import FiniteStateController
 from rpsr.planning.value.coordinates import from_beliefs
+from rpsr.planning.value.sums_to_the_end import sum_at_start, sums_to_the_end
 
 _NEGLIGIBLE = 1e-15  # of the largest return that rewards allow
 _LOST = 1e-9  # probability: more than rounding
@@ -46,7 +47,8 @@ def exact_return(
 ) -> float | None:
     """The expected discounted return from a system's start, up to rounding, or None.
 
-    steps: the number of steps; default: an infinite horizon, which needs a discount below 1.
+    steps: the number of steps; default: an infinite horizon, which without a discount needs a
+    POMDP and a finite sum of rewards (see `sums_to_the_end`).
     rewards: a model whose expected rewards replace the system's; it must predict the same
     observations, as a POMDP's PSR and R-PSR do. Returns None for a policy that is not a controller
     and reaches too many states to become one, and for a model whose valid states are unknown: a
@@ -66,11 +68,14 @@ def exact_returns(
     """`exact_return` for several reward models at once, at little more cost than for one."""
     linear = as_linear(system, "system")
     paying = [linear if model is system else as_linear(model, "rewards") for model in rewards]
-    discount = planning_discount(linear, steps)
+    undiscounted = linear.discount is None or linear.discount >= 1
+    discount = 1.0 if undiscounted else planning_discount(linear, steps)
     table = as_table(runnable(policy, linear), linear, steps)
     if table is None or not all(model.domain.known for model in (linear, *paying)):
         return [None] * len(rewards)
     earning = [linear if model is linear else _with_rewards_of(linear, model) for model in paying]
+    if steps is None and undiscounted:
+        return [_to_the_end(model, table) for model in earning]
     if steps is None:
         return [_infinite_horizon(model, table, discount) for model in earning]
     if all(model.operators is linear.operators for model in earning):
@@ -113,6 +118,12 @@ def _infinite_horizon(model: LinearModel, table: StochasticController, discount:
     names = table.action_names, table.observation_names
     controller = FiniteStateController(*names, actions, successors, table.first)
     return controller.value(model.with_discount(discount))
+
+
+def _to_the_end(model: LinearModel, table: StochasticController) -> float | None:
+    """The expected sum of rewards without a discount; None if it cannot be computed."""
+    values = sums_to_the_end(model, table.probabilities, table.successors)
+    return None if values is None else sum_at_start(model, values[table.first])
 
 
 def _stationary(model: LinearModel, probabilities: Floats, discount: float) -> float:

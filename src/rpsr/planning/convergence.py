@@ -15,7 +15,7 @@ def planning_discount(model: LinearModel, horizon: int | None) -> float:
     A model without a discount is planned without discounting, for a finite horizon only.
     """
     if horizon is None:
-        return _converging(model, "give a horizon or a {}")
+        return _converging(model, "plan with sarsop or hsvi, or give a horizon or a {}")
     if horizon < 1:
         raise ModelError(f"horizon: read {horizon}, expected at least 1")
     return 1.0 if model.discount is None else model.discount
@@ -23,7 +23,8 @@ def planning_discount(model: LinearModel, horizon: int | None) -> float:
 
 def infinite_discount(model: LinearModel) -> float:
     """The model's discount for an infinite horizon; a `ModelError` where it is 1."""
-    return _converging(model, "give a {}; over a horizon, plan with vi or reachable")
+    ways = "plan with sarsop or hsvi, or give a {}; over a horizon, plan with vi or reachable"
+    return _converging(model, ways)
 
 
 def _converging(model: LinearModel, advice: str) -> float:

@@ -7,8 +7,9 @@ from typing import Any
 
 from rpsr.errors import InputError
 from rpsr.live import live_line
-from rpsr.models.as_model import as_linear
+from rpsr.models.as_model import as_linear, as_pomdp
 from rpsr.models.linear import LinearModel
+from rpsr.models.objectives import Objective
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.solution import Planner, Progress, ProgressRow, Solution, silent
 from rpsr.registry import Registry
@@ -37,16 +38,23 @@ def solve(
     model: POMDP | LinearModel,
     planner: Planner | str | None = None,
     *,
+    objective: Objective | None = None,
     progress: Progress | bool | None = None,
     **options: Any,
 ) -> Solution:
     """Plan on a POMDP (on its beliefs) or on any linear model.
 
     planner: a planner or a planner's name; by default that of `default_planner`.
+    objective: what to achieve on a POMDP, such as `rpsr.reach("goal")`; the plan is one for its
+    task, `objective.task(pomdp)`. By default the sum of rewards, discounted as the model says.
     options: hyper-parameters of a planner given by name, such as `time_limit=10`.
     progress: called with a `ProgressRow` from time to time. True shows the latest one, as a line
     that is updated, in a notebook or on a terminal.
     """
+    if objective is not None:
+        model = objective.task(as_pomdp(model, "model"))
+        if objective.within is not None:
+            options = {"horizon": objective.within, **options}
     linear = as_linear(model)
     chosen: Any = planner
     if planner is None:
@@ -76,10 +84,12 @@ def default_planner(model: POMDP | LinearModel, *, horizon: int | None = None) -
 
     Exact planning needs a known domain. On a learned model it may take very long, and its values
     are the model's, not the system's. So point-based planning is preferred there, unless a horizon
-    is given and the domain is known.
+    is given and the domain is known. Without a discount and a horizon, `sarsop` is chosen.
     """
     linear = as_linear(model)
     known = linear.domain.known
+    if known and horizon is None and (linear.discount is None or linear.discount >= 1):
+        return "sarsop"
     return "vi" if known and (horizon is not None or not linear.estimated) else "pbvi"
 
 

@@ -77,6 +77,14 @@ def goal_of(
     if model.domain.known:
         rewards = model.domain.at_corners(model.rewards)
     wide = float(np.ptp(rewards)) or float(np.abs(rewards).max()) or 1.0
+    return goal_of_range(epsilon, default, wide * ahead)
+
+
+def goal_of_range(epsilon: Epsilon, default: float, wide: float) -> Goal:
+    """The goal that an epsilon stands for, if values range over this interval's width."""
+    check_epsilon(epsilon)
+    if isinstance(epsilon, float | int):
+        return Goal(float(epsilon))
     if epsilon is None:
-        return Goal(default * wide * ahead)
-    return Goal(epsilon.share * NEAR_ZERO * wide * ahead, epsilon.share)
+        return Goal(default * wide)
+    return Goal(epsilon.share * NEAR_ZERO * wide, epsilon.share)

@@ -137,6 +137,12 @@ class Solution(Shown):
         return None if self.upper is None else self.upper - self.lower
 
     @property
+    def undiscounted(self) -> bool:
+        """Whether it is a plan for an infinite horizon without a discount."""
+        discount = self.model.discount
+        return self.horizon is None and (discount is None or discount >= 1)
+
+    @property
     def proven(self) -> bool:
         """Whether the bounds hold for the model; not if its valid states are unknown.
 
@@ -186,9 +192,14 @@ class Solution(Shown):
         """The policy of the plan: `act` returns an action, `update` receives the observation.
 
         For an infinite horizon it looks one step ahead with the value function and takes the best
-        action; for a finite one it follows the planned tree. Where the bounds are proven, it earns
-        at least `lower`, up to rounding.
+        action; for a finite one it follows the planned tree. Without a discount it follows the
+        plan's controller, because a look ahead might put off the end for ever. Where the bounds are
+        proven, it earns at least `lower`, up to rounding.
         """
+        if self.undiscounted:
+            from rpsr.planning.value.controllers import extract_controller
+
+            return extract_controller(self).policy()
         if self.horizon is None:
             return self.value_function.policy(self.model)
         from rpsr.planning.value.trees import PolicyTree

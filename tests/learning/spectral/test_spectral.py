@@ -281,5 +281,6 @@ def test_a_sample_that_tells_nothing_chooses_no_intent():
     one = LOG.select([0])
     never = np.zeros(one.steps)
     short = replace(one, offsets=np.arange(one.steps + 1), terminated=never, truncated=never)
-    found = DiscoveredRPSR(rank=1, repeats=40).fit([one, short])
+    with pytest.warns(UserWarning, match="20 of 21 episodes are shorter"):
+        found = DiscoveredRPSR(rank=1, repeats=40).fit([one, short])
     assert 0.3 < found.stability_[0] < 0.9

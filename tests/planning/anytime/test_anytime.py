@@ -27,7 +27,6 @@ from rpsr.planning.comparing.joint_runs import policy_value
 from rpsr.planning.corners.corner_model import corner_process
 from rpsr.planning.exact.value_iteration import ValueIteration
 from rpsr.planning.limits import Clock, LimitReached
-from rpsr.planning.precision import Goal
 from rpsr.planning.reachable.planner import Reachable
 from rpsr.planning.solution import Status
 from rpsr.planning.value.policies import AlphaPolicy
@@ -40,7 +39,7 @@ PLANNERS = [HSVI, SARSOP]
 
 def searched(model, trials, *, selective=True, epsilon=1e-3):
     """A search after a number of trials."""
-    search = schedule.Schedule(corner_process(model), Clock(ignore), Goal(epsilon), selective, 0)
+    search = schedule.Schedule(corner_process(model), Clock(ignore), epsilon, selective, 0)
     for _ in range(trials):
         search.sample()
         search.back_up()

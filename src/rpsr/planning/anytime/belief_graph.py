@@ -33,13 +33,16 @@ def _integers(names: str, kind: type = np.int64) -> np.dtype[Any]:
     return np.dtype([(name, kind) for name in names.split()])
 
 
-# Sizes, operations so far, and where a trial or a sweep was paused.
+# Sizes, operations so far, where a trial or a sweep was paused, the number of the trial, how often
+# it stepped back, and the state of the random numbers.
 COUNTS = _integers(
-    "nodes entries edges points pool pooled vectors columns ops round depth upward cursor looked"
+    "nodes entries edges points pool pooled vectors columns ops round depth upward cursor looked "
+    "walk steps random"
 )
 # A node's first entry and number of entries, its point or -1, its number of weights, the number of
-# points it was decomposed over, its face as bits, its best vector, the number of vectors scanned.
-NODE = _integers("begin length point weights seen sign vector scanned")
+# points it was decomposed over, its face as bits, its best vector, the number of vectors scanned,
+# the latest trial that came through it.
+NODE = _integers("begin length point weights seen sign vector scanned walk")
 BOUND = np.dtype([("upper", np.float64), ("lower", np.float64)])
 # The node of a point, its first edge and the one after its last, whether policies may reach it.
 POINT = _integers("node first last live")
@@ -53,7 +56,8 @@ class Graph(NamedTuple):
 
     corner (2, E) and share (2, E): a node's mixture of corners, and its weights over points.
     node (N,) and bound (N,): records. table: the hash table, node + 1.
-    point (P,): records. value (2, P, A): Q(point, action), and the reward.
+    point (P,): records. value (2 or 3, P, A): Q(point, action), the reward and, without a discount,
+    the hint.
     edge (M,): records, chance (M,). pool (P,) and gain (P,): the points that decompositions may
     use, and how far each is below the bound that the corners give.
     """
@@ -80,6 +84,11 @@ class Knobs(NamedTuple):
     when the pool has grown by this factor. selective: whether trials end early at nodes that will
     not change the bounds at the start. root: the node of the start. fallback: the point whose
     children are used for observations that are impossible at the point of a backup.
+
+    Without a discount, errors are paid for where they arise: pad is added to every look, and shave
+    subtracted from every backup. fading: the factor, per step, by which a trial's interest in the
+    gap falls; the discount, if there is one. retreats: how often a trial may step back.
+    hinted: whether a trial goes by hints alone, not by upper bounds.
     """
 
     discount: float
@@ -90,14 +99,24 @@ class Knobs(NamedTuple):
     selective: bool
     root: int
     fallback: int
+    pad: float = 0.0
+    shave: float = 0.0
+    fading: float = 1.0
+    retreats: int = 0
+    hinted: bool = False
 
 
 class Scratch(NamedTuple):
-    """joint (O * k,) and row (k,): zeros and -1 between calls; touched (O * k,)."""
+    """joint (O * k,) and row (k,): zeros and -1 between calls; touched (O * k,).
+
+    hint (A, k): without a discount, discounted Q's at the corners, which prefer a reward that comes
+    sooner; else (A, 0).
+    """
 
     joint: Floats
     touched: Ints
     row: Ints
+    hint: Floats
 
 
 @njit(cache=True)
@@ -147,7 +166,7 @@ def locate(graph: Graph, length: int, tau: float) -> int:
     node[i]["begin"] = begin
     node[i]["length"] = node[i]["weights"] = length
     node[i]["point"] = node[i]["vector"] = -1
-    node[i]["seen"] = node[i]["scanned"] = 0
+    node[i]["seen"] = node[i]["scanned"] = node[i]["walk"] = 0
     node[i]["sign"] = sign
     graph.bound[i]["upper"], graph.bound[i]["lower"] = np.inf, -np.inf
     return i
@@ -180,7 +199,7 @@ def interpolate(graph: Graph, i: int) -> float:
 
 
 @njit(cache=True)
-def promote(graph: Graph, moves: Moves, i: int) -> int:
+def promote(graph: Graph, moves: Moves, scratch: Scratch, i: int) -> int:
     """Make a node a point, with Q's interpolated by its weights; returns the point's index."""
     counts, node, corner, share, value = (
         graph.counts,
@@ -197,6 +216,10 @@ def promote(graph: Graph, moves: Moves, i: int) -> int:
         for t in range(begin, begin + node[i]["length"]):
             earned += share[0, t] * moves.rewards[a, corner[0, t]]
         value[0, p, a], value[1, p, a] = bound, earned
+        if scratch.hint.shape[1] > 0:
+            value[2, p, a] = 0.0
+            for t in range(begin, begin + node[i]["length"]):
+                value[2, p, a] += share[0, t] * scratch.hint[a, corner[0, t]]
     graph.point[p]["node"] = i
     graph.point[p]["first"] = graph.point[p]["last"] = -1
     graph.point[p]["live"] = 0
@@ -206,14 +229,14 @@ def promote(graph: Graph, moves: Moves, i: int) -> int:
 
 
 @njit(cache=True)
-def plant(graph: Graph, moves: Moves, values: Floats) -> None:
+def plant(graph: Graph, moves: Moves, scratch: Scratch, values: Floats) -> None:
     """Begin a graph with its corners as nodes and points; values (k, A): their Q's."""
     one = int(np.int64(1))  # numba would compile the callees again for a literal
     for s in range(len(values)):
         begin = graph.counts["entries"]
         graph.corner[0, begin], graph.share[0, begin] = s, 1.0
         i = locate(graph, one, 0.0)
-        p = promote(graph, moves, i)
+        p = promote(graph, moves, scratch, i)
         graph.value[0, p] = values[s]
         graph.bound[i]["upper"] = values[s].max()
 

@@ -91,7 +91,7 @@ def backup(graph: Graph, moves: Moves, vectors: Vectors, p: int, knobs: Knobs) -
                 scan(graph, vectors, child)
                 choice[1 + edge[m]["observation"]] = vectors.origin[graph.node[child]["vector"]]
     for s in range(k):
-        value = backup_at(moves, choice, vectors.table, s)
+        value = backup_at(moves, choice, vectors.table, s) - knobs.shave
         vectors.table[v, s] = vectors.column[s, c] = value
     counts["ops"] += moves.indptr[action * k + k] - moves.indptr[action * k] + k
     vectors.origin[c] = v
@@ -148,8 +148,13 @@ def stand_in(vectors: Vectors, columns: int, j: int) -> int:
 
 
 @njit(cache=True)
-def collect(graph: Graph, vectors: Vectors) -> None:
-    """Drop vectors that are neither in use nor needed by one in use."""
+def collect(graph: Graph, vectors: Vectors, substitute: bool) -> None:
+    """Drop vectors that are neither in use nor needed by one in use.
+
+    substitute: whether stand-ins are allowed. A stand-in may continue with the vector that it is
+    continued from; with a discount the values of such a cycle are at least its vectors, without one
+    it might never end.
+    """
     table, choice, origin, counts = vectors.table, vectors.choice, vectors.origin, graph.counts
     size, columns = counts["vectors"], counts["columns"]
     stands, queue = np.full(size, -1), np.empty(size, np.int64)  # the stand-in of each vector
@@ -162,7 +167,7 @@ def collect(graph: Graph, vectors: Vectors) -> None:
         for o in range(1, choice.shape[1]):
             j = choice[i, o]
             if stands[j] < 0:
-                stands[j] = stand_in(vectors, columns, j)
+                stands[j] = stand_in(vectors, columns, j) if substitute else j
                 if stands[j] == j:
                     queue[waiting] = j
                     waiting += 1

@@ -33,9 +33,7 @@ from typing import ClassVar
 import numpy as np
 
 from rpsr.planning.anytime.schedule import Schedule
-from rpsr.planning.convergence import infinite_discount
 from rpsr.planning.corners.corner_model import corner_process
-from rpsr.planning.precision import CLOSED, goal_of
 from rpsr.planning.runner import ResumablePlanner, Run
 from rpsr.planning.solution import Solution, Status
 
@@ -62,10 +60,9 @@ class AnytimePlanner(ResumablePlanner):
         If it continues an earlier run, the lower bound is at least the earlier one, up to rounding
         (see `resuming`); the upper one is computed again.
         """
-        infinite_discount(run.model)
         process = corner_process(run.model)
-        goal = goal_of(self.epsilon, CLOSED, run.model, process.ahead)
-        search = Schedule(process, run.clock, goal, self._selective, self.seed)
+        search = Schedule(process, run.clock, self.epsilon, self._selective, self.seed)
+        goal = search.begun.goal
 
         def close_gap() -> Status:
             shown = np.inf

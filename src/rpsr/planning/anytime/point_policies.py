@@ -11,6 +11,10 @@ backup. Vectors are then lowered until none does (`shortfalls`), so that every v
 value of its node. Vectors that are still better at some live point are kept, with their successors
 (see `lower_bound`).
 
+Without a discount no such lowering exists: a controller that never ends may be worth less than
+vectors that are at most their own backups. Its sweeps then begin with a lower bound on the value of
+every policy (see `total_reward`), so that each sweep gives a lower bound on the controller's value.
+
 Reference: E. A. Hansen, Solving POMDPs by searching in policy space, UAI 1998.
 """
 
@@ -22,7 +26,7 @@ from rpsr.io.records import Floats, Ints
 from rpsr.kernels import njit
 from rpsr.planning.anytime.belief_graph import Array, Graph, Knobs
 from rpsr.planning.anytime.lower_bound import Vectors, lower_choice, scan
-from rpsr.planning.corners.moves import Moves, settle, shortfalls
+from rpsr.planning.corners.moves import Moves, settle, settle_from_below, shortfalls
 
 
 @njit(cache=True)
@@ -73,11 +77,18 @@ def winners(graph: Graph, values: Floats, least: float) -> Ints:
 
 @njit(cache=True)
 def improve_policy(
-    graph: Graph, moves: Moves, vectors: Vectors, knobs: Knobs, budget: int, enough: float
+    graph: Graph,
+    moves: Moves,
+    vectors: Vectors,
+    knobs: Knobs,
+    floor: Floats,
+    budget: int,
+    enough: float,
 ) -> None:
     """Add the vectors of the points' policy that win somewhere, and those they continue with.
 
     There must be room for as many vectors as are in use. Sweeps take about `budget` operations.
+    floor (k,): without a discount, a lower bound on every policy's value; else empty.
     """
     counts, k = graph.counts, moves.rewards.shape[1]
     count = counts["columns"]
@@ -88,10 +99,17 @@ def improve_policy(
         values[c] = vectors.table[vectors.origin[c]]
         if follow[c, 0] >= 0:
             cost += moves.indptr[(follow[c, 0] + 1) * k] - moves.indptr[follow[c, 0] * k] + k
-    sweeps = settle(moves, follow, values, max(budget // cost, 1), enough)
-    less = shortfalls(moves, follow, values, knobs.discount)
-    for c in range(count):
-        values[c] -= less[c]
+    most = max(budget // cost, 1)
+    if len(floor) > 0:
+        for c in range(count):
+            if follow[c, 0] >= 0:
+                values[c] = floor
+        sweeps = settle_from_below(moves, follow, values, most, enough, knobs.shave)
+    else:
+        sweeps = settle(moves, follow, values, most, enough)
+        less = shortfalls(moves, follow, values, knobs.discount)
+        for c in range(count):
+            values[c] -= less[c]
     counts["ops"] += (sweeps + 1) * cost
     wins = winners(graph, values, knobs.least)
     # The family of a winner: its successors, their successors, and so on.

@@ -14,15 +14,27 @@ from dataclasses import replace
 
 import numpy as np
 
+from rpsr.io.records import Floats
 from rpsr.planning.anytime.lower_bound import scan
 from rpsr.planning.anytime.search_arrays import SearchState
 from rpsr.planning.corners.corner_model import CornerProcess
-from rpsr.planning.corners.moves import shortfalls
+from rpsr.planning.corners.moves import settle_from_below, shortfalls
 from rpsr.planning.value.value_function import ValueFunction
 
+SWEEPS = 1000  # of a controller's value without a discount
 
-def fit(process: CornerProcess, earlier: ValueFunction, scale: float) -> ValueFunction:
-    """The value function at the corners, with each vector at most its own backup."""
+
+def fit(
+    process: CornerProcess, earlier: ValueFunction, scale: float, floor: Floats, shave: float
+) -> ValueFunction:
+    """The value function at the corners, with each vector at most its policy's value.
+
+    floor, shave: as in `Beginning`. Without a discount, the controller is evaluated from below.
+    """
+    if len(floor):
+        values = np.tile(floor, (len(earlier), 1))
+        settle_from_below(process.moves, earlier.choices, values, SWEEPS, shave, shave)
+        return replace(earlier, vectors=values)
     values = np.clip(process.at_corners(earlier.vectors), -scale, scale)
     less = shortfalls(process.moves, earlier.choices, values, process.discount)
     return replace(earlier, vectors=np.maximum(values - less[:, None], -scale))

@@ -12,8 +12,10 @@ import numpy as np
 
 from rpsr.io.records import Ints
 from rpsr.kernels import interpreting
+from rpsr.planning.anytime.beginning import begin
 from rpsr.planning.anytime.belief_graph import Knobs
-from rpsr.planning.anytime.decomposition import LEFT_OVER
+from rpsr.planning.anytime.exact_beliefs import ExactBeliefs, planted_beliefs
+from rpsr.planning.anytime.loops import Loops
 from rpsr.planning.anytime.lower_bound import collect, family_of, prune
 from rpsr.planning.anytime.point_policies import improve_policy
 from rpsr.planning.anytime.resuming import adopt, fit
@@ -26,15 +28,13 @@ from rpsr.planning.anytime.walks import (
     trial,
     upper_sweep,
 )
-from rpsr.planning.corners.cheap_bounds import blind_values, initial_upper_bound
 from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.limits import SLOWER, Clock
-from rpsr.planning.precision import Goal
+from rpsr.planning.precision import Epsilon
 from rpsr.planning.runner import Run
 from rpsr.planning.solution import Solution, Status
 from rpsr.planning.value.value_function import ValueFunction
 
-BLIND_SHARE, INFORMED_SHARE = 0.1, 0.4  # of the time left, for the initial bounds
 CHUNK = 1_000_000  # operations between two checks of the clock: a few milliseconds
 MOST_CHUNKS = 10  # of them, at most, for a step of policy iteration
 FACTORS = (0.5, 0.95)  # of the gap at the start: the targets of trials, in turns
@@ -44,68 +44,87 @@ UPPER_SHARE = 0.18  # of the operations of trials and lower sweeps, for upper sw
 FRESH = 16  # one upper sweep in this many computes new decompositions
 PIVOTS = 5  # of a decomposition
 STALE = 1.2  # weights are out of date when the points have grown by this factor
-LEAST = 0.02, 2e-4  # of epsilon and of the gap, times 1 - discount: less is ignored
+LEAST = 0.02, 2e-4  # of epsilon and of the gap, per step ahead: less is ignored
+# Without a discount: how often a trial steps back, at first; a gap that shrinks by less is stuck.
+RETREATS, STUCK = 100, 0.99
+HINTED = 4  # one trial in this many goes by hints
+FADINGS = (0.9, 0.99, 0.999)  # without a discount, in turns: how fast interest in a gap falls
 
 
 class Schedule:
     """The schedule: trials, lower sweeps, upper sweeps and pruning, in shares of operations."""
 
     def __init__(
-        self, process: CornerProcess, clock: Clock, goal: Goal, selective: bool, seed: int
+        self, process: CornerProcess, clock: Clock, epsilon: Epsilon, selective: bool, seed: int
     ) -> None:
-        self.process, self.clock, self.goal, self.trials = process, clock, goal, 0
-        ahead = process.ahead
-        blind = blind_values(process, clock.share(BLIND_SHARE))
-        informed, self.first = initial_upper_bound(process, clock.share(INFORMED_SHARE))
-        value, off = process.value_at_start(blind)
-        self.least = value - off  # the proven value of a blind policy
-        epsilon = goal.guess(value, self.first)
-        # No value that appears in a backup is larger than the largest reward at every step.
-        self.scale = max(float(np.abs(process.rewards).max()) * ahead, np.finfo(float).tiny)
-        tau = min(1e-9, 1e-4 * epsilon / (ahead * self.scale))
-        rounding = process.rounding(self.scale)
-        self.settled = 1e-4 * epsilon / ahead
+        self.process, self.clock, self.trials = process, clock, 0
+        self.begun = begun = begin(process, clock, epsilon)
+        guess = begun.goal.guess(begun.least, begun.first)
+        self.settled = 1e-4 * guess / begun.ahead
         self._policy, self._sweeps = 0.0, 0
-        self.low_margin = 2 * ahead * rounding
-        self.high_margin = ahead * (2 * rounding + (tau + LEFT_OVER) * self.scale)
-        self.high_margin += process.displaced * self.scale
-        knobs = Knobs(process.discount, tau, 0.0, PIVOTS, STALE, selective, 0, 0)
-        self.state = SearchState(process, clock, knobs, blind, informed)
+        self._gap, self._retreats = np.inf, RETREATS
+        knobs = Knobs(process.discount, begun.tau, 0.0, PIVOTS, STALE, selective, 0, 0)
+        knobs = knobs._replace(pad=begun.pad, shave=begun.shave, fading=process.discount)
+        self.state = SearchState(process, clock, knobs, begun.blind, begun.informed, begun.hint)
+        self._loops = None if self.discounted else self._find_loops()
         self._rng = np.random.default_rng(seed)
+        self.state.graph.counts["random"] = self._rng.integers(2**31)
         self._order = np.empty(0, dtype=np.int64)
         self._spent = np.zeros(3)  # operations of trials, lower and upper sweeps
         self._kept = self._rows = len(process.rewards)
+
+    @property
+    def discounted(self) -> bool:
+        """Whether the process has a discount below 1."""
+        return not len(self.begun.floor)
 
     def resume_from(self, earlier: ValueFunction) -> None:
         """Add the vectors of an earlier search, lowered if necessary.
 
         All are kept until there are twice as many, since at first there are no points to judge by.
         """
-        adopt(self.state, fit(self.process, earlier, self.scale))
+        begun = self.begun
+        fitted = fit(self.process, earlier, begun.scale, begun.floor, begun.shave)
+        adopt(self.state, fitted)
         self._kept = self._rows = self._kept + len(earlier)
 
     @property
     def bounds(self) -> tuple[float, float]:
         """The proven lower and upper bound at the start."""
         lower, upper = self.state.bounds
-        proven = max(lower - self.low_margin, self.least)
-        return proven, min(upper + self.high_margin, self.first)
+        proven = max(lower - self.begun.low_margin, self.begun.least)
+        return proven, min(upper + self.begun.high_margin, self.begun.first)
 
     @property
     def at_rounding(self) -> bool:
         """Whether the gap is within the allowance for rounding, so that trials cannot help."""
         lower, upper = self.state.bounds
-        return upper - lower <= self.low_margin + self.high_margin
+        return upper - lower <= self.begun.low_margin + self.begun.high_margin
 
     def sample(self) -> None:
         """A trial; `LimitReached` past the deadline, as for the other methods."""
         state = self.state
         lower, upper = state.bounds
-        gap, wanted = upper - lower, self.goal.at(lower, upper)
-        least = (1 - self.process.discount) * max(LEAST[0] * wanted, LEAST[1] * gap)
-        state.knobs = state.knobs._replace(least=max(least, 1e-14 * self.scale))
+        gap, wanted = upper - lower, self.begun.goal.at(lower, upper)
+        least = max(LEAST[0] * wanted, LEAST[1] * gap) / self.begun.ahead
+        state.knobs = state.knobs._replace(least=max(least, 1e-14 * self.begun.scale))
+        if not self.discounted:
+            self._patience(gap)
+            state.knobs = state.knobs._replace(
+                fading=FADINGS[self.trials % len(FADINGS)],
+                retreats=self._retreats,
+                hinted=self.trials % HINTED == 0,
+            )
         self._run(0, np.inf, trial, state.trail, FACTORS[self.trials % len(FACTORS)] * gap)
         self.trials += 1
+
+    def _patience(self, gap: float) -> None:
+        """Let trials step back more often while that limit ends them and the gap is stuck."""
+        exhausted = self.state.graph.counts["steps"] >= self._retreats
+        if gap < STUCK * self._gap:
+            self._gap, self._retreats = gap, RETREATS
+        elif exhausted:
+            self._retreats *= 2
 
     def tighten(self) -> None:
         """Upper sweeps, for as many operations as are due."""
@@ -114,6 +133,24 @@ class Schedule:
             due = UPPER_SHARE * (spent[0] + spent[1]) - spent[2]
             if self._run(2, due, upper_sweep, self._sweeps % FRESH == 0):
                 self._sweeps += 1
+                if self._loops is not None:
+                    self._cap(self._loops)
+
+    def _find_loops(self) -> Loops:
+        process, root, mixed = self.process, self.state.knobs.root, self.state.mixed
+        record, exact = process.model.record, None
+        if record is not None and record.exact:
+            exact = ExactBeliefs(record, planted_beliefs(record, root, mixed))
+        drift = 2 * process.rounding(self.begun.scale)
+        return Loops(exact, max(process.k, root + 1, mixed + 1), drift)
+
+    def _cap(self, loops: Loops) -> None:
+        """Lower the upper bounds of loops of beliefs; the work counts as that of upper sweeps."""
+        graph = self.state.graph
+        loops.cap(graph)
+        operations = int(graph.counts["edges"]) // 4
+        graph.counts["ops"] += operations
+        self._spent[2] += operations
 
     def back_up(self) -> None:
         """Lower sweeps for as many operations as are due, or until one raises nothing."""
@@ -139,7 +176,10 @@ class Schedule:
         state.make_room(int(columns) + 1)
         due = POLICY_SHARE * (self._spent[0] + self._spent[1]) - self._policy
         budget = int(min(max(due, CHUNK), MOST_CHUNKS * CHUNK))
-        improve_policy(state.graph, state.moves, state.vectors, state.knobs, budget, self.settled)
+        floor = self.begun.floor
+        improve_policy(
+            state.graph, state.moves, state.vectors, state.knobs, floor, budget, self.settled
+        )
         self._policy += counts["ops"] - before
         self._spent[1] += counts["ops"] - before
         return bool(counts["columns"] > columns)
@@ -153,7 +193,7 @@ class Schedule:
         prune(state.graph, state.vectors)
         self._kept = int(counts["columns"])
         if counts["vectors"] > 2 * self._rows + 50:
-            collect(state.graph, state.vectors)
+            collect(state.graph, state.vectors, self.discounted)
             self._rows = int(counts["vectors"])
 
     @property
@@ -174,7 +214,7 @@ class Schedule:
         values = state.vectors.table[rows]
         lower, upper = self.bounds
         value, off = process.value_at_start(values)
-        lower = max(min(lower, value - off - self.low_margin), self.least)
+        lower = max(min(lower, value - off - self.begun.low_margin), self.begun.least)
         return run.solution(
             status,
             ValueFunction.of(process.lift(values), choices),

@@ -35,18 +35,25 @@ HASHES = "graph.table"  # grows like the others, but is rehashed
 class SearchState:
     """Graph and vectors of a search on a process with k corners; they grow by doubling.
 
-    blind (A, k): the initial vectors, one per action. informed (A, k): Q's at the corners.
+    blind (A, k): the initial vectors, one per action. informed (A, k): Q's at the corners. hint: as
+    in `Scratch`.
     """
 
     def __init__(
-        self, process: CornerProcess, clock: Clock, knobs: Knobs, blind: Floats, informed: Floats
+        self,
+        process: CornerProcess,
+        clock: Clock,
+        knobs: Knobs,
+        blind: Floats,
+        informed: Floats,
+        hint: Floats,
     ) -> None:
         n_actions, k = process.rewards.shape
         self.clock = clock
         self.moves = process.moves
         self._children, self._joint = n_actions * process.observations, process.observations * k
         self.scratch = Scratch(
-            np.zeros(self._joint), np.zeros(self._joint, np.int64), np.full(k, -1)
+            np.zeros(self._joint), np.zeros(self._joint, np.int64), np.full(k, -1), hint
         )
         self.trail = Trail(np.zeros(DEEPEST, np.int64), np.zeros((DEEPEST, 2)))
         nodes, points, rows = k + 2, k + 2, n_actions + 2
@@ -58,7 +65,7 @@ class SearchState:
             bound=np.zeros(nodes, BOUND),
             table=np.zeros(1 << (2 * nodes).bit_length(), np.int64),
             point=np.zeros(points, POINT),
-            value=np.zeros((2, points, n_actions)),
+            value=np.zeros((3 if hint.size else 2, points, n_actions)),
             edge=np.zeros(1, EDGE),
             chance=np.zeros(1),
             pool=np.zeros(points, np.int64),
@@ -93,9 +100,9 @@ class SearchState:
         self.vectors.table[:n_actions] = blind
         self.vectors.column[:, :n_actions] = blind.T
         self.graph.counts["vectors"] = self.graph.counts["columns"] = n_actions
-        plant(self.graph, self.moves, np.ascontiguousarray(informed.T))
+        plant(self.graph, self.moves, self.scratch, np.ascontiguousarray(informed.T))
         root = self._node(process.start, knobs.tau)
-        mixed = self._node(np.full(k, 1 / k), knobs.tau)
+        self.mixed = mixed = self._node(np.full(k, 1 / k), knobs.tau)
         self.knobs = knobs._replace(root=root, fallback=0)
         fallback = self._open(mixed)
         self.knobs = self.knobs._replace(fallback=fallback)

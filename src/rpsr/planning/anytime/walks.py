@@ -23,6 +23,7 @@ import numpy as np
 from rpsr.io.records import Floats, Ints
 from rpsr.kernels import njit
 from rpsr.planning.anytime.belief_graph import (
+    Array,
     Graph,
     Knobs,
     Moves,
@@ -35,6 +36,7 @@ from rpsr.planning.anytime.decomposition import decompose, worth
 from rpsr.planning.anytime.lower_bound import Vectors, backup, lower_choice, scan
 
 DONE, PAUSED, FULL = range(3)  # why a kernel returned
+NONE, VISITED = -1, -2  # in place of an edge: no gap is wide enough, or only those of visited nodes
 
 
 class Trail(NamedTuple):
@@ -61,7 +63,7 @@ def has_room(graph: Graph, moves: Moves, scratch: Scratch, vectors: Vectors) -> 
 
 
 @njit(cache=True)
-def lowered(graph: Graph, p: int) -> tuple[int, Ints]:
+def lowered(graph: Graph, p: int, pad: float) -> tuple[int, Ints]:
     """Lower a point's Q's by its children's bounds; the best action, and where each one's edges
     begin, (A + 1,).
     """
@@ -78,15 +80,15 @@ def lowered(graph: Graph, p: int) -> tuple[int, Ints]:
                 interpolate(graph, child)
             total += graph.chance[m] * graph.bound[child]["upper"]
             m += 1
-        value[0, p, a] = min(value[0, p, a], total)
+        value[0, p, a] = min(value[0, p, a], total + pad)
     graph.counts["ops"] += last - begins[0]
     return value[0, p].argmax(), begins
 
 
 @njit(cache=True)
-def glance(graph: Graph, p: int) -> int:
+def glance(graph: Graph, p: int, pad: float) -> int:
     """Lower a point's Q's by its children's current bounds; the action of the highest Q."""
-    best, _ = lowered(graph, p)
+    best, _ = lowered(graph, p, pad)
     i = graph.point[p]["node"]
     graph.bound[i]["upper"] = min(graph.bound[i]["upper"], graph.value[0, p, best])
     return best
@@ -96,7 +98,7 @@ def glance(graph: Graph, p: int) -> int:
 def look(graph: Graph, scratch: Scratch, p: int, knobs: Knobs) -> int:
     """The same, after new decompositions of that action's out-of-date children."""
     value, edge = graph.value, graph.edge
-    best, begins = lowered(graph, p)
+    best, begins = lowered(graph, p, knobs.pad)
     stale = True
     while stale:
         stale, total = False, value[1, p, best]
@@ -109,7 +111,7 @@ def look(graph: Graph, scratch: Scratch, p: int, knobs: Knobs) -> int:
                 stale = True
                 decompose(graph, scratch, child, knobs.pivots, knobs.least)
             total += graph.chance[m] * graph.bound[child]["upper"]
-        value[0, p, best] = min(value[0, p, best], total)
+        value[0, p, best] = min(value[0, p, best], total + knobs.pad)
         best = value[0, p].argmax()
     i = graph.point[p]["node"]
     graph.bound[i]["upper"] = min(graph.bound[i]["upper"], value[0, p, best])
@@ -133,7 +135,7 @@ def open_point(graph: Graph, moves: Moves, scratch: Scratch, i: int, knobs: Knob
     if p < 0:
         if graph.counts["pooled"] > graph.node[i]["seen"]:
             decompose(graph, scratch, i, knobs.pivots, knobs.least)
-        p = promote(graph, moves, i)
+        p = promote(graph, moves, scratch, i)
     if graph.point[p]["first"] < 0:
         expand(graph, moves, scratch, p, knobs.tau)
         look(graph, scratch, p, knobs)
@@ -143,6 +145,55 @@ def open_point(graph: Graph, moves: Moves, scratch: Scratch, i: int, knobs: Knob
             graph.counts["pool"] += 1
             graph.counts["pooled"] += 1
     return p
+
+
+@njit(cache=True)
+def soonest(graph: Graph, p: int, best: int, least: float) -> int:
+    """Of the actions whose Q's equal the best, the one with the highest hint."""
+    value, chosen = graph.value, best
+    for a in range(value.shape[2]):
+        if value[0, p, a] >= value[0, p, best] - least and value[2, p, a] > value[2, p, chosen]:
+            chosen = a
+    return chosen
+
+
+@njit(cache=True)
+def drawn(counts: Array) -> float:
+    """A pseudo-random number in [0, 1), the next of a linear congruential generator."""
+    counts["random"] = (1103515245 * counts["random"] + 12345) & 0x7FFFFFFF
+    return counts["random"] / 2147483648.0
+
+
+@njit(cache=True)
+def widest(
+    graph: Graph, vectors: Vectors, p: int, action: int, further: float, endless: bool
+) -> tuple[int, float, float]:
+    """The edge of an action with the largest (gap - wanted gap) times probability, or `NONE`.
+
+    Also the bounds on the action's value. endless: draw one in proportion to these numbers instead,
+    from nodes that the walk has not visited; `VISITED` if there are only others.
+    """
+    chosen, largest, total = NONE, 0.0, 0.0
+    lower, upper = graph.value[1, p, action], graph.value[1, p, action]
+    for m in range(graph.point[p]["first"], graph.point[p]["last"]):
+        if graph.edge[m]["action"] != action:
+            continue
+        j = int(np.int64(graph.edge[m]["child"]))
+        below, above = scan(graph, vectors, j), graph.bound[j]["upper"]
+        lower += graph.chance[m] * below
+        upper += graph.chance[m] * above
+        weight = graph.chance[m] * (above - below - further)
+        if weight <= 0.0:
+            continue
+        if endless and graph.node[j]["walk"] == graph.counts["walk"]:
+            chosen = VISITED if chosen < 0 else chosen
+        elif endless:
+            total += weight
+            if drawn(graph.counts) * total < weight:
+                chosen = m
+        elif weight > largest:
+            chosen, largest = m, weight
+    return chosen, lower, upper
 
 
 @njit(cache=True)
@@ -158,8 +209,10 @@ def trial(
 ) -> int:
     """Walk from the start while the gap is wider than wanted; back up in reverse order.
 
-    The wanted gap at depth t is target / discount^t. Actions are chosen by their upper bound and
-    observations by (gap - wanted gap) times probability.
+    The wanted gap at depth t is target / fading^t. Actions are chosen by their upper bound and
+    observations by (gap - wanted gap) times probability. Without a discount a walk might go round
+    for ever: observations are drawn, no node is visited twice, and where the walk cannot go on, it
+    steps back.
     """
     counts, path, aim, edge = graph.counts, trail.path, trail.aim, graph.edge
     stop = counts["ops"] + budget
@@ -168,6 +221,9 @@ def trial(
         aim[0, 0] = scan(graph, vectors, knobs.root)
         aim[0, 1] = aim[0, 0] + target
         counts["depth"] = 1
+        counts["walk"] += 1
+        counts["steps"] = 0
+    endless = knobs.pad > 0.0
     while counts["upward"] == 0:
         if not has_room(graph, moves, scratch, vectors):
             return FULL
@@ -175,7 +231,7 @@ def trial(
             return PAUSED
         depth = counts["depth"] - 1
         i = int(path[depth])
-        wanted = target / knobs.discount ** float(depth) if knobs.discount > 0 else np.inf
+        wanted = target / knobs.fading ** float(depth) if knobs.fading > 0 else np.inf
         if depth > 0 and (
             depth + 1 >= len(path) or finished(graph, vectors, i, knobs, wanted, aim[depth])
         ):
@@ -185,22 +241,27 @@ def trial(
         p = open_point(graph, moves, scratch, i, knobs)
         graph.point[p]["live"] = 1
         action = look(graph, scratch, p, knobs)
-        child, chosen, largest = -1, -1, 0.0
-        further = wanted / knobs.discount if knobs.discount > 0 else np.inf
-        lower, upper = graph.value[1, p, action], graph.value[1, p, action]
-        for m in range(graph.point[p]["first"], graph.point[p]["last"]):
-            if edge[m]["action"] != action:
+        if endless:
+            action = soonest(graph, p, action, np.inf if knobs.hinted else knobs.least)
+        further = wanted / knobs.fading if knobs.fading > 0 else np.inf
+        chosen, lower, upper = widest(graph, vectors, p, action, further, endless)
+        if endless:
+            # In a loop of beliefs many Q's are equal: the other best actions come next.
+            graph.node[i]["walk"] = counts["walk"]
+            high = graph.value[0, p].max() - knobs.least
+            for a in range(graph.value.shape[2]):
+                if chosen == VISITED and a != action and graph.value[0, p, a] >= high:
+                    chosen, lower, upper = widest(graph, vectors, p, a, further, endless)
+        if chosen < 0:
+            if endless and depth > 0 and counts["steps"] < knobs.retreats:
+                counts["steps"] += 1
+                glance(graph, p, knobs.pad)
+                backup(graph, moves, vectors, p, knobs)
+                counts["depth"] -= 1
                 continue
-            j = int(np.int64(edge[m]["child"]))
-            below, above = scan(graph, vectors, j), graph.bound[j]["upper"]
-            lower += graph.chance[m] * below
-            upper += graph.chance[m] * above
-            if graph.chance[m] * (above - below - further) > largest:
-                child, chosen = j, m
-                largest = graph.chance[m] * (above - below - further)
-        if child < 0:
             counts["upward"] = 1
             break
+        child = int(np.int64(edge[chosen]["child"]))
         if knobs.selective:
             _, best = lower_choice(graph, vectors, p)
             low, high = max(aim[depth, 0], best), max(aim[depth, 1], best + wanted)
@@ -217,7 +278,7 @@ def trial(
         if counts["ops"] > stop:
             return PAUSED
         p = graph.node[path[counts["depth"] - 1]]["point"]
-        glance(graph, p)
+        glance(graph, p, knobs.pad)
         backup(graph, moves, vectors, p, knobs)
         counts["depth"] -= 1
     counts["upward"] = 0
@@ -297,7 +358,7 @@ def upper_sweep(
         if fresh:
             look(graph, scratch, p, knobs)
         else:
-            glance(graph, p)
+            glance(graph, p, knobs.pad)
         counts["looked"] -= 1
     kept = 0
     for p in range(k, counts["points"]):

@@ -158,17 +158,8 @@ def fast_informed_values(
     bound = qmdp_values(process, values, clock.share(SEEN))
     if clock.over:
         return bound
+    bound = informed_sweeps(process, bound, clock)
     outcomes, of = _outcomes(process)
-    largest = _size(bound)
-    for _ in range(SWEEPS):
-        if clock.over:
-            return bound
-        ahead = _informed_ahead(process, outcomes, of, bound)
-        largest = max(largest, _size(ahead))
-        lower = np.minimum(bound, ahead + process.rounding(largest))
-        gain, bound = float((bound - lower).max()), lower
-        if gain == 0:
-            break
     values = bound
     for _ in range(IMPROVEMENTS):
         if clock.over:
@@ -182,6 +173,22 @@ def fast_informed_values(
     ahead = _informed_ahead(process, outcomes, of, values)
     owed = _owed(process, float((ahead - values).max()), values)
     return np.minimum(bound, values + owed)
+
+
+def informed_sweeps(process: CornerProcess, bound: Floats, clock: Clock) -> Floats:
+    """Upper bounds on Q (A, k), lowered by sweeps of the fast-informed bound while time is left."""
+    outcomes, of = _outcomes(process)
+    largest = _size(bound)
+    for _ in range(SWEEPS):
+        if clock.over:
+            break
+        ahead = _informed_ahead(process, outcomes, of, bound)
+        largest = max(largest, _size(ahead))
+        lower = np.minimum(bound, ahead + process.rounding(largest))
+        gain, bound = float((bound - lower).max()), lower
+        if gain == 0:
+            break
+    return bound
 
 
 def _outcomes(process: CornerProcess) -> tuple[Sparse, Ints]:

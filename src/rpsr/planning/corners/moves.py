@@ -107,6 +107,27 @@ def settle(moves: Moves, follow: Ints, values: Floats, sweeps: int, enough: floa
 
 
 @njit(cache=True)
+def settle_from_below(
+    moves: Moves, follow: Ints, values: Floats, sweeps: int, enough: float, shave: float
+) -> int:
+    """The same for values that a backup can only raise, less `shave` for rounding.
+
+    From a lower bound on the value of every policy, each sweep gives a lower bound on the value of
+    the controller, with or without a discount.
+    """
+    change, done = np.inf, 0
+    while done < sweeps and change > enough:
+        change = 0.0
+        done += 1
+        for c in range(len(values)):
+            for s in range(values.shape[1] if follow[c, 0] >= 0 else 0):
+                fresh = backup_at(moves, follow[c], values, s) - shave
+                change = max(change, fresh - values[c, s])
+                values[c, s] = max(values[c, s], fresh)
+    return done
+
+
+@njit(cache=True)
 def excess(moves: Moves, choices: Ints, values: Floats) -> float:
     """The largest amount by which a vector exceeds its own backup, at any corner."""
     fresh = np.empty(values.shape[1])

@@ -40,11 +40,13 @@ def save_policy(
 
     `.alpha`, `.policy` (of SARSOP): the vectors and actions of a value function. `.pg`: a
     controller. Any other suffix: the native format, with the policy tree of a finite-horizon plan,
-    or else the value function. With `.gz` after the suffix, the file is compressed.
+    the controller of a plan without a discount, or else the value function. With `.gz` after the
+    suffix, the file is compressed.
     model: the model that the policy was made for; required for controllers and trees, which do not
     know theirs.
     """
-    if classic_form(path_text(path, "path")) == "pg" and isinstance(policy, Solution):
+    form = classic_form(path_text(path, "path"))
+    if isinstance(policy, Solution) and (form == "pg" or policy.undiscounted):
         check_holds_trees(path_text(path, "path"), policy.horizon)
         policy, model = extract_controller(policy), policy.model
     policy, own = _storable(policy)
@@ -76,7 +78,7 @@ def save_policy(
             )
         case form, _:
             raise InputError(
-                f"a .{form} file cannot store a {policy.title()}; use a .json file",
+                f"a .{form} file cannot store a {policy.title()}; use a .json or a .pg file",
                 place=name,
             )
 

@@ -32,6 +32,7 @@ from rpsr.planning.limits import Clock, LimitReached, no_limits
 from rpsr.planning.linear_systems import SMALL, Enough, iterated
 from rpsr.planning.solution import Solution
 from rpsr.planning.value.policies import Policy
+from rpsr.planning.value.sums_to_the_end import sum_at_start, sums_to_the_end
 from rpsr.showing import Shown, counted, some
 
 _DIRECT = 2**21  # numbers in the linear system: beyond, it is never formed
@@ -82,9 +83,25 @@ class FiniteStateController(Shown):
     def vectors(self, model: POMDP | LinearModel, clock: Clock | None = None) -> Floats:
         """The value of every node in every state of a model, (K, n), up to rounding.
 
-        clock: past its deadline the result is approximate; `excess` bounds the error.
+        clock: past its deadline the result is approximate; `excess` bounds the error. Without a
+        discount, NaN where the sum of rewards is infinite (see `sums_to_the_end`).
         """
-        return self._equations(as_linear(model)).solve(clock or no_limits())
+        linear = as_linear(model)
+        if linear.discount is None or linear.discount >= 1:
+            return self._sums(linear)
+        return self._equations(linear).solve(clock or no_limits())
+
+    def _sums(self, model: LinearModel) -> Floats:
+        """The values without a discount, (K, n)."""
+        self.check(model)
+        taken = np.eye(len(model.actions))[self.actions]
+        successors = np.where(self.successors < 0, self.first, self.successors)
+        everywhere = np.repeat(successors[:, None], len(model.actions), axis=1)
+        values = sums_to_the_end(model, taken, everywhere)
+        if values is None:
+            infinite_discount(model)  # refuses, and says what to do
+            raise AssertionError("a discount below 1 has no sums to the end")
+        return values
 
     def _equations(self, model: LinearModel) -> _Equations:
         self.check(model)
@@ -97,6 +114,10 @@ class FiniteStateController(Shown):
         Values of many nodes are computed only until the best one is certain.
         """
         linear = as_linear(model)
+        if linear.discount is None or linear.discount >= 1:
+            begin = np.flatnonzero(linear.start)
+            sums = self._sums(linear)[:, begin] @ linear.start[begin]
+            return int(np.where(np.isnan(sums), -np.inf, sums).argmax())
         discount = infinite_discount(linear)
 
         def worth(vectors: Floats) -> Floats:
@@ -115,6 +136,8 @@ class FiniteStateController(Shown):
     def value(self, model: POMDP | LinearModel) -> float:
         """The value at a model's start."""
         linear = as_linear(model)
+        if linear.discount is None or linear.discount >= 1:
+            return sum_at_start(linear, self._sums(linear)[self.first])
         return float(self.vectors(linear)[self.first] @ linear.start)
 
     def title(self) -> str:

@@ -1,0 +1,183 @@
+"""Reaching a goal without a discount: bounds over time, beside published results and Storm.
+
+    python benchmarks/undiscounted.py --models DIR [NAME ...] [--seconds S] [--storm PYTHON]
+
+DIR: the folder `examples/models` of the repository aria-systems-group/HSVI-RP, whose results
+(published: UAI 2024, up to two hours each) stand beside ours. Ours run on one core with compiled
+kernels; seconds are those inside the planner, without reading the file.
+
+The grids were solved by that tool with another slip probability than their files have, 0.3 and 0.5
+instead of 0.1: here the numbers of the file are replaced, which reproduces its bounds. All other
+instances are taken as they are. Every pair of answers is checked: no lower bound may exceed another
+tool's upper bound.
+
+--storm: a Python with stormpy, whose belief exploration gets the same time on the same model,
+written by `rpsr.save` as DRN: half of it for unfolding (below), the rest for discretizations of
+rising resolution (above). Its numbers are those of floats without a margin.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import rpsr
+from rpsr import kernels
+
+EPSILON = 1e-3
+AGREE = 2e-6  # published numbers are printed to six digits or so
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A file, the sets of the property, what was published, and a slip to use instead of 0.1.
+
+    published: the bounds and seconds of HSVI-RP.
+    """
+
+    file: str
+    goal: str
+    avoid: str | None
+    published: tuple[float, float, float]
+    slip: str | None = None
+    seconds: float = 60.0
+
+
+INSTANCES = {
+    "nrp-8": Instance("nrp8/nrp8.pomdp", "unfair", None, (0.125, 0.125, 0.0)),
+    "crypt-4": Instance("crypt4/crypt4.prism", "goal", None, (0.3333333, 0.3333334, 16.0)),
+    "grid-10": Instance(
+        "grid-10/gridavoid_explicit10.prism", "goal", "bad", (0.772798, 0.773810, 8.2), "0.3"
+    ),
+    "grid-20": Instance(
+        "grid-20/gridavoid_explicit20.prism", "goal", "bad", (0.782481, 0.782820, 33.3), "0.5"
+    ),
+    "refuel-06": Instance(
+        "refuel06/refuel06_explicit.prism", "goal", "!notbad", (0.67206, 0.672195, 1.4)
+    ),
+    "refuel-08": Instance(
+        "refuel08/refuel08_explicit.prism", "goal", "!notbad", (0.4459, 0.4463, 20.0)
+    ),
+    "maze": Instance("maze-tasks-reach/explicit.templ", "goal", None, (0.0, 1.0, 7200.0)),
+    "maze-fail": Instance("maze-tasks-reach-fail/explicit.templ", "goal", None, (0.0, 1.0, 7200.0)),
+    "simple-way100": Instance("simple-way100/explicit.templ", "goal", None, (0.0, 1.0, 7200.0)),
+    "drone-4-1": Instance(
+        "drone41/drone41_explicit.prism", "goal", "!notbad", (0.888, 0.956, 7200.0), seconds=300
+    ),
+    "drone-4-2": Instance(
+        "drone42/drone42_explicit.prism", "goal", "!notbad", (0.9645, 0.9764, 7200.0), seconds=300
+    ),
+    "refuel-20": Instance(
+        "refuel20/refuel20_explicit.prism", "goal", "!notbad", (0.328, 0.99966, 7200.0), seconds=300
+    ),
+}
+STORM = """
+import json, sys, time
+import stormpy, stormpy.io, stormpy.pomdp
+path, formula, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
+options = stormpy.io.DirectEncodingParserOptions()
+options.build_choice_labeling = True
+model = stormpy.build_model_from_drn(path, options=options)
+formula = stormpy.parse_property(formula)
+began = time.perf_counter()
+unfold = stormpy.pomdp.verify_with_belief_unfolding
+lower = unfold(model, formula, max_exploration_time=max(int(seconds / 2), 1), cut_zero_gap=True)
+upper, took, resolution = 1.0, 0.0, 1
+while time.perf_counter() - began + 8 * took < seconds:
+    now = time.perf_counter()
+    found = stormpy.pomdp.verify_with_belief_discretization(model, formula, resolution)
+    upper, took = min(upper, found.value), time.perf_counter() - now
+    resolution += 1
+    if upper - lower.value <= 1e-3:
+        break
+print(json.dumps([lower.value, upper, time.perf_counter() - began]))
+"""
+
+
+def load(instance: Instance, folder: Path, scratch: Path):
+    """The POMDP of an instance, with its slip."""
+    path = folder / instance.file
+    if instance.slip is not None:
+        moves = f"{1 - float(instance.slip):g}"
+        text = (
+            path.read_text().replace("0.9 :", f"{moves} :").replace("0.1 :", f"{instance.slip} :")
+        )
+        path = scratch / path.name
+        path.write_text(text)
+    return rpsr.load(path)
+
+
+def ours(pomdp, instance: Instance, seconds: float):
+    """Bounds, and seconds inside the planner."""
+    objective = rpsr.reach(instance.goal, avoiding=instance.avoid)
+    plan = rpsr.solve(pomdp, "sarsop", objective=objective, epsilon=EPSILON, time_limit=seconds)
+    return plan.lower, plan.upper, plan.seconds
+
+
+def storm(python: str, pomdp, instance: Instance, seconds: float, scratch: Path):
+    """The same of Storm's belief exploration, or why there is no answer."""
+    rpsr.save(pomdp, scratch / "model.drn")
+    before = {None: "true", "bad": '!"bad"', "!notbad": '"notbad"'}[instance.avoid]
+    formula = f'Pmax=? [ {before} U "{instance.goal}" ]'
+    words = [python, "-c", STORM, str(scratch / "model.drn"), formula, f"{seconds:g}"]
+    try:
+        run = subprocess.run(words, capture_output=True, text=True, timeout=2 * seconds + 60)
+    except subprocess.TimeoutExpired:
+        return "no answer in twice the time"
+    lines = run.stdout.strip().splitlines()
+    if run.returncode or not lines:
+        return (run.stderr.strip().splitlines() or ["no answer"])[-1][:60]
+    return tuple(json.loads(lines[-1]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(INSTANCES)}")
+    parser.add_argument("--models", type=Path, required=True)
+    parser.add_argument("--seconds", type=float, help="for each instance, instead of its own")
+    parser.add_argument("--storm", metavar="PYTHON", help="a Python that has stormpy")
+    given = parser.parse_args()
+    for name in set(given.names) - set(INSTANCES):
+        parser.error(f"{name}: expected one of {', '.join(INSTANCES)}")
+    kernels.PATIENCE = 0.0
+    rpsr.solve(rpsr.load("tiger").with_discount(1), "sarsop", objective=rpsr.reach(0), epsilon=0.5)
+    heads = f"{'instance':14} {'states':>6} {'ours':>20} {'s':>7} {'published':>20} {'s':>7}"
+    print(heads + (f" {'Storm':>20} {'s':>7}" if given.storm else "") + "  faster by")
+    for name in given.names or INSTANCES:
+        instance = INSTANCES[name]
+        with tempfile.TemporaryDirectory() as folder:
+            pomdp = load(instance, given.models, Path(folder))
+            seconds = given.seconds or instance.seconds
+            lower, upper, took = ours(pomdp, instance, seconds)
+            low, high, published = instance.published
+            line = f"{name:14} {len(pomdp.states):6} {shown(lower, upper)} {took:7.2f}"
+            line += f" {shown(low, high)} {published:7.1f}"
+            answers = {"published": (low, high)}
+            if given.storm:
+                other = storm(given.storm, pomdp, instance, seconds, Path(folder))
+                if isinstance(other, tuple):
+                    answers["Storm"] = other[:2]
+                    line += f" {shown(*other[:2])} {other[2]:7.2f}"
+                else:
+                    line += f" {other:>28}"
+        closed = upper - lower <= EPSILON and high - low <= 1.1e-3 and published > 0
+        line += f"  {published / took:.0f}" if closed else f"  gap {upper - lower:.2g}"
+        for tool, (least, most) in answers.items():
+            if lower > most + AGREE or upper < least - AGREE:
+                line += f"  CONTRADICTS {tool}"
+        print(line, flush=True)
+
+
+def shown(lower: float, upper: float) -> str:
+    return f"[{lower:.6f}, {upper:.6f}]".rjust(20)
+
+
+if __name__ == "__main__":
+    main()

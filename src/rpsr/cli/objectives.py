@@ -1,0 +1,79 @@
+"""Options that state an objective, shared by verbs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from rpsr.cli.options import positive, whole
+
+if TYPE_CHECKING:
+    from rpsr.models import POMDP, LinearModel
+    from rpsr.models.objectives import Objective
+
+_SET = (
+    "names of states, labels of the file or observations, separated by commas; !NAME means all "
+    "other states"
+)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class ObjectiveOptions:
+    """What to achieve, instead of the discounted sum of rewards."""
+
+    goal: Annotated[str | None, Parameter(help=f"The states to reach: {_SET}.")] = None
+    avoid: Annotated[str | None, Parameter(help="States never to enter, as for --goal.")] = None
+    maximise: Annotated[
+        Literal["probability", "reward"] | None,
+        Parameter(
+            help="Maximise the probability of reaching the goal (the default with --goal), or the "
+            "sum of rewards without a discount."
+        ),
+    ] = None
+    minimise: Annotated[
+        Literal["cost"] | None,
+        Parameter(help="Minimise the sum of costs without a discount, until the goal."),
+    ] = None
+    within: Annotated[
+        int | None,
+        Parameter(
+            converter=whole,
+            validator=positive,
+            help="Number of steps in which the objective counts; by default any number.",
+        ),
+    ] = None
+
+    @property
+    def objective(self) -> Objective | None:
+        """The objective; None if no option was given."""
+        from rpsr.errors import InputError
+        from rpsr.models.objectives import Objective
+
+        if self.maximise is not None and self.minimise is not None:
+            raise InputError("--maximise and --minimise: expected one of them")
+        measure = self.minimise or self.maximise
+        if measure is None and self.goal is None:
+            if self.avoid is not None or self.within is not None:
+                option = "--within" if self.avoid is None else "--avoid"
+                raise InputError(f"{option}: expected with --goal, --maximise or --minimise")
+            return None
+        if measure in (None, "probability") and self.goal is None:
+            raise InputError("--maximise probability: expected with --goal, the states to reach")
+        if measure not in (None, "probability") and self.avoid is not None:
+            raise InputError("--avoid: expected with a probability, not with rewards or costs")
+        return Objective(measure or "probability", self.goal, self.avoid, self.within)
+
+    def task(self, model: POMDP | LinearModel, source: str) -> POMDP | LinearModel:
+        """The task of the objective on a model; the model itself without an objective."""
+        from rpsr.errors import InputError
+        from rpsr.models import POMDP
+
+        objective = self.objective
+        if objective is None:
+            return model
+        if not isinstance(model, POMDP):
+            raise InputError(f"an objective needs a POMDP, not a {model.kind} model", place=source)
+        return objective.task(model)

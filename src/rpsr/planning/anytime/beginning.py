@@ -1,0 +1,153 @@
+"""How an anytime search begins: the first bounds, and how errors are accounted for.
+
+With a discount, an error of one step adds up to at most error / (1 - discount), which is added to
+the reported bounds once. Without one it may add up without limit, so it is paid for at every step:
+every look adds `pad` to an upper bound, and every backup subtracts `shave`. The bounds then hold at
+any time without a further margin.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rpsr.io.records import Floats
+from rpsr.planning.anytime.decomposition import LEFT_OVER
+from rpsr.planning.corners.cheap_bounds import (
+    blind_values,
+    informed_sweeps,
+    initial_upper_bound,
+    transitions,
+    upper_at_start,
+)
+from rpsr.planning.corners.corner_model import CornerProcess
+from rpsr.planning.corners.total_reward import total_reward
+from rpsr.planning.limits import Clock
+from rpsr.planning.precision import CLOSED, Epsilon, Goal, goal_of, goal_of_range
+
+BLIND_SHARE, INFORMED_SHARE = 0.1, 0.4  # of the time left, for the initial bounds
+CLOSE = 1e-9  # beliefs this close, in the 1-norm, are one node; or less, where the goal needs it
+BLIND_SWEEPS = 1000  # of a blind policy's value without a discount
+HINT_DISCOUNT, HINT_SWEEPS = 0.95, 200
+LONG = 1000.0  # steps: small improvements are worth while if fewer are ahead
+
+
+@dataclass(frozen=True, eq=False)
+class Beginning:
+    """The first bounds of a search on a process of k corners.
+
+    goal: the gap to reach. blind (A, k): vectors of blind policies. informed (A, k): upper bounds
+    on Q. least, first: the proven bounds at the start. scale: the largest value in a backup.
+    tau, pad, shave: as in `Knobs`. low_margin, high_margin: what the reported bounds add to those
+    of the search. ahead: the number of steps over which an improvement counts. floor (k,): without
+    a discount, a lower bound on every policy's value; else empty. hint: as in `Scratch`.
+    """
+
+    goal: Goal
+    blind: Floats
+    informed: Floats
+    least: float
+    first: float
+    scale: float
+    tau: float
+    pad: float
+    shave: float
+    low_margin: float
+    high_margin: float
+    ahead: float
+    floor: Floats
+    hint: Floats
+
+
+def begin(process: CornerProcess, clock: Clock, epsilon: Epsilon) -> Beginning:
+    """The first bounds, with or without a discount; a `ModelError` where no sum converges."""
+    discount = process.model.discount
+    undiscounted = discount is None or discount >= 1
+    return (_ending if undiscounted else _discounted)(process, clock, epsilon)
+
+
+def _discounted(process: CornerProcess, clock: Clock, epsilon: Epsilon) -> Beginning:
+    ahead = process.ahead
+    goal = goal_of(epsilon, CLOSED, process.model, ahead)
+    blind = blind_values(process, clock.share(BLIND_SHARE))
+    informed, first = initial_upper_bound(process, clock.share(INFORMED_SHARE))
+    value, off = process.value_at_start(blind)
+    # No value that appears in a backup is larger than the largest reward at every step.
+    scale = max(float(np.abs(process.rewards).max()) * ahead, np.finfo(float).tiny)
+    tau = min(CLOSE, 1e-4 * goal.guess(value, first) / (ahead * scale))
+    rounding = process.rounding(scale)
+    high = ahead * (2 * rounding + (tau + LEFT_OVER) * scale) + process.displaced * scale
+    return Beginning(
+        goal,
+        blind,
+        informed,
+        value - off,
+        first,
+        scale,
+        tau,
+        0.0,
+        0.0,
+        2 * ahead * rounding,
+        high,
+        ahead,
+        np.empty(0),
+        np.empty((len(process.rewards), 0)),
+    )
+
+
+def _ending(process: CornerProcess, clock: Clock, epsilon: Epsilon) -> Beginning:
+    known = total_reward(process, clock.share(INFORMED_SHARE))
+    informed = informed_sweeps(process, known.most, clock.share(INFORMED_SHARE))
+    first = min(upper_at_start(process, informed), upper_at_start(process, known.most))
+    scale = max(float(np.abs(known.most).max()), float(np.abs(known.floor).max()))
+    scale = max(scale + float(np.abs(process.rewards).max()), np.finfo(float).tiny)
+    rounding = process.rounding(scale)
+    blind = _blind_from_below(process, known.floor, clock.share(BLIND_SHARE), rounding)
+    value, off = process.value_at_start(blind)
+    goal = goal_of_range(epsilon, CLOSED, float(known.most.max() - known.floor.min()))
+    ahead = 1 + min(float(process.start @ known.steps), LONG)
+    tau = min(CLOSE, 1e-4 * goal.guess(value, first) / (ahead * scale))
+    return Beginning(
+        goal,
+        blind,
+        informed,
+        value - off,
+        first,
+        scale,
+        tau,
+        2 * rounding + (tau + LEFT_OVER) * scale,
+        2 * rounding,
+        off,
+        (process.displaced + LEFT_OVER) * scale,
+        ahead,
+        known.floor,
+        _sooner(process),
+    )
+
+
+def _sooner(process: CornerProcess) -> Floats:
+    """Approximate Q's of the decision problem with observed corners and a discount, (A, k)."""
+    moves, values = transitions(process), np.zeros(process.k)
+    hint = process.rewards
+    for _ in range(HINT_SWEEPS):
+        hint = process.rewards + HINT_DISCOUNT * (moves @ values).reshape(process.rewards.shape)
+        values = hint.max(axis=0)
+    return hint
+
+
+def _blind_from_below(
+    process: CornerProcess, floor: Floats, clock: Clock, rounding: float
+) -> Floats:
+    """Lower bounds (A, k) on the values of blind policies, by sweeps from the floor."""
+    moves, values = transitions(process), np.tile(floor, (len(process.rewards), 1))
+    for a, rewards in enumerate(process.rewards):
+        rows = moves[a * process.k : (a + 1) * process.k]
+        part = clock.share(1 / (len(values) - a))
+        for _ in range(BLIND_SWEEPS):
+            fresh = np.maximum(values[a], rewards + rows @ values[a] - rounding)
+            gain = float((fresh - values[a]).max())
+            values[a] = fresh
+            if gain <= rounding or part.over:
+                break
+    return values

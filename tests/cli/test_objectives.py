@@ -1,0 +1,116 @@
+"""Objectives on the command line: `solve` and `convert` with --goal, --avoid and the others."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+MODEL = """pomdp
+observables
+  o
+endobservables
+module m
+  s : [0..4] init 0;
+  o : [0..2] init 0;
+  [try] s=0 -> 0.5 : (s'=1) & (o'=1) + 0.5 : (s'=2) & (o'=1);
+  [wait] s=0 -> 1.0 : (s'=0) & (o'=0);
+  [left] s=1 -> 1.0 : (s'=3) & (o'=2);
+  [right] s=1 -> 1.0 : (s'=4) & (o'=2);
+  [left] s=2 -> 0.25 : (s'=3) & (o'=2) + 0.75 : (s'=4) & (o'=2);
+  [right] s=2 -> 1.0 : (s'=3) & (o'=2);
+  [over] s=3 -> 1.0 : (s'=3) & (o'=2);
+  [over] s=4 -> 1.0 : (s'=4) & (o'=2);
+endmodule
+label "goal" = s=3;
+label "fine" = s=0 | s=1 | s=2 | s=3;
+rewards "steps"
+  [try] s=0 : 1;
+  [wait] s=0 : 1;
+  [left] s=1 : 1;
+  [right] s=1 : 1;
+  [left] s=2 : 1;
+  [right] s=2 : 1;
+endrewards
+"""
+
+
+@pytest.fixture
+def model():
+    Path("m.prism").write_text(MODEL)
+    return "m.prism"
+
+
+def plan(succeed, *words):
+    return json.loads(succeed("solve", *words, "--json").out)
+
+
+@pytest.mark.parametrize("avoid", [(), ("--avoid", "!fine"), ("--avoid", "4")])
+def test_the_largest_probability_of_a_goal(succeed, model, avoid):
+    if avoid == ("--avoid", "4"):
+        avoid = ("--avoid", "state:4")
+    found = plan(succeed, model, "--goal", "goal", *avoid, "--epsilon", "1e-6")
+    assert found["planner"] == "sarsop"
+    assert found["discount"] == 1
+    # left: 1/2 + 1/2 * 1/4; right: 1/2.
+    assert found["lower"] == pytest.approx(0.625, abs=1e-6)
+    assert found["upper"] == pytest.approx(0.625, abs=1e-6)
+    assert found["objective"].startswith("largest probability of reaching goal")
+
+
+def test_within_a_number_of_steps(succeed, model):
+    assert plan(succeed, model, "--goal", "goal", "--within", "1")["value"] == 0
+    found = plan(succeed, model, "--goal", "goal", "--within", "2")
+    assert found["value"] == pytest.approx(0.625, abs=1e-12)
+    assert found["horizon"] == 2
+
+
+def test_costs_are_shown_as_costs(succeed, model):
+    words = ("--minimise", "cost", "--goal", "goal,state:4")
+    found = plan(succeed, model, *words, "--within", "5")
+    assert found["value"] == pytest.approx(2.0, abs=1e-12)
+    assert found["lower"] <= found["value"] <= found["upper"]
+
+
+def test_a_policy_for_a_task_earns_its_bound(succeed, model):
+    succeed("solve", model, "--goal", "goal", "--epsilon", "1e-6", "-o", "p.json")
+    succeed("convert", model, "task.rpsr", "--goal", "goal")
+    rows = json.loads(
+        succeed("evaluate", "task.rpsr", "--policy", "p.json", "--steps", "10", "--json").out
+    )["rows"]
+    assert {row["model"]: row["exact"] for row in rows if row["model"] != "psr"} == {
+        "pomdp": 0.625,
+        "rpsr": 0.625,
+    }
+    assert (
+        json.loads(succeed("accuracy", "task.rpsr", "--json").out)["rows"][0]["accurate"] is False
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--goal", "gaol"), "goal: no label, state or observation is called 'gaol'"),
+        (("--goal", "goal", "--avoid", "state:0"), "avoid: it contains the start"),
+        (("--avoid", "goal"), "--avoid: expected with --goal"),
+        (("--within", "3"), "--within: expected with --goal"),
+        (("--maximise", "probability"), "expected with --goal, the states to reach"),
+        (("--maximise", "reward", "--minimise", "cost"), "expected one of them"),
+        (("--maximise", "reward", "--avoid", "goal"), "expected with a probability"),
+        (("--goal", "goal", "--within", "2", "--horizon", "2"), "expected one of them"),
+        (("--goal", "goal", "--discount", "0.9"), "an objective without a discount was given"),
+        (("--goal", "goal", "--planner", "pbvi"), "plan with sarsop or hsvi"),
+        (("--maximise", "reward"), "the sum of rewards is infinite: state 0"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(say, model, words, told):
+    code, out, err = say("solve", model, *words)
+    assert code == 1
+    assert told in err
+    assert not out
+
+
+def test_an_objective_needs_a_pomdp(say, succeed):
+    succeed("convert", "tiger", "t.rpsr", "--model", "psr")
+    code, _, err = say("solve", "t.rpsr", "--goal", "0")
+    assert code == 1
+    assert "an objective needs a POMDP, not a psr model" in err

@@ -1,0 +1,53 @@
+"""End components, beside an enumeration of all sets of states and actions."""
+
+from itertools import combinations
+
+import numpy as np
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rpsr.planning.corners.end_components import end_components
+
+
+def by_enumeration(targets, k):
+    """Unions of all end components: targets[a][s] are the states that action a may lead to."""
+    sets = []
+    for size in range(1, k + 1):
+        for states in map(set, combinations(range(k), size)):
+            stays = {(a, s) for a in range(len(targets)) for s in states if targets[a][s] <= states}
+            if any(all((a, s) not in stays for a in range(len(targets))) for s in states):
+                continue
+            reach = {s: {s} for s in states}
+            for _ in range(k):
+                for a, s in stays:
+                    reach[s] |= targets[a][s]
+                    for t in list(reach[s]):
+                        reach[s] |= reach[t]
+            if all(reach[s] == states for s in states):
+                sets.append((frozenset(states), stays))
+    return [
+        (states, stays) for states, stays in sets if not any(states < other for other, _ in sets)
+    ]
+
+
+@given(st.data())
+def test_they_are_those_of_the_definition(data):
+    k, n_actions = 4, 2
+    subsets = st.sets(st.integers(0, k - 1), min_size=1, max_size=3)
+    targets = [[data.draw(subsets) for _ in range(k)] for _ in range(n_actions)]
+    rows = [(a * k + s, t) for a in range(n_actions) for s in range(k) for t in targets[a][s]]
+    row, column = np.array(rows).T
+    parts = (np.ones(len(rows)), (row, column))
+    moves = sp.csr_array(sp.coo_array(parts, shape=(n_actions * k, k)))
+    component, inside = end_components(moves, n_actions)
+    found = {
+        frozenset(np.flatnonzero(component == c).tolist())
+        for c in np.unique(component[inside.any(axis=0)])
+    }
+    expected = by_enumeration(targets, k)
+    assert found == {states for states, _ in expected}
+    pairs = {pair for _, stays in expected for pair in stays}
+    assert {tuple(pair) for pair in np.argwhere(inside).tolist()} == pairs
+    outside = [s for s in range(k) if not inside[:, s].any()]
+    assert len({component[s] for s in outside}) == len(outside)
