@@ -114,3 +114,17 @@ def test_an_objective_needs_a_pomdp(say, succeed):
     code, _, err = say("solve", "t.rpsr", "--goal", "0")
     assert code == 1
     assert "an objective needs a POMDP, not a psr model" in err
+
+
+def test_compression_keeps_the_probability(succeed, model):
+    found = plan(succeed, model, "--goal", "goal", "--epsilon", "1e-6", "--compress")
+    assert found["lower"] == pytest.approx(0.625, abs=1e-6)
+    assert found["upper"] == pytest.approx(0.625, abs=1e-6)
+    assert found["compressed"] is not None
+
+
+@pytest.mark.parametrize("kind", ["rpsr", "ra-psr"])
+def test_predictive_models_of_a_task_have_its_value(succeed, model, kind):
+    found = plan(succeed, model, "--goal", "goal", "--epsilon", "1e-6", "--model", kind)
+    assert found["lower"] == pytest.approx(0.625, abs=1e-6)
+    assert found["upper"] == pytest.approx(0.625, abs=1e-6)

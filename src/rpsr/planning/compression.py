@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
-from rpsr.io.records import Ints, Record, Rewards, Rows
+from rpsr.io.records import LARGEST_VALUE, Ints, Record, Rewards, Rows
 from rpsr.models.as_model import as_pomdp
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import FactoredOperators, Operators, SparseOperators
@@ -89,11 +89,19 @@ class Compressed:
 
         A look-ahead on the smaller model becomes one on the POMDP's beliefs.
         """
-        discount = 1.0 if self.pomdp.discount is None else self.pomdp.discount
-        steps = 1 / (1 - discount) if horizon is None else sum(discount**t for t in range(horizon))
-        out = np.full((len(found), len(self.pomdp.states)), float(self.pomdp.R.min()) * steps)
+        least = self._least(horizon)
+        out = np.full((len(found), len(self.pomdp.states)), least)
         out[:, self.kept] = self.reduction.lift(found.vectors)
         return replace(found, vectors=out, ahead=None if found.ahead is None else model)
+
+    def _least(self, horizon: int | None) -> float:
+        """A number below every return; without a discount, negative rewards may add up to any."""
+        discount, least = self.pomdp.discount, float(self.pomdp.R.min())
+        if horizon is not None:
+            return least * sum((1.0 if discount is None else discount) ** t for t in range(horizon))
+        if discount is None or discount >= 1:
+            return 0.0 if least >= 0 else -LARGEST_VALUE
+        return least / (1 - discount)
 
 
 def compress(pomdp: POMDP) -> Compressed:
