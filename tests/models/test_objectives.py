@@ -247,3 +247,21 @@ def test_all_words_of_the_front_door():
             continue
         objective = getattr(rpsr, name)(*words, within=3)
         assert "within 3 steps" in str(objective)
+
+
+def test_which_objectives_a_model_admits():
+    from rpsr.planning import admitted_objectives
+
+    found = admitted_objectives(corridor())
+    assert found["discounted"] is None
+    assert found["probability"] is None
+    assert found["reward"] == found["cost"]
+    assert found["reward"] == "rewards are negative, and a policy may stay for ever in state 'a'"
+    assert "no discount below 1" in (
+        admitted_objectives(corridor().with_discount(1))["discounted"] or ""
+    )
+    ends = rpsr.load("line4-2goals")
+    assert admitted_objectives(ends)["reward"] is None
+    tiger = admitted_objectives(rpsr.load("tiger"))
+    assert "can be repeated for ever" in (tiger["reward"] or "")
+    assert "both signs" in (tiger["cost"] or "")

@@ -48,6 +48,8 @@ def builtin_facts(source: str) -> dict[str, Any]:
 
 def pomdp_facts(pomdp: POMDP) -> dict[str, Any]:
     """The facts about a POMDP, by JSON key."""
+    from rpsr.planning.admitted import admitted_objectives
+
     values = pomdp.outcomes.reward
     return {
         "model": "pomdp",
@@ -71,6 +73,7 @@ def pomdp_facts(pomdp: POMDP) -> dict[str, Any]:
             for v in pomdp.state_variables
         ],
         "labels": {name: len(states) for name, states in pomdp.labels.items()},
+        "objectives": admitted_objectives(pomdp),
         "digest": pomdp.digest,
         "names": {
             "states": pomdp.states,
@@ -111,6 +114,8 @@ def _for_people(facts: dict[str, Any]) -> list[tuple[str, Any]]:
             continue
         elif key == "names":
             shown += [(f"names of {kind}", _some(names)) for kind, names in value.items()]
+        elif key == "objectives":
+            shown.append(("objectives", "; ".join(_admitted(*each) for each in value.items())))
         elif key == "state_variables":
             shown.append(("state variables", _variables(value)))
         elif key == "labels":
@@ -126,6 +131,12 @@ def _for_people(facts: dict[str, Any]) -> list[tuple[str, Any]]:
         else:
             shown.append((key.replace("_", " "), value))
     return shown
+
+
+def _admitted(measure: str, reason: str | None) -> str:
+    names = {"probability": "probability of a goal", "reward": "sum of rewards"}
+    name = names.get(measure, "sum of costs" if measure == "cost" else measure)
+    return name if reason is None else f"no {name} ({reason})"
 
 
 def _variables(variables: list[dict[str, Any]]) -> str:

@@ -1,5 +1,6 @@
 """Planning on any linear model: value functions, planners, policies and their certificates."""
 
+from rpsr.planning.admitted import admitted_objectives
 from rpsr.planning.anytime.planners import HSVI, SARSOP
 from rpsr.planning.autosave import Autosave
 from rpsr.planning.comparing.comparison import Comparison, Difference, compare, compare_over_domain
@@ -68,6 +69,7 @@ __all__ = [
     "UniformPolicy",
     "ValueFunction",
     "ValueIteration",
+    "admitted_objectives",
     "blind_values",
     "compare",
     "compare_over_domain",
