@@ -48,7 +48,8 @@ class LinearModel(Shown):
     final: observations that end a task.
     pomdp: the digest of the POMDP whose states are the corners of the domain.
     state_variables: the variables of that POMDP (`POMDP.state_variables`), if it is factored.
-    record: the plain data of the POMDP whose beliefs are the states, or None; for exact questions.
+    record: the plain data of the POMDP whose beliefs are the states, or None; for exact questions
+    on the process. The rewards may be others (`with_rewards`).
     provenance: further information on the model's origin, plain JSON values, for people only.
     """
 

@@ -65,6 +65,7 @@ def renamed(
         operators=operators,
         rewards=model.rewards[:, order],
         final=tuple(name for name in model.final if name in observations),
+        record=None,
     )
 
 

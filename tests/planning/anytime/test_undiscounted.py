@@ -227,3 +227,13 @@ def test_a_plan_without_a_discount_is_saved_as_its_controller(tmp_path):
         rpsr.InputError, match=r"\.alpha file cannot store .* use a \.json or a \.pg"
     ):
         rpsr.save_policy(plan, tmp_path / "p.alpha")
+
+
+def test_other_rewards_are_not_bounded_by_those_of_the_pomdp():
+    """A belief model may have rewards of its own; its process is still the POMDP's."""
+    task = rpsr.reach("goal").task(two_doors(tells=False)).belief_model()
+    richer = task.with_rewards(3 * task.rewards)
+    plan = rpsr.solve(richer, "sarsop", epsilon=1e-6, max_iterations=200)
+    assert plan.lower == pytest.approx(1.5, abs=1e-5)
+    assert plan.upper == pytest.approx(1.5, abs=1e-5)
+    assert plan.upper >= 1.5 - 1e-12

@@ -118,7 +118,7 @@ def _ending(process: CornerProcess, clock: Clock, epsilon: Epsilon) -> Beginning
         tau,
         2 * rounding + (tau + LEFT_OVER) * scale,
         2 * rounding,
-        off,
+        rounding + process.displaced * scale,
         (process.displaced + LEFT_OVER) * scale,
         ahead,
         known.floor,

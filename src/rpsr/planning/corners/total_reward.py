@@ -34,7 +34,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rpsr.errors import ModelError
-from rpsr.io.records import Bools, Floats, Ints
+from rpsr.io.records import Bools, Floats, Ints, ratios
 from rpsr.models.expectations import exact_expectations
 from rpsr.models.operators import Sparse
 from rpsr.planning.corners.cheap_bounds import transitions
@@ -101,6 +101,8 @@ def reward_cap(process: CornerProcess, ends: Bools) -> float | None:
     if record is None or not record.exact or (process.rewards < 0).any():
         return None
     numerators, denominators = exact_expectations(record)
+    if not np.array_equal(ratios(numerators, denominators), process.rewards.ravel()):
+        return None  # the model has other rewards than the POMDP
     moves, largest = record.transition, Fraction(0)
     assert moves.weights is not None
     for row in np.flatnonzero(numerators != 0).tolist():
