@@ -100,6 +100,11 @@ def test_a_policy_for_a_task_earns_its_bound(succeed, model):
         (("--goal", "goal", "--discount", "0.9"), "an objective without a discount was given"),
         (("--goal", "goal", "--planner", "pbvi"), "plan with sarsop or hsvi"),
         (("--maximise", "reward"), "the sum of rewards is infinite: state 0"),
+        (("--goal", "goal", "-o", "p.alpha"), "p.alpha: a .alpha file cannot store a plan without"),
+        (
+            ("--goal", "goal", "--within", "2", "--planner", "hsvi"),
+            "no option --horizon or --within",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(say, model, words, told):

@@ -98,6 +98,7 @@ def test_rewards_and_costs_until_the_goal():
         ("gaol", {}, "goal: no label, state or observation is called 'gaol'; choose from 'goal'"),
         (7, {}, "goal: state: read 7, expected an index from 0 to 3"),
         ([], {}, "goal: read an empty set"),
+        ("", {}, "goal: read an empty set"),
         ("!light", {}, "expected ! before a state or a label"),
         ("goal", {"avoiding": "nowhere"}, "avoid: no label, state or observation"),
     ],
@@ -118,6 +119,41 @@ def test_what_is_not_well_defined_is_refused():
     mixed = rpsr.load("tiger")
     with pytest.raises(ModelError, match="rewards of both signs are no costs"):
         rpsr.total_cost().task(mixed)
+
+
+def test_observations_by_edge_are_refused():
+    """Staying in the goal has no observations there."""
+    pomdp = tabulate(
+        name="edges",
+        states=("s", "goal"),
+        actions=("a",),
+        observations=("o", "p"),
+        start={"s": Fraction(1)},
+        transition=lambda s, a: {"goal": Fraction(1)},
+        edge_emission=lambda s, a, t: {"o" if s == "s" else "p": Fraction(1)},
+        reward=lambda s, a, following, o: Fraction(0),
+        discount=HALF,
+    )
+    for objective in (rpsr.reach("goal"), rpsr.total_reward("goal"), rpsr.reach("p")):
+        with pytest.raises(ModelError, match=r"observations depend on \(s, a, s'\)"):
+            objective.task(pomdp)
+
+
+def test_wrong_objectives_are_refused():
+    pomdp = corridor()
+    with pytest.raises(InputError, match="goal: missing"):
+        rpsr.reach(None)
+    with pytest.raises(InputError, match="measure: read 'foo', expected one of probability"):
+        rpsr.Objective("foo", "goal")
+    with pytest.raises(InputError, match="objective: read 'reach', expected an objective"):
+        rpsr.solve(pomdp, objective="reach")
+    within = rpsr.reach("goal", within=3)
+    with pytest.raises(InputError, match="horizon: the objective has a number of steps"):
+        rpsr.solve(pomdp, "vi", objective=within, horizon=1)
+    with pytest.raises(InputError, match="within: planner sarsop plans no number of steps"):
+        rpsr.solve(pomdp, "sarsop", objective=within)
+    with pytest.raises(InputError, match="within: set the horizon of the planner"):
+        rpsr.solve(pomdp, rpsr.ValueIteration(), objective=within)
 
 
 def test_a_name_of_a_state_and_an_observation_is_ambiguous():

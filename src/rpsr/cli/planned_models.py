@@ -18,7 +18,7 @@ Kind = Literal["pomdp", "psr", "rpsr", "ra-psr"]
 
 @dataclass(frozen=True)
 class Wanted:
-    """The options that say what to wanted."""
+    """The options that say what to plan on."""
 
     source: str
     normalize: bool

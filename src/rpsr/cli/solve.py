@@ -152,6 +152,7 @@ def solve(
     """
     from rpsr.errors import InputError
     from rpsr.kernels import announced
+    from rpsr.planning.convergence import undiscounted
     from rpsr.planning.files import policies
     from rpsr.planning.files.checkpoint import save_checkpoint
     from rpsr.planning.solution import Status
@@ -182,7 +183,13 @@ def solve(
         "max_iterations": max_iterations,
         "seed": seed,
     }
-    everywhere = policies.classic_form(output or "") == "alpha"
+    form = policies.classic_form(output or "")
+    if horizon is None and form in ("alpha", "policy") and undiscounted(linear):
+        raise InputError(
+            f"a .{form} file cannot store a plan without a discount; use a .json or a .pg file",
+            place=output,
+        )
+    everywhere = form == "alpha"
     chosen = _planner(linear, planner, options, everywhere=everywhere)
     if checkpoint is not None:
         _check_resumable(chosen, horizon)
@@ -246,7 +253,8 @@ def _planner(
     known = planner_options(name)
     for option, value in options.items():
         if value is not None and option not in known and option != "seed":
-            raise InputError(f"planner {name} has no option --{option.replace('_', '-')}")
+            stated = "--horizon or --within" if option == "horizon" else f"--{option}"
+            raise InputError(f"planner {name} has no option {stated.replace('_', '-')}")
     given: dict[str, Any] = {key: options[key] for key in options if key in known}
     if everywhere and "faces" in known:
         given["faces"] = False

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from rpsr.models.row_edits import certain_row, join_rows, split_rows
 from rpsr.models.state_sets import Chosen, SetLike, chosen, described
 
 Measure = Literal["probability", "reward", "cost", "discounted"]
-REACHED = "reached at the start"
+REACHED = "reached-at-start"  # a name without blanks, which every format can store
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,11 @@ class Objective:
     discount: float | str | Fraction | None = None
 
     def __post_init__(self) -> None:
+        if self.measure not in get_args(Measure):
+            expected = f"expected one of {', '.join(get_args(Measure))}"
+            raise InputError(f"measure: read {self.measure!r}, {expected}")
+        if self.measure == "probability" and self.goal is None:
+            raise InputError("goal: missing; a probability is that of reaching a goal")
         within: Any = self.within
         whole = isinstance(within, int | np.integer) and not isinstance(within, bool)
         if within is not None and not (whole and within >= 1):
@@ -211,6 +216,11 @@ def _absorbing(record: Record, ends: Bools) -> Record:
     """Every action stays in an end; observations there are emitted as on entering."""
     if not ends.any():
         return record
+    if record.emission_by_edge:
+        raise ModelError(
+            f"{record.name}: its observations depend on (s, a, s'), and none are known for staying "
+            "in a state of the goal or to avoid"
+        )
     n = len(record.states)
     stay = [certain_row(s, record) for s in range(n)]
     rows = split_rows(record.transition)

@@ -20,7 +20,7 @@ from rpsr.models.pomdp import POMDP
 from rpsr.models.state_sets import Chosen
 
 NEITHER, GOAL, AVOID = range(3)
-SUFFIXES = {NEITHER: "", GOAL: " (goal observed)", AVOID: " (to avoid observed)"}
+SUFFIXES = {NEITHER: "", GOAL: "-goal-observed", AVOID: "-avoid-observed"}
 
 
 def by_state(pomdp: POMDP, goal: Chosen, avoid: Chosen) -> tuple[POMDP, Bools, Bools]:

@@ -57,9 +57,11 @@ def described(given: SetLike) -> str:
 
 
 def _items(pomdp: POMDP, given: Any) -> list[str | int]:
+    if isinstance(given, str) and not given.strip():
+        return []
     if isinstance(given, str):
         # A name may contain commas, as joint values of variables do.
-        whole = not given or _meanings(pomdp, given.removeprefix("!"))
+        whole = _meanings(pomdp, given.removeprefix("!"))
         return [given] if whole else [part.strip() for part in given.split(",")]
     return list(given) if isinstance(given, Iterable) else [given]
 

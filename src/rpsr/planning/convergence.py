@@ -9,6 +9,11 @@ NEAR_ONE = 1e-12  # of 1: a discount this close to it leaves 1 - discount few di
 ROUNDING = 1e-12  # of the scale of values: two one-step values this close are equal in floats
 
 
+def undiscounted(model: LinearModel) -> bool:
+    """Whether sums of rewards are not discounted."""
+    return model.discount is None or model.discount >= 1
+
+
 def planning_discount(model: LinearModel, horizon: int | None) -> float:
     """The model's discount; a `ModelError` where planning without a horizon would not converge.
 

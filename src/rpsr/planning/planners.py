@@ -7,7 +7,7 @@ from typing import Any
 
 from rpsr.errors import InputError
 from rpsr.live import live_line
-from rpsr.models.as_model import as_linear, as_pomdp
+from rpsr.models.as_model import as_linear, as_pomdp, wrong_type
 from rpsr.models.linear import LinearModel
 from rpsr.models.objectives import Objective
 from rpsr.models.pomdp import POMDP
@@ -52,9 +52,7 @@ def solve(
     that is updated, in a notebook or on a terminal.
     """
     if objective is not None:
-        model = objective.task(as_pomdp(model, "model"))
-        if objective.within is not None:
-            options = {"horizon": objective.within, **options}
+        model, options = _tasked(model, planner, objective, options)
     linear = as_linear(model)
     chosen: Any = planner
     if planner is None:
@@ -77,6 +75,24 @@ def solve(
                 say(str(row))
 
         return chosen.solve(linear, show)
+
+
+def _tasked(
+    model: Any, planner: Any, objective: Any, options: dict[str, Any]
+) -> tuple[POMDP, dict[str, Any]]:
+    """The task of an objective, and the options with its number of steps."""
+    if not isinstance(objective, Objective):
+        raise wrong_type(objective, "objective", "an objective, such as rpsr.reach('goal')")
+    task = objective.task(as_pomdp(model, "model"))
+    if objective.within is None:
+        return task, options
+    if "horizon" in options:
+        raise InputError("horizon: the objective has a number of steps (within); expected one")
+    if planner is not None and not isinstance(planner, str):
+        raise InputError("within: set the horizon of the planner instead, or give its name")
+    if isinstance(planner, str) and "horizon" not in planner_options(planner):
+        raise InputError(f"within: planner {planner} plans no number of steps; use vi or reachable")
+    return task, {"horizon": objective.within, **options}
 
 
 def default_planner(model: POMDP | LinearModel, *, horizon: int | None = None) -> str:

@@ -237,3 +237,74 @@ def test_other_rewards_are_not_bounded_by_those_of_the_pomdp():
     assert plan.lower == pytest.approx(1.5, abs=1e-5)
     assert plan.upper == pytest.approx(1.5, abs=1e-5)
     assert plan.upper >= 1.5 - 1e-12
+
+
+def slow(chance):
+    """One state that is left for the goal with a small probability at every step."""
+    return tabulate(
+        name="slow",
+        states=("s", "goal"),
+        actions=("a",),
+        observations=("o",),
+        start={"s": ONE},
+        transition=lambda s, a: {"goal": chance, "s": 1 - chance} if s == "s" else {s: ONE},
+        emission=lambda a, s: {"o": ONE},
+        reward=lambda s, a, following, o: Fraction(0),
+        discount=Fraction(1, 2),
+    )
+
+
+def test_small_probabilities_are_paid_for_or_refused():
+    for digits in (17, 40):  # 1 - p is 1 in floats
+        plan = rpsr.solve(
+            slow(Fraction(1, 10**digits)), "sarsop", objective=rpsr.reach("goal"), max_iterations=3
+        )
+        assert plan.upper >= 1.0
+    with pytest.raises(ModelError, match="is too small for floats"):
+        rpsr.solve(slow(Fraction(1, 10**400)), "sarsop", objective=rpsr.reach("goal"))
+    task = rpsr.reach("goal").task(slow(Fraction(1, 10**40)))
+    with pytest.raises(ModelError, match="so many steps"):
+        exact_return(task, "uniform")
+
+
+def test_rewards_of_predictive_models_are_zero_up_to_their_error():
+    """The R-PSR of a task has rewards of 1e-17 where the task has none."""
+    moves = {
+        "s": {"s": Fraction(1, 3), "t": Fraction(2, 3)},
+        "t": {"s": Fraction(1, 5), "pit": Fraction(4, 5)},
+    }
+    pomdp = tabulate(
+        name="noise",
+        states=("s", "t", "pit"),
+        actions=("a",),
+        observations=("o",),
+        start={"s": Fraction(2, 3), "t": Fraction(1, 3)},
+        transition=lambda s, a: moves.get(s, {s: ONE}),
+        emission=lambda a, s: {"o": ONE},
+        reward=lambda s, a, following, o: Fraction(0),
+        discount=Fraction(1, 2),
+    )
+    task = rpsr.reach("s").task(pomdp)
+    for model in (task, rpsr.rpsr(task), rpsr.planning.compress(task).model):
+        plan = rpsr.solve(model, "sarsop", epsilon=1e-6, max_iterations=100)
+        assert plan.lower == pytest.approx(11 / 15, abs=1e-6)
+        assert plan.upper >= 11 / 15 - 1e-9
+
+
+def test_a_start_of_long_weights_has_no_exact_loops():
+    w = Fraction(1, 3**3000)
+    turn = {("s", "b"): "goal", ("t", "b"): "pit", ("s", "c"): "t", ("t", "c"): "s"}
+    pomdp = tabulate(
+        name="long",
+        states=("s", "t", "goal", "pit"),
+        actions=("b", "c"),
+        observations=("o",),
+        start={"s": Fraction(1, 3) - w, "t": Fraction(2, 3) + w},
+        transition=lambda s, a: {turn.get((s, a), s): ONE},
+        emission=lambda a, s: {"o": ONE},
+        reward=lambda s, a, following, o: Fraction(0),
+        discount=Fraction(1, 2),
+    )
+    plan = rpsr.solve(pomdp, "sarsop", objective=rpsr.reach("goal"), max_iterations=20)
+    assert plan.lower == pytest.approx(2 / 3, abs=1e-6)
+    assert plan.upper >= 2 / 3 - 1e-12

@@ -26,7 +26,7 @@ class ExactBeliefs:
     created.
     """
 
-    def __init__(self, record: Record, planted: dict[int, Belief]) -> None:
+    def __init__(self, record: Record, planted: dict[int, Belief | None]) -> None:
         self.record = record
         self.known: dict[int, Belief | None] = dict(planted)
         self.judged: dict[int, bool] = {}  # edges
@@ -104,16 +104,15 @@ def reduced(totals: dict[int, int]) -> Belief | None:
     return states, weights
 
 
-def planted_beliefs(record: Record, root: int, mixed: int) -> dict[int, Belief]:
+def planted_beliefs(record: Record, root: int, mixed: int) -> dict[int, Belief | None]:
     """The exact beliefs of the corners, the start and the mixture of all corners."""
     n_states, start = len(record.states), record.start
     assert start.weights is not None
-    beliefs: dict[int, Belief] = {s: ((s,), (1,)) for s in range(n_states)}
+    beliefs: dict[int, Belief | None] = {s: ((s,), (1,)) for s in range(n_states)}
     beliefs[mixed] = tuple(range(n_states)), (1,) * n_states
     weights = dict(zip(start.indices.tolist(), map(int, start.weights.tolist()), strict=True))
     found = reduced({state: weight for state, weight in weights.items() if weight})
-    if found is not None:
-        beliefs[root] = found
+    beliefs[root] = found  # None if its weights are too long, also where it is the mixture
     return beliefs
 
 

@@ -28,6 +28,8 @@ from rpsr.planning.anytime.belief_graph import Graph
 from rpsr.planning.anytime.exact_beliefs import ExactBeliefs, creators
 from rpsr.planning.corners.end_components import end_components
 
+THIN = 1e-200  # a smaller share of a belief: its products with probabilities may underflow
+
 
 class Loops:
     """The loops of a search.
@@ -53,6 +55,7 @@ class Loops:
         stays[row] = True
         stays[row[(target < 0) | (~created & (self.exact is None))]] = False
         stays &= (graph.value[1, :n_points] <= 0).T.ravel()
+        stays &= np.tile(~thin_points(graph), n_actions)
         creator = creators(graph)
         while True:
             kept = stays[row]
@@ -68,6 +71,21 @@ class Loops:
             if not wrong:
                 return _lower(graph, component, inside, self.drift * (1 + depth))
             stays[row[wrong]] = False
+
+
+@njit(cache=True)
+def thin_points(graph: Graph) -> Bools:
+    """The points some of whose outcomes may be lost, because their probabilities underflow, (P,).
+
+    Probabilities of moves are at least 1e-100 (`total_reward`).
+    """
+    thin = np.zeros(graph.counts["points"], np.bool_)
+    for p in range(len(thin)):
+        i = graph.point[p]["node"]
+        for t in range(graph.node[i]["begin"], graph.node[i]["begin"] + graph.node[i]["length"]):
+            if graph.share[0, t] < THIN:
+                thin[p] = True
+    return thin
 
 
 def owners(graph: Graph) -> Ints:

@@ -27,7 +27,7 @@ Reference: S. Haddad and B. Monmege, Interval iteration algorithm for MDPs and I
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -37,6 +37,7 @@ from rpsr.errors import ModelError
 from rpsr.io.records import Bools, Floats, Ints, ratios
 from rpsr.models.expectations import exact_expectations
 from rpsr.models.operators import Sparse
+from rpsr.models.rounding import products
 from rpsr.planning.corners.cheap_bounds import transitions
 from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.corners.end_components import end_components
@@ -46,6 +47,8 @@ from rpsr.planning.linear_systems import solve_discounted
 IMPROVEMENT = 1e-12  # of the scale of values: policy iteration ends at smaller gains
 IMPROVEMENTS = 100
 SWEEPS = 1000
+ENDLESS = 1e9  # steps, where their number cannot be computed
+SMALLEST = 1e-100  # a smaller probability might be lost, and with it the way out of a loop
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +66,8 @@ class TotalReward:
 
 def total_reward(process: CornerProcess, clock: Clock) -> TotalReward:
     """Bounds for a process without a discount; a `ModelError` where sums are not well defined."""
+    _refuse_lost_probabilities(process)
+    process = _without_noise(process)
     moves = transitions(process)
     component, inside = end_components(moves, len(process.rewards))
     _refuse_endless_gain(process, inside)
@@ -117,6 +122,30 @@ def reward_cap(process: CornerProcess, ends: Bools) -> float | None:
         largest = max(largest, reward * sum(weights) / over)
     rounded = float(largest)
     return rounded if Fraction(rounded) >= largest else float(np.nextafter(rounded, np.inf))
+
+
+def _refuse_lost_probabilities(process: CornerProcess) -> None:
+    record = process.model.record
+    least = float(process.chance.min(initial=1.0))
+    if record is not None:
+        least = min(least, *(float(r.values.min()) for r in (record.transition, record.emission)))
+    if least < SMALLEST:
+        raise ModelError(
+            f"{process.model.name}: without a discount, a probability of {least:.2g} is too small "
+            "for floats; give a discount below 1 or a number of steps"
+        )
+
+
+def _without_noise(process: CornerProcess) -> CornerProcess:
+    """The process with rewards 0 where they differ from it by their known error at most.
+
+    A PSR or an R-PSR has its rewards up to rounding; errors of one step are paid for at every step.
+    """
+    rewards = process.rewards
+    noise = process.model.reward_error
+    if process.model.record is None:
+        noise += products(process.model.dimension) * _size(rewards)
+    return replace(process, rewards=np.where(np.abs(rewards) <= noise, 0.0, rewards))
 
 
 def _refuse_endless_gain(process: CornerProcess, inside: Bools) -> None:
@@ -210,7 +239,10 @@ class _Merged:
             system = _square(shrink[pick[leaves]], policy, len(self.first))
             given = np.zeros(len(self.first))
             given[policy] = earned
-            better = solve_discounted(system, given, clock, values)
+            try:
+                better = solve_discounted(system, given, clock, values)
+            except RuntimeError:  # the probability of leaving is lost in rounding
+                return np.full(len(self.component), np.inf)
             gain = float(np.abs(better - values).max())
             values = better
             if clock.over or gain <= IMPROVEMENT * float(np.abs(values).max(initial=1e-300)):
@@ -226,8 +258,11 @@ class _Merged:
         steps = self.optimum(ones, clock, stay=False)
         if not len(self.rows):
             return steps, 1.0
+        if not np.isfinite(steps).all():
+            return np.full(len(self.component), ENDLESS), -1.0
         slack = float((steps[self.first[self.owner]] - self.moves @ steps).min())
-        return steps, slack - self.rounding * _size(steps)
+        slack -= self.rounding * _size(steps)
+        return (steps if slack > 0 else np.full(len(self.component), ENDLESS)), slack
 
     def swept(self, process: CornerProcess, values: Floats, clock: Clock) -> Floats:
         """Upper bounds (k,), lowered by sweeps while they improve and time is left.

@@ -44,7 +44,13 @@ def sums_to_the_end(model: LinearModel, probabilities: Floats, successors: Ints)
     values[endless] = np.nan
     where = np.flatnonzero(left[component] & ~endless)
     if len(where):
-        values[where] = factorised(sp.csr_array(chain[where][:, where]), rewards[where])
+        try:
+            values[where] = factorised(sp.csr_array(chain[where][:, where]), rewards[where])
+        except RuntimeError:  # the probability of leaving is lost in rounding
+            raise ModelError(
+                f"{model.name}: the policy takes so many steps that its sum of rewards cannot be "
+                "computed in floats; give a number of steps or a discount below 1"
+            ) from None
     return values.reshape(len(probabilities), model.dimension)
 
 
