@@ -44,6 +44,10 @@ INACCURATE = [
 ]
 
 
+# One worker: the rows of all files take a quarter of a minute.
+pytestmark = pytest.mark.xdist_group("accuracy of the corpus")
+
+
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory):
     """The row of every corpus file, from the command a user would run."""
