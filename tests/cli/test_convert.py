@@ -115,10 +115,9 @@ def test_a_native_value_function_becomes_no_controller_and_the_advice_works(succ
     assert "does not say which vector follows which" in err
     assert not Path("t.pg").exists()
     assert err.rstrip().endswith("`rpsr solve ... -o t.pg`")
-    succeed("solve", "tiger", "-o", "t.pg")
-    assert load_policy("t.pg", build("tiger")).value(build("tiger")) == pytest.approx(
-        19.37, abs=0.01
-    )
+    found = json.loads(succeed("solve", "tiger", "-o", "t.pg", "--json").out)
+    earned = load_policy("t.pg", build("tiger")).value(build("tiger"))
+    assert found["lower"] - 1e-9 <= earned <= found["upper"] + 1e-9
 
 
 def test_a_policy_is_no_model_and_no_log(succeed, say):

@@ -292,12 +292,14 @@ def test_which_objectives_a_model_admits():
     assert found["discounted"] is None
     assert found["probability"] is None
     assert found["reward"] == found["cost"]
-    assert found["reward"] == "rewards are negative, and a policy may stay for ever in state 'a'"
+    assert (
+        found["reward"] == "rewards are negative, and a policy may stay indefinitely in state 'a'"
+    )
     assert "no discount below 1" in (
         admitted_objectives(corridor().with_discount(1))["discounted"] or ""
     )
     ends = rpsr.load("line4-2goals")
     assert admitted_objectives(ends)["reward"] is None
     tiger = admitted_objectives(rpsr.load("tiger"))
-    assert "can be repeated for ever" in (tiger["reward"] or "")
+    assert "can be repeated indefinitely" in (tiger["reward"] or "")
     assert "both signs" in (tiger["cost"] or "")

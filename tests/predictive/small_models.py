@@ -129,7 +129,7 @@ def fair_bets() -> POMDP:
 
 
 def flaw(chance: Fraction) -> POMDP:
-    """A thing is sound for ever, or it is flawed and breaks with a small probability per use."""
+    """A thing is always sound, or it is flawed and breaks with a small probability per use."""
     breaks = {"sound": Fraction(0), "flawed": chance}
     return tabulate(
         name="flaw",

@@ -28,7 +28,7 @@ from rpsr.models.linear import LinearModel
 from rpsr.models.operators import SparseOperators, entries_of
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.comparing.model_sums import direct_sum, second_rewards
-from rpsr.planning.convergence import planning_discount
+from rpsr.planning.convergence import planning_discount, undiscounted
 from rpsr.planning.linear_systems import solve_dense
 from rpsr.planning.value.controllers import FiniteStateController
 from rpsr.planning.value.coordinates import from_beliefs
@@ -68,13 +68,12 @@ def exact_returns(
     """`exact_return` for several reward models at once, at little more cost than for one."""
     linear = as_linear(system, "system")
     paying = [linear if model is system else as_linear(model, "rewards") for model in rewards]
-    undiscounted = linear.discount is None or linear.discount >= 1
-    discount = 1.0 if undiscounted else planning_discount(linear, steps)
+    discount = 1.0 if undiscounted(linear) else planning_discount(linear, steps)
     table = as_table(runnable(policy, linear), linear, steps)
     if table is None or not all(model.domain.known for model in (linear, *paying)):
         return [None] * len(rewards)
     earning = [linear if model is linear else _with_rewards_of(linear, model) for model in paying]
-    if steps is None and undiscounted:
+    if steps is None and undiscounted(linear):
         return [_to_the_end(model, table) for model in earning]
     if steps is None:
         return [_infinite_horizon(model, table, discount) for model in earning]

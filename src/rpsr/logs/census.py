@@ -85,7 +85,7 @@ class Census:
         return (
             f"{short:,} of {episodes:,} episodes are shorter than the longest ({longest:,} steps), "
             "and none is marked as terminated; if the task ended there, mark it (`terminated`): "
-            "otherwise the model expects that the task goes on, and the plan's value is wrong"
+            "otherwise the model predicts that the task continues, and the plan's value is wrong"
         )
 
     def slips(self) -> list[str]:

@@ -1,15 +1,15 @@
 """Objectives: what a policy is to achieve, as a transformation of a POMDP into a task that ends.
 
     probability   of reaching a goal, while avoiding other states
-    reward        the expected sum of rewards, until the goal or for ever
+    reward        the expected sum of rewards, until the goal or over an infinite horizon
     cost          the expected sum of costs, to be made small
     discounted    the expected discounted sum of rewards, the objective of a plain POMDP
 
-each for ever or within a number of steps. Without a discount, states of the goal and those to avoid
-become absorbing, and the discount becomes 1. For a probability, entering the goal earns 1 and
-nothing else earns anything, so that the value of a policy is the probability that it reaches the
-goal. The observations stay as they are: the PSR of the task is enough exactly if tests predict
-whether the goal will be reached.
+each over an infinite horizon or within a number of steps. Without a discount, states of the goal
+and those to avoid become absorbing, and the discount becomes 1. For a probability, entering the
+goal earns 1 and nothing else earns anything, so that the value of a policy is the probability that
+it reaches the goal. The observations stay as they are: the PSR of the task is enough exactly if
+tests predict whether the goal will be reached.
 """
 
 from __future__ import annotations

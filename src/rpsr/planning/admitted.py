@@ -18,7 +18,7 @@ def admitted_objectives(pomdp: POMDP) -> dict[str, str | None]:
 
     Keys: discounted, probability (of a goal), reward and cost (their sums without a discount).
     Within a number of steps, each is well defined. A sum over any number of steps is, if no policy
-    can collect rewards for ever, and losses cannot go on for ever either.
+    can collect rewards indefinitely, and none can lose indefinitely.
     """
     pomdp = as_pomdp(pomdp)
     has_discount = pomdp.discount is not None and pomdp.discount < 1
@@ -48,11 +48,13 @@ def _endless(pomdp: POMDP, rewards: Floats) -> str | None:
     if len(gains):
         a, s = gains[0].tolist()
         return (
-            f"a cycle through state {pomdp.states[s]!r} can be repeated for ever, and action "
+            f"a cycle through state {pomdp.states[s]!r} can be repeated indefinitely, and action "
             f"{pomdp.actions[a]!r} earns {rewards[a, s]:g} there"
         )
     loops = inside.any(axis=0) & ~(inside.all(axis=0) & (rewards == 0).all(axis=0))
     if rewards.min() < 0 and loops.any():
         s = int(np.flatnonzero(loops)[0])
-        return f"rewards are negative, and a policy may stay for ever in state {pomdp.states[s]!r}"
+        return (
+            f"rewards are negative, and a policy may stay indefinitely in state {pomdp.states[s]!r}"
+        )
     return None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from rpsr.errors import ModelError
 from rpsr.models.linear import LinearModel
+from rpsr.models.pomdp import POMDP
 
 NEAR_ONE = 1e-12  # of 1: a discount this close to it leaves 1 - discount few digits
 ROUNDING = 1e-12  # of the scale of values: two one-step values this close are equal in floats
 
 
-def undiscounted(model: LinearModel) -> bool:
+def undiscounted(model: POMDP | LinearModel) -> bool:
     """Whether sums of rewards are not discounted."""
     return model.discount is None or model.discount >= 1
 

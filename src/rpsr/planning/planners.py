@@ -11,6 +11,7 @@ from rpsr.models.as_model import as_linear, as_pomdp, wrong_type
 from rpsr.models.linear import LinearModel
 from rpsr.models.objectives import Objective
 from rpsr.models.pomdp import POMDP
+from rpsr.planning.convergence import undiscounted
 from rpsr.planning.solution import Planner, Progress, ProgressRow, Solution, silent
 from rpsr.registry import Registry
 
@@ -104,7 +105,7 @@ def default_planner(model: POMDP | LinearModel, *, horizon: int | None = None) -
     """
     linear = as_linear(model)
     known = linear.domain.known
-    if known and horizon is None and (linear.discount is None or linear.discount >= 1):
+    if known and horizon is None and undiscounted(linear):
         return "sarsop"
     return "vi" if known and (horizon is not None or not linear.estimated) else "pbvi"
 

@@ -193,8 +193,8 @@ class Solution(Shown):
 
         For an infinite horizon it looks one step ahead with the value function and takes the best
         action; for a finite one it follows the planned tree. Without a discount it follows the
-        plan's controller, because a look ahead might put off the end for ever. Where the bounds are
-        proven, it earns at least `lower`, up to rounding.
+        plan's controller, because a look ahead might postpone the end indefinitely. Where the
+        bounds are proven, it earns at least `lower`, up to rounding.
         """
         if self.undiscounted:
             from rpsr.planning.value.controllers import extract_controller

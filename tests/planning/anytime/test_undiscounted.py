@@ -13,7 +13,7 @@ from rpsr.errors import ModelError
 from rpsr.evaluation import exact_return
 from rpsr.planning import Status
 from rpsr.planning.corners.corner_model import corner_process
-from rpsr.planning.corners.total_reward import reward_cap, total_reward
+from rpsr.planning.corners.undiscounted_bounds import reward_cap, undiscounted_bounds
 from rpsr.planning.limits import no_limits
 
 ONE = Fraction(1)
@@ -167,7 +167,7 @@ def test_rewards_of_both_signs_are_summed_where_every_policy_ends():
         exact=True,
     )
     plan = rpsr.solve(pomdp, "hsvi", epsilon=1e-6)
-    # No observation tells the states apart: the same action for ever, 1 + 1/2 + 1/4 + ... = 2.
+    # No observation tells the states apart: the same action indefinitely, 1 + 1/2 + 1/4 + ... = 2.
     values = [2 * (0.5 * -1 + 0.5 * 3), 2 * (0.5 * 2 + 0.5 * -4)]
     assert plan.lower == pytest.approx(max(values), abs=1e-5)
     assert plan.upper >= max(values) - 1e-9
@@ -179,7 +179,9 @@ def test_sums_that_are_not_well_defined_are_refused():
     with pytest.raises(ModelError, match="the sum of rewards is infinite: state 0"):
         rpsr.solve(earns, "sarsop")
     pays = rpsr.POMDP.from_arrays(stays, np.ones((1, 2, 1)), [[-1.0], [0.0]], discount=1)
-    with pytest.raises(ModelError, match="rewards are negative, and a policy may stay for ever"):
+    with pytest.raises(
+        ModelError, match="rewards are negative, and a policy may stay indefinitely"
+    ):
         rpsr.solve(pays, "sarsop")
     with pytest.raises(ModelError, match="the sum of rewards of this policy is infinite"):
         exact_return(earns, "uniform")
@@ -191,7 +193,7 @@ def test_the_first_bounds_are_those_of_observed_states(data):
     """Beside many sweeps from below, which converge to the optimum of the observed problem."""
     task = rpsr.reach("goal", avoiding="pit").task(game(data.draw))
     process = corner_process(task.belief_model())
-    known = total_reward(process, no_limits())
+    known = undiscounted_bounds(process, no_limits())
     moves = np.stack([task.transition(a).toarray() for a in range(2)])
     values = np.zeros(5)
     for _ in range(200):

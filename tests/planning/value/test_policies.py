@@ -332,7 +332,7 @@ def test_an_operator_whose_emission_is_zero_counts_alike_in_trees_and_in_looking
     ],
 )
 def test_the_policy_of_a_coarse_plan_earns_its_lower_bound(planner, options):
-    # With ties within 4 epsilon it would listen for ever, and earn -20.
+    # With ties within 4 epsilon it would listen indefinitely, and earn -20.
     plan = solve(build("tiger"), planner, **options)
     assert policy_value(plan.policy(), plan.model)[0] >= plan.lower - 1e-11
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from rpsr.io.records import Floats
 from rpsr.planning.anytime.decomposition import LEFT_OVER
+from rpsr.planning.convergence import undiscounted
 from rpsr.planning.corners.cheap_bounds import (
     blind_values,
     informed_sweeps,
@@ -22,7 +23,7 @@ from rpsr.planning.corners.cheap_bounds import (
     upper_at_start,
 )
 from rpsr.planning.corners.corner_model import CornerProcess
-from rpsr.planning.corners.total_reward import total_reward
+from rpsr.planning.corners.undiscounted_bounds import undiscounted_bounds
 from rpsr.planning.limits import Clock
 from rpsr.planning.precision import CLOSED, Epsilon, Goal, goal_of, goal_of_range
 
@@ -62,9 +63,7 @@ class Beginning:
 
 def begin(process: CornerProcess, clock: Clock, epsilon: Epsilon) -> Beginning:
     """The first bounds, with or without a discount; a `ModelError` where no sum converges."""
-    discount = process.model.discount
-    undiscounted = discount is None or discount >= 1
-    return (_ending if undiscounted else _discounted)(process, clock, epsilon)
+    return (_ending if undiscounted(process.model) else _discounted)(process, clock, epsilon)
 
 
 def _discounted(process: CornerProcess, clock: Clock, epsilon: Epsilon) -> Beginning:
@@ -79,25 +78,25 @@ def _discounted(process: CornerProcess, clock: Clock, epsilon: Epsilon) -> Begin
     rounding = process.rounding(scale)
     high = ahead * (2 * rounding + (tau + LEFT_OVER) * scale) + process.displaced * scale
     return Beginning(
-        goal,
-        blind,
-        informed,
-        value - off,
-        first,
-        scale,
-        tau,
-        0.0,
-        0.0,
-        2 * ahead * rounding,
-        high,
-        ahead,
-        np.empty(0),
-        np.empty((len(process.rewards), 0)),
+        goal=goal,
+        blind=blind,
+        informed=informed,
+        least=value - off,
+        first=first,
+        scale=scale,
+        tau=tau,
+        pad=0.0,
+        shave=0.0,
+        low_margin=2 * ahead * rounding,
+        high_margin=high,
+        ahead=ahead,
+        floor=np.empty(0),
+        hint=np.empty((len(process.rewards), 0)),
     )
 
 
 def _ending(process: CornerProcess, clock: Clock, epsilon: Epsilon) -> Beginning:
-    known = total_reward(process, clock.share(INFORMED_SHARE))
+    known = undiscounted_bounds(process, clock.share(INFORMED_SHARE))
     informed = informed_sweeps(process, known.most, clock.share(INFORMED_SHARE))
     first = min(upper_at_start(process, informed), upper_at_start(process, known.most))
     scale = max(float(np.abs(known.most).max()), float(np.abs(known.floor).max()))
@@ -109,20 +108,20 @@ def _ending(process: CornerProcess, clock: Clock, epsilon: Epsilon) -> Beginning
     ahead = 1 + min(float(process.start @ known.steps), LONG)
     tau = min(CLOSE, 1e-4 * goal.guess(value, first) / (ahead * scale))
     return Beginning(
-        goal,
-        blind,
-        informed,
-        value - off,
-        first,
-        scale,
-        tau,
-        2 * rounding + (tau + LEFT_OVER) * scale,
-        2 * rounding,
-        rounding + process.displaced * scale,
-        (process.displaced + LEFT_OVER) * scale,
-        ahead,
-        known.floor,
-        _sooner(process),
+        goal=goal,
+        blind=blind,
+        informed=informed,
+        least=value - off,
+        first=first,
+        scale=scale,
+        tau=tau,
+        pad=2 * rounding + (tau + LEFT_OVER) * scale,
+        shave=2 * rounding,
+        low_margin=rounding + process.displaced * scale,
+        high_margin=(process.displaced + LEFT_OVER) * scale,
+        ahead=ahead,
+        floor=known.floor,
+        hint=_sooner(process),
     )
 
 

@@ -2,7 +2,7 @@
 
 Actions that lead from points to points, and around again, with rewards of at most 0, form an end
 component of the belief graph. Looks alone would leave its upper bounds as they are, because each is
-justified by the others. But a policy that stays inside for ever earns at most 0, and one that
+justified by the others. But a policy that stays inside indefinitely earns at most 0, and one that
 leaves does so by an action that leads outside. So no point of it is worth more than
 
     cap = max(0, max Q(p, a) over its points p and actions a that may leave it).
@@ -77,7 +77,7 @@ class Loops:
 def thin_points(graph: Graph) -> Bools:
     """The points some of whose outcomes may be lost, because their probabilities underflow, (P,).
 
-    Probabilities of moves are at least 1e-100 (`total_reward`).
+    Probabilities of moves are at least 1e-100 (`undiscounted_bounds`).
     """
     thin = np.zeros(graph.counts["points"], np.bool_)
     for p in range(len(thin)):

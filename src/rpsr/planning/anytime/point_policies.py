@@ -13,7 +13,8 @@ value of its node. Vectors that are still better at some live point are kept, wi
 
 Without a discount no such lowering exists: a controller that never ends may be worth less than
 vectors that are at most their own backups. Its sweeps then begin with a lower bound on the value of
-every policy (see `total_reward`), so that each sweep gives a lower bound on the controller's value.
+every policy (see `undiscounted_bounds`), so that each sweep gives a lower bound on the value of the
+controller.
 
 Reference: E. A. Hansen, Solving POMDPs by searching in policy space, UAI 1998.
 """

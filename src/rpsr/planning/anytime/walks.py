@@ -210,9 +210,9 @@ def trial(
     """Walk from the start while the gap is wider than wanted; back up in reverse order.
 
     The wanted gap at depth t is target / fading^t. Actions are chosen by their upper bound and
-    observations by (gap - wanted gap) times probability. Without a discount a walk might go round
-    for ever: observations are drawn, no node is visited twice, and where the walk cannot go on, it
-    steps back.
+    observations by (gap - wanted gap) times probability. Without a discount a walk might never
+    end: observations are drawn, no node is visited twice, and where the walk is stuck, it steps
+    back.
     """
     counts, path, aim, edge = graph.counts, trail.path, trail.aim, graph.edge
     stop = counts["ops"] + budget

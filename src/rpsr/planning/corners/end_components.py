@@ -1,4 +1,4 @@
-"""Maximal end components of a finite decision problem: where a policy can stay for ever.
+"""Maximal end components of a finite decision problem: where a policy can stay indefinitely.
 
 An end component is a set of states with actions that do not leave it and connect all of it: a
 policy may stay inside with probability one. Every policy that stays in no end component leaves

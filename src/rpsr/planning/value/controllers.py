@@ -27,7 +27,7 @@ from rpsr.models.labels import Label, index_of
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import Sparse, SparseOperators, StackedProcess, entries_of
 from rpsr.models.pomdp import POMDP
-from rpsr.planning.convergence import infinite_discount
+from rpsr.planning.convergence import infinite_discount, undiscounted
 from rpsr.planning.limits import Clock, LimitReached, no_limits
 from rpsr.planning.linear_systems import SMALL, Enough, iterated
 from rpsr.planning.solution import Solution
@@ -87,7 +87,7 @@ class FiniteStateController(Shown):
         discount, NaN where the sum of rewards is infinite (see `sums_to_the_end`).
         """
         linear = as_linear(model)
-        if linear.discount is None or linear.discount >= 1:
+        if undiscounted(linear):
             return self._sums(linear)
         return self._equations(linear).solve(clock or no_limits())
 
@@ -114,7 +114,7 @@ class FiniteStateController(Shown):
         Values of many nodes are computed only until the best one is certain.
         """
         linear = as_linear(model)
-        if linear.discount is None or linear.discount >= 1:
+        if undiscounted(linear):
             begin = np.flatnonzero(linear.start)
             sums = self._sums(linear)[:, begin] @ linear.start[begin]
             return int(np.where(np.isnan(sums), -np.inf, sums).argmax())
@@ -136,7 +136,7 @@ class FiniteStateController(Shown):
     def value(self, model: POMDP | LinearModel) -> float:
         """The value at a model's start."""
         linear = as_linear(model)
-        if linear.discount is None or linear.discount >= 1:
+        if undiscounted(linear):
             return sum_at_start(linear, self._sums(linear)[self.first])
         return float(self.vectors(linear)[self.first] @ linear.start)
 

@@ -59,8 +59,8 @@ def sum_at_start(model: LinearModel, values: Floats) -> float:
     begin = np.flatnonzero(model.start)
     if np.isnan(values[begin]).any():
         raise ModelError(
-            f"{model.name}: the sum of rewards of this policy is infinite: it may stay for ever "
-            "where rewards are not 0; give a number of steps or a discount below 1"
+            f"{model.name}: the sum of rewards of this policy is infinite: it may stay "
+            "indefinitely where rewards are not 0; give a number of steps or a discount below 1"
         )
     return float(model.start[begin] @ values[begin])
 

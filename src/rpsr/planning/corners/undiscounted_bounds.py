@@ -11,7 +11,7 @@ inside. No end component is left, so the largest expected number of remaining st
 is finite. If rewards inside end components are at most 0, a policy that stays in one gains nothing,
 and moving inside for free is a relaxation; so the optimal v >= 0 of the merged problem is an upper
 bound. If T v <= v + d, then v + d w is an upper bound as well: T (v + d w) <= v + d + d (w - 1).
-A positive reward inside an end component can be collected for ever: its sum is infinite.
+A positive reward inside an end component can be collected infinitely often: its sum is infinite.
 
 **Below.** If all rewards are at least 0, every policy's value is at least 0. If end components are
 ends, which no action leaves and where all rewards are 0, every policy's value is at least
@@ -52,7 +52,7 @@ SMALLEST = 1e-100  # a smaller probability might be lost, and with it the way ou
 
 
 @dataclass(frozen=True, eq=False)
-class TotalReward:
+class UndiscountedBounds:
     """Bounds on sums of rewards at the corners.
 
     most (A, k): upper bounds on the optimal Q. floor (k,): a lower bound on every policy's value.
@@ -64,7 +64,7 @@ class TotalReward:
     steps: Floats
 
 
-def total_reward(process: CornerProcess, clock: Clock) -> TotalReward:
+def undiscounted_bounds(process: CornerProcess, clock: Clock) -> UndiscountedBounds:
     """Bounds for a process without a discount; a `ModelError` where sums are not well defined."""
     _refuse_lost_probabilities(process)
     process = _without_noise(process)
@@ -91,7 +91,7 @@ def total_reward(process: CornerProcess, clock: Clock) -> TotalReward:
     scale = _size(values) + _size(process.rewards)
     after = (moves @ values).reshape(process.rewards.shape)
     bound = process.rewards + np.where(inside, values, after + process.rounding(scale))
-    return TotalReward(
+    return UndiscountedBounds(
         np.minimum(bound, values), _floor(process, ends, inside, steps, slack), steps
     )
 
@@ -154,8 +154,9 @@ def _refuse_endless_gain(process: CornerProcess, inside: Bools) -> None:
         a, s = gains[0].tolist()
         raise ModelError(
             f"{process.model.name}: the sum of rewards is infinite: {_named(process, s)} is in a "
-            f"cycle that can be repeated for ever, and action {process.model.actions[a]!r} earns "
-            f"{process.rewards[a, s]:g} there; give a discount below 1 or a number of steps"
+            "cycle that can be repeated indefinitely, and action "
+            f"{process.model.actions[a]!r} earns {process.rewards[a, s]:g} there; "
+            "give a discount below 1 or a number of steps"
         )
 
 
@@ -169,7 +170,7 @@ def _floor(
     if moving.any() or not slack > 0:
         where = _named(process, int(np.flatnonzero(moving)[0])) if moving.any() else "some states"
         raise ModelError(
-            f"{process.model.name}: rewards are negative, and a policy may stay for ever in "
+            f"{process.model.name}: rewards are negative, and a policy may stay indefinitely in "
             f"{where}, so sums of rewards need not converge; give a discount below 1, "
             "a number of steps, or a goal whose probability is to be maximised"
         )
