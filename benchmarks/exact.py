@@ -34,6 +34,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from rpsr import kernels
 from rpsr.domains import build
 from rpsr.planning.exact.value_iteration import ValueIteration
 from rpsr.planning.solution import ProgressRow, Solution
@@ -141,6 +142,7 @@ def main() -> None:
     parser.add_argument("--model", choices=["pomdp", "rpsr"], default="pomdp")
     parser.add_argument("--growth", action="store_true", help="load/unload in growing sizes")
     options = parser.parse_args()
+    kernels.PATIENCE = 0.0  # small problems, too, run compiled: this compares algorithms
     began = time.perf_counter()
     ValueIteration(epsilon=1e-3).solve(build("tiger").belief_model(), silent)
     print(f"first solve (tiger): {time.perf_counter() - began:.2f} s of wall time\n")

@@ -20,6 +20,7 @@ from rpsr.planning.linear_systems import solve_discounted
 
 _IMPROVEMENT = 1e-14  # of the scale of values: a smaller gain in one step is rounding
 SWEEPS = 200  # from above, before policy iteration
+TINY = 32  # states: policy iteration takes less time than the sweeps, and no limit is needed
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +67,11 @@ class FiniteProblem:
     def from_above(self, most: Floats, clock: Clock) -> tuple[Floats, Floats]:
         """Two values (N,) near the optimum: `most` lowered by `swept`, and the `optimum`.
 
-        The first takes at most half of the time, and the second continues from it.
+        The first takes at most half of the time, and the second continues from it. A tiny problem
+        is not swept.
         """
+        if len(self.rewards) <= TINY:
+            return most, self.optimum()[0]
         lowered = self.swept(most, clock.share(0.5))
         return lowered, self.optimum(clock, lowered)[0]
 

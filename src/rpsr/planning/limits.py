@@ -97,8 +97,9 @@ class Clock:
 
     def foresee(self, operations: float) -> None:
         """Raise `LimitReached` if indivisible work would last beyond the deadline."""
-        ends = self.seconds + operations / OPERATIONS_A_SECOND
-        if self.time_limit is not None and ends > self.time_limit:
+        if self.time_limit is None:
+            return
+        if self.seconds + operations / OPERATIONS_A_SECOND > self.time_limit:
             raise LimitReached(Status.TIME)
 
     def share(self, part: float) -> Clock:

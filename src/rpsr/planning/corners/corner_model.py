@@ -72,7 +72,12 @@ class CornerProcess:
         """The number of corners."""
         return self.rewards.shape[1]
 
-    @property
+    @cached_property
+    def largest_reward(self) -> float:
+        """The largest absolute reward."""
+        return float(np.abs(self.rewards).max())
+
+    @cached_property
     def moves(self) -> Moves:
         """The arrays for the kernels."""
         return Moves(self.indptr, self.observation, self.target, self.chance, self.rewards)

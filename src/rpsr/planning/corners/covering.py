@@ -10,10 +10,10 @@ from rpsr.planning.corners.simplex_method import evaluate
 
 
 @njit(cache=True)
-def pick(scores: Floats, totals: Floats, tie: float) -> int:
-    """The index of the best score; among ties, of the largest total, then the first."""
-    best = 0
-    for i in range(1, len(totals)):
+def pick(scores: Floats, totals: Floats, begin: int, end: int, tie: float) -> int:
+    """The index of the best score of begin..end-1; among ties, of the largest total, the first."""
+    best = begin
+    for i in range(begin + 1, end):
         if scores[i] > scores[best] + tie or (
             scores[i] >= scores[best] - tie and totals[i] > totals[best]
         ):

@@ -64,7 +64,7 @@ def backup_points(
                 plan[o] = default
                 if mass[o - 1] > 0.0:
                     evaluate(v, len(values), after[o - 1], scores)
-                    plan[o] = pick(scores, totals, tie)
+                    plan[o] = pick(scores, totals, 0, len(totals), tie)
                     value += scores[plan[o]]
             if value > top + tie:
                 top = value

@@ -135,8 +135,7 @@ def backup_at(
     scores = np.empty(g.shape[1])
     evaluate(g, g.shape[1], x, scores)
     for o in range(len(first) - 1):
-        here = slice(first[o], first[o + 1])
-        columns[o] = first[o] + pick(scores[here], totals[here], tie)
+        columns[o] = pick(scores, totals, first[o], first[o + 1], tie)
         best[o] = scores[columns[o]]
 
 
@@ -237,13 +236,12 @@ def rise(u: Floats, count: int, solved: float, clock: Clock) -> float:
 
     Not compiled, unlike the program: another copy of it would take seconds to compile.
     """
-    f = len(u)
-    clock.foresee(PIVOTS * (f + 1.0) ** 2)
-    space = workspace(f, count)
+    f, program = len(u), PIVOTS * (len(u) + 1.0) ** 2
+    space, new = workspace(f, count), np.ascontiguousarray(u[:, count:].T)
     highest = 0.0
-    for w in np.ascontiguousarray(u[:, count:].T):
-        upper, _, _ = best_gain(u, count, w, highest, solved, space)
-        highest = max(highest, upper)
-        clock.check()
-        clock.foresee(PIVOTS * (f + 1.0) ** 2)
+    for part in clock.parts(len(new), program):
+        clock.foresee((part.stop - part.start) * program)
+        for w in new[part]:
+            upper, _, _ = best_gain(u, count, w, highest, solved, space)
+            highest = max(highest, upper)
     return highest

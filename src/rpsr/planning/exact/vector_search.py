@@ -86,7 +86,7 @@ class Search:
     @property
     def scale(self) -> float:
         """A bound on the absolute values."""
-        return float(np.abs(self.process.rewards).max() + np.abs(self.values).max())
+        return self.process.largest_reward + float(max(self.values.max(), -self.values.min()))
 
     def improve(self, settled: float) -> None:
         """Policy-iteration steps until points gain little and vectors have converged."""
