@@ -32,7 +32,9 @@ LAYERS = [
     "cli",
 ]
 HEIGHT = {layer: height for height, layer in enumerate(LAYERS)}
-for module in ("_version", "compile_clock", "deadline", "kernel_cache", "kernels"):
+LOWEST = ("_version", "cluster", "compile_clock", "deadline", "kernel_cache", "kernels")
+LOWEST += ("packing", "parallel", "shards")
+for module in LOWEST:
     HEIGHT[module] = HEIGHT["errors"]
 HEIGHT["testing"] = HEIGHT["learning"]  # checks what stands below, and nothing rests on it
 HEIGHT["__init__"] = HEIGHT["__main__"] = len(LAYERS)  # the front doors see the whole house

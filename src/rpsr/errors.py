@@ -53,3 +53,7 @@ class ImpossibleObservation(ModelError):
 
 class TimeLimitReached(RpsrError):
     """A time limit ended a computation; the message names the limit and the phase."""
+
+
+class SchedulerLost(RpsrError):
+    """The scheduler that spread work over machines ended before the work did."""

@@ -12,6 +12,7 @@ from tests.models.builders import rarely_seen
 
 from rpsr import deadline, save
 from rpsr.domains import build
+from rpsr.parallel import Processes
 from rpsr.predictive import survey
 
 KEYS = {
@@ -135,14 +136,14 @@ def test_rows_are_shown_in_the_order_asked_for(say, monkeypatch):
     rows = [survey.survey_row(source) for source in ("tiger", "paint", "1d")]
     calls = []
 
-    def finished(sources, options, *, jobs, record):
-        calls.append((jobs, record, options.exact))
+    def finished(sources, options, *, executor, record, shard):
+        calls.append((type(executor), record, options.exact))
         return iter(rows)
 
     monkeypatch.setattr(survey, "survey", finished)
     shown = json.loads(say("accuracy", "1d", "tiger", "paint", "--jobs", "2", "--json")[1])["rows"]
     assert [row["domain"] for row in shown] == ["1d", "tiger", "paint"]
-    assert calls == [(2, None, None)]
+    assert calls == [(Processes, None, None)]
 
 
 def test_rows_are_kept_and_not_done_again(say, monkeypatch):

@@ -13,6 +13,7 @@ import pytest
 from rpsr import save
 from rpsr.domains import build
 from rpsr.errors import InputError
+from rpsr.parallel import workers
 from rpsr.predictive import survey as survey_module
 from rpsr.predictive.survey import (
     Options,
@@ -118,10 +119,12 @@ def test_options_reach_every_source():
 def test_two_processes_say_what_one_says_and_leave_the_environment_alone(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
-    alone, together = (
-        {row["source"]: without_time(row) for row in survey([*SOURCES, "tigre"], jobs=jobs)}
-        for jobs in (1, 2)
-    )
+    found = []
+    for jobs in (1, 2):
+        with workers(jobs) as executor:
+            rows = survey([*SOURCES, "tigre"], executor=executor)
+            found.append({row["source"]: without_time(row) for row in rows})
+    alone, together = found
     assert alone == together
     assert len(alone) == 6
     assert os.environ["OMP_NUM_THREADS"] == "7"

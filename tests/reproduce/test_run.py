@@ -220,7 +220,7 @@ def test_results_that_are_no_numbers_are_not_written():
 
 
 def test_a_process_that_was_killed_is_said_in_one_line(cheap, tmp_path, monkeypatch):
-    monkeypatch.setattr(run, "spread", lambda work, items, jobs: iter([(items[0], None)]))
+    monkeypatch.setattr(run, "spread", lambda work, items, executor: iter([(items[0], None)]))
     with pytest.raises(RpsrError, match="was killed; finished pieces are stored"):
         reproduce(Settings(), tmp_path)
 

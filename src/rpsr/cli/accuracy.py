@@ -5,9 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import Parameter, validators
+from cyclopts import Parameter
 
-from rpsr.cli.options import Discount, Json, Normalize, Source, TimeLimit, named_path
+from rpsr.cli.options import (
+    Discount,
+    Jobs,
+    Json,
+    Normalize,
+    Scheduler,
+    SchedulerFile,
+    ShardOption,
+    Source,
+    TimeLimit,
+    named_path,
+)
 from rpsr.cli.output import note, print_json, print_lines, print_table, wrote
 from rpsr.cli.progress import counted_progress
 from rpsr.errors import RpsrError
@@ -31,6 +42,7 @@ _COLUMNS = {
 _MOST_MERGES = 12  # that are listed
 
 
+# One option of the verb is one of its arguments.
 def accuracy(
     source: Source,
     /,
@@ -41,9 +53,10 @@ def accuracy(
             name="--float", negative="", help="Decide in floating point, without a certificate."
         ),
     ] = False,
-    jobs: Annotated[
-        int, Parameter(validator=validators.Number(gte=1), help="Number of processes.")
-    ] = 1,
+    jobs: Jobs = None,
+    scheduler: Scheduler = None,
+    scheduler_file: SchedulerFile = None,
+    shard: ShardOption = None,
     output: Annotated[
         Path | None,
         Parameter(
@@ -64,15 +77,22 @@ def accuracy(
     it gives a row that says so, and the exit code is 3, unless another row makes it 1. After an
     interrupt, or if the -o file can no longer be written, the finished rows are shown.
     """
-    from rpsr.predictive.survey import Options, expand_sources, survey
+    from rpsr.parallel import one_thread_each, workers
+
+    with one_thread_each():  # for the imports: one process must compute the same bits as several
+        from rpsr.predictive.survey import Options, expand_sources, survey
 
     names = list(dict.fromkeys(expand_sources([source, *sources])))
     options = Options(normalize, discount, exact=False if float_ else None, time_limit=time_limit)
+    mine = names if shard is None else shard.select(names)
     rows: dict[str, Row] = {}
     stopped: KeyboardInterrupt | RpsrError | None = None
     try:
-        with counted_progress("accuracy", len(names)) as advance:
-            for row in survey(names, options, jobs=jobs, record=output):
+        with (
+            workers(jobs, scheduler=scheduler, scheduler_file=scheduler_file) as executor,
+            counted_progress("accuracy", len(mine)) as advance,
+        ):
+            for row in survey(names, options, executor=executor, record=output, shard=shard):
                 rows[row["source"]] = row
                 advance(row["domain"])
     except KeyboardInterrupt as error:

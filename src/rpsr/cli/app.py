@@ -25,6 +25,7 @@ from rpsr.cli.core import core
 from rpsr.cli.evaluate import evaluate
 from rpsr.cli.info import info
 from rpsr.cli.learn import learn
+from rpsr.cli.merge import merge
 from rpsr.cli.options import STANDARD_STREAM
 from rpsr.cli.output import note
 from rpsr.cli.report import report
@@ -58,7 +59,8 @@ def _flowing(verb: Callable[..., object]) -> str:
     return "\n\n".join(" ".join(part.split()) for part in (getdoc(verb) or "").split("\n\n"))
 
 
-_VERBS = (reproduce, report, info, core, accuracy, solve, simulate, evaluate, learn, convert)
+_MODELS = (reproduce, report, info, core, accuracy, merge)
+_VERBS = (*_MODELS, solve, simulate, evaluate, learn, convert)
 for _place, _verb in enumerate(_VERBS):
     app.command(_verb, sort_key=_place, help=_flowing(_verb))  # help shows them in this order
 app.command(domains.app)

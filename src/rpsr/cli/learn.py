@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter, validators
 
 from rpsr.cli.completion import any_file
-from rpsr.cli.options import ColumnNames, Json, named_file, named_path, standard_streams
+from rpsr.cli.options import (
+    ColumnNames,
+    Jobs,
+    Json,
+    Scheduler,
+    SchedulerFile,
+    named_file,
+    named_path,
+    standard_streams,
+)
 from rpsr.cli.output import (
     PAGES,
     check_policy_name,
@@ -137,6 +146,9 @@ def learn(
             help="Random seed; equal seeds give equal output.",
         ),
     ] = 0,
+    jobs: Jobs = None,
+    scheduler: Scheduler = None,
+    scheduler_file: SchedulerFile = None,
     json: Json = False,
 ) -> None:
     """Learn a model from logs of actions, observations and rewards.
@@ -146,11 +158,14 @@ def learn(
     """
     from rpsr.errors import InputError
     from rpsr.io.files import place_of
-    from rpsr.learning.learn import configured
-    from rpsr.learning.learn import learn as fit
-    from rpsr.logs import Columns, Trajectories, open_logs
-    from rpsr.logs.trajectories import no_rewards
-    from rpsr.planning.files.policies import classic_form
+    from rpsr.parallel import one_thread_each, workers
+
+    with one_thread_each():  # for the imports: one process must compute the same bits as several
+        from rpsr.learning.learn import configured
+        from rpsr.learning.learn import learn as fit
+        from rpsr.logs import Columns, Trajectories, open_logs
+        from rpsr.logs.trajectories import no_rewards
+        from rpsr.planning.files.policies import classic_form
 
     check_suffix(output, NATIVE)
     if ensemble and plan is None:
@@ -172,6 +187,7 @@ def learn(
     }
     configured(estimator, **asked)  # a wrong option is refused before a large log is read
     with (
+        workers(jobs, scheduler=scheduler, scheduler_file=scheduler_file) as executor,
         warnings.catch_warnings(record=True) as warned,
         live_line(f"learning from {source}") as progress,
     ):
@@ -181,7 +197,8 @@ def learn(
             raise InputError("the log has no episodes", place=source)
         if isinstance(log, Trajectories) and log.rewards is None:
             raise InputError(no_rewards("learning"), place=source)
-        learned = fit(estimator, log, ensemble=ensemble, progress=progress, **asked)
+        how: dict[str, Any] = {"progress": progress, "executor": executor}
+        learned = fit(estimator, log, ensemble=ensemble, **how, **asked)
     said = [str(warning.message) for warning in warned]
     for message in dict.fromkeys([*said, *learned.warnings()]):
         note(message)

@@ -14,6 +14,7 @@ from rpsr.io.allowance import parse_size
 
 if TYPE_CHECKING:
     from rpsr.planning.precision import Relative
+    from rpsr.shards import Shard
 
 STANDARD_STREAM = "<->"  # stands for "-", which the parser would take for an option
 STANDARD_STREAMS = (STANDARD_STREAM, "/dev/stdout")
@@ -81,6 +82,19 @@ def positive(_type: Any, value: float | None) -> None:
         raise ValueError(f"read {value}, expected a finite number above 0")
 
 
+def at_least_one(_type: Any, value: int | None) -> None:
+    """Refuse a number below 1."""
+    if value is not None and value < 1:
+        raise ValueError(f"read {value}, expected at least 1")
+
+
+def shard(_type: Any, tokens: Sequence[Token]) -> Shard:
+    """A part of the work, I/N."""
+    from rpsr.shards import Shard
+
+    return Shard.parsed(tokens[0].value)
+
+
 def column_names(_type: Any, tokens: Sequence[Token]) -> dict[str, str]:
     """Names of columns by their roles, from `role=name` with commas between."""
     from rpsr.logs.columns import ROLES
@@ -141,6 +155,33 @@ Seed = Annotated[
 ]
 Workers = Annotated[
     int, Parameter(converter=whole, validator=validators.Number(gte=1), help="Number of threads.")
+]
+Jobs = Annotated[
+    int | None,
+    Parameter(
+        converter=whole,
+        validator=at_least_one,
+        help="Number of processes on this machine; results do not depend on it.",
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    Parameter(
+        help="Work on the workers of a running Dask scheduler, by its address, tcp://HOST:PORT."
+    ),
+]
+SchedulerFile = Annotated[
+    Path | None,
+    Parameter(help="The same, by the file in which the scheduler wrote its address."),
+]
+ShardOption = Annotated[
+    Any,
+    Parameter(
+        converter=shard,
+        n_tokens=1,
+        help="Do part I of N of the work, I/N such as 2/5; `rpsr merge` puts the rows of all "
+        "parts together.",
+    ),
 ]
 TimeLimit = Annotated[
     float | None,

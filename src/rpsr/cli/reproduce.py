@@ -8,9 +8,11 @@ from typing import Annotated
 
 from cyclopts import Parameter, validators
 
-from rpsr.cli.options import Json, named_path
+from rpsr.cli.options import Jobs, Json, Scheduler, SchedulerFile, named_path
 from rpsr.cli.output import note, print_json
 from rpsr.cli.progress import counted_progress
+
+JOBS = 2
 
 
 def reproduce(
@@ -43,22 +45,19 @@ def reproduce(
             validator=validators.Number(gte=0), help="Random seed; equal seeds give equal output."
         ),
     ] = 0,
-    jobs: Annotated[
-        int,
-        Parameter(
-            validator=validators.Number(gte=1),
-            help="Number of processes; results do not depend on it.",
-        ),
-    ] = 2,
+    jobs: Jobs = None,
+    scheduler: Scheduler = None,
+    scheduler_file: SchedulerFile = None,
     json: Json = False,
 ) -> None:
     """Reproduce the paper on built-in domains: its tables, its figures, and a verdict on each.
 
     Writes report.html (open it in a browser), report.md, report.txt, tables, figures and
     results.json. Equal seeds give equal bytes in every file but timings.json. After an
-    interruption, the same command continues the work.
+    interruption, the same command continues the work. Without --jobs and a scheduler, two
+    processes work.
     """
-    from rpsr.io.processes import one_thread_each
+    from rpsr.parallel import one_thread_each, workers
 
     with one_thread_each():  # for the imports: one process must compute the same bits as several
         from rpsr.reproduce.page import exhibits
@@ -67,10 +66,16 @@ def reproduce(
         from rpsr.reproduce.story import Findings
         from rpsr.reproduce.writing import document, summary, write_report
 
+    if jobs is None and scheduler is None and scheduler_file is None:
+        jobs = JOBS
     settings = Settings(seed=seed, quick=quick, corpus=corpus)
     try:
-        with counted_progress("reproduce", len(pieces(settings))) as advance:
-            done = run(settings, out, jobs=jobs, progress=advance, note=note)
+        work = len(pieces(settings))
+        with (
+            workers(jobs, scheduler=scheduler, scheduler_file=scheduler_file) as executor,
+            counted_progress("reproduce", work) as advance,
+        ):
+            done = run(settings, out, executor=executor, progress=advance, note=note)
         findings = Findings(done)
         found = exhibits(findings)
         if json:

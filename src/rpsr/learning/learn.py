@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -216,6 +217,7 @@ def learn(
     ensemble: int = 0,
     seed: int = 0,
     progress: Callable[[str], None] | bool | None = None,
+    executor: Executor | None = None,
     **options: Any,
 ) -> Learned:
     """Fit an estimator to a log, evaluate it on held-out episodes, and optionally plan.
@@ -225,7 +227,8 @@ def learn(
     plan: whether to plan on all models that explain the log about equally well, and on those of
     `ensemble` resampled logs, and to choose one plan by its value in all of them. seed: random
     seed. progress: called with the current work; True shows it, in a notebook or on a terminal.
-    options: parameters of the estimator, as in `estimator_by_name`.
+    executor: works on parts of a large log, resampled logs and plans, see `rpsr.parallel`. options:
+    parameters of the estimator, as in `estimator_by_name`.
     """
     if progress is True:
         with live_line("learning") as say:
@@ -237,13 +240,14 @@ def learn(
                 ensemble=ensemble,
                 seed=seed,
                 progress=say,
+                executor=executor,
                 **options,
             )
     progress = progress or None
     began = time.perf_counter()
     asked: dict[str, Any] = {"discount": discount, "plan": plan, "seed": seed, **options}
     configured(name, **asked)  # before a large log is read
-    log = PreparedLog.of(logs, held=not streams(name))
+    log = PreparedLog.of(logs, held=not streams(name), executor=executor)
     survey = _surveyed(log, options.get("behaviour"), progress)
 
     def recipe(prefix: str) -> Estimator:
@@ -261,8 +265,9 @@ def learn(
         if plan:
             again = recipe("resampled log: ")
             models = estimator.models()
-            models += bootstrap(again, log, repeats=ensemble, seed=seed, progress=progress)
-            choice = choose(models, log, seed=seed, progress=progress)
+            how: dict[str, Any] = {"seed": seed, "progress": progress, "executor": executor}
+            models += bootstrap(again, log, repeats=ensemble, **how)
+            choice = choose(models, log, **how)
     return Learned(
         name=name,
         estimator=estimator,

@@ -8,10 +8,13 @@ prepared logs, with the observations of the whole log, even if a part has no end
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial, reduce
+from itertools import chain, pairwise
+from operator import add
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,13 +25,25 @@ from rpsr.learning.hyperparameters import check_range
 from rpsr.learning.moments.survey import Survey
 from rpsr.learning.propensities import propensities
 from rpsr.logs.census import Census
-from rpsr.logs.parts import Chunks, Part, Resampled, beginning, few_long, pieces, stretches
+from rpsr.logs.parts import (
+    Chunks,
+    Part,
+    Resampled,
+    beginning,
+    few_long,
+    partitions,
+    pieces,
+    stretches,
+)
 from rpsr.logs.readers import open_logs
 from rpsr.logs.records import as_log
 from rpsr.logs.trajectories import Trajectories, join
+from rpsr.parallel import in_order
 
+GROUPS = 32  # of partitions: as many sums travel from workers
 LONGEST = 3  # interactions in the contexts that a survey counts, by default
 Progress = Callable[[str], None]
+Sum = TypeVar("Sum")
 
 
 class PreparedLog:
@@ -37,21 +52,39 @@ class PreparedLog:
     Iteration gives the chunks, and can be repeated. recorded: the chunks before preparation.
     """
 
-    def __init__(self, recorded: Chunks, whole: PreparedLog | None = None) -> None:
-        """recorded: chunks, as a repeatable iterable; whole: the log that they are a part of."""
+    def __init__(
+        self,
+        recorded: Chunks,
+        whole: PreparedLog | None = None,
+        executor: Executor | None = None,
+    ) -> None:
+        """recorded: chunks, as a repeatable iterable; whole: the log that they are a part of.
+
+        executor: works on the partitions of a stream, see `rpsr.parallel`.
+        """
         self.recorded = recorded
         self._whole = whole
+        self.executor = executor if whole is None else whole.executor
         self._surveys: dict[int, Survey] = {}
         self._census: Census | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process needs: the chunks, but nothing that was computed from them."""
+        whole = None
+        if self._whole is not None:
+            whole = PreparedLog(())
+            vars(whole)["hidden_ends"] = self.hidden_ends
+        kept = {"recorded": self.recorded, "hidden_ends": self.hidden_ends}
+        return kept | {"_whole": whole, "_surveys": {}, "_census": None, "executor": None}
+
     @staticmethod
-    def of(logs: Logs, *, held: bool = False) -> PreparedLog:
+    def of(logs: Logs, *, held: bool = False, executor: Executor | None = None) -> PreparedLog:
         """Prepare a log: one in memory, several, a stream of chunks, or the names of files.
 
         A data frame, flat arrays and a list of dictionaries are read as `rpsr.logs` reads them.
 
         held: read a stream into memory; necessary for an iterator, which can be read only once.
-        A prepared log is returned unchanged.
+        A prepared log is returned unchanged. executor: works on the partitions of a stream.
         """
         if isinstance(logs, PreparedLog):
             return logs
@@ -71,13 +104,47 @@ class PreparedLog:
                 f"logs: read {type(given).__name__}, which can be read only once; expected a "
                 "log, a list of logs or a stream"
             )
-        return PreparedLog(tuple(chunks) if isinstance(given, list | tuple) else chunks)
+        recorded = tuple(chunks) if isinstance(given, list | tuple) else chunks
+        return PreparedLog(recorded, executor=executor)
 
     def __iter__(self) -> Iterator[Trajectories]:
         """The chunks, with observations at ends of tasks that do not occur elsewhere."""
         if isinstance(self.recorded, tuple):
             return iter(self._kept)
         return map(self._prepared, self.recorded)
+
+    @cached_property
+    def partitions(self) -> tuple[Chunks, ...]:
+        """The prepared log in parts of whole episodes; several if it is a stream of files."""
+        return tuple(WithEnds(part, self.hidden_ends) for part in self._parts)
+
+    @cached_property
+    def _parts(self) -> tuple[Chunks, ...]:
+        """The recorded log in parts of whole episodes."""
+        return tuple(partitions(self.recorded))
+
+    def summed(self, work: Callable[[Chunks], Sum], progress: Progress | None, what: str) -> Sum:
+        """The sum of `work(chunks)` over groups of partitions, computed by the executor.
+
+        The groups depend on the files alone, and their sums are added in order, so that not even
+        the last digit of a float depends on the executor.
+        """
+        if len(self._parts) == 1:
+            return work(reported(self, progress, what))
+        return self._summed(work, self.partitions, progress, what)
+
+    def _summed(
+        self,
+        work: Callable[[Chunks], Sum],
+        parts: Sequence[Chunks],
+        progress: Progress | None,
+        what: str,
+    ) -> Sum:
+        if len(parts) == 1:
+            return work(reported(parts[0], progress, what))
+        groups = [Joined(group) for group in evenly(parts, GROUPS)]
+        sums: Iterator[Any] = in_order(work, groups, self.executor, progress, f"{what}, part")
+        return reduce(add, sums)
 
     @cached_property
     def _kept(self) -> tuple[Trajectories, ...]:
@@ -96,9 +163,7 @@ class PreparedLog:
     def census(self) -> Census:
         """The counts of names and lengths in the recorded log, and the range of its rewards."""
         if self._census is None and isinstance(self.recorded, tuple):
-            self._census = Census()
-            for chunk in self.recorded:
-                self._census.add(chunk)
+            self._census = Census.of(self.recorded)
         elif self._census is None:  # a stream is read once for both
             self.survey()
         assert self._census is not None, "a survey counts names"
@@ -115,11 +180,10 @@ class PreparedLog:
         The first survey also makes the census.
         """
         if longest not in self._surveys:
-            census = Census()
-            recorded = census.watch(self.recorded) if self._census is None else self.recorded
-            chunks = reported(recorded, progress, "surveying")
-            self._surveys[longest] = Survey.of(map(self._prepared, chunks), longest)
-            self._census = self._census or census
+            how = {"longest": longest, "hidden": self.hidden_ends, "named": self._census is None}
+            work = partial(_counted, **how)
+            found = self._summed(work, self._parts, progress, "surveying")
+            self._surveys[longest], self._census = found.survey, self._census or found.census
         return self._surveys[longest]
 
     @cached_property
@@ -175,10 +239,60 @@ class PreparedLog:
 
 
 @dataclass(frozen=True)
+class _Counted:
+    """A survey of a prepared log and a census of the recorded one."""
+
+    survey: Survey
+    census: Census
+
+    def __add__(self, other: _Counted) -> _Counted:
+        return _Counted(self.survey + other.survey, self.census + other.census)
+
+
+def _counted(chunks: Chunks, longest: int, hidden: bool, named: bool) -> _Counted:
+    census = Census()
+    watched = census.watch(chunks) if named else chunks
+    return _Counted(Survey.of(WithEnds(watched, hidden), longest), census)
+
+
+@dataclass(frozen=True)
+class WithEnds:
+    """Chunks whose ends of tasks are observations, if they are to be."""
+
+    chunks: Chunks
+    hidden: bool
+
+    def __iter__(self) -> Iterator[Trajectories]:
+        """The chunks."""
+        return map(with_end, self.chunks) if self.hidden else iter(self.chunks)
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The chunks of some parts, one after the other."""
+
+    parts: Sequence[Chunks]
+
+    def __iter__(self) -> Iterator[Trajectories]:
+        """The chunks."""
+        return chain.from_iterable(self.parts)
+
+
+def evenly(parts: Sequence[Chunks], most: int) -> list[Sequence[Chunks]]:
+    """Consecutive parts in at most `most` groups of about the same number."""
+    ends = np.linspace(0, len(parts), min(most, len(parts)) + 1).round().astype(int).tolist()
+    return [parts[a:b] for a, b in pairwise(ends)]
+
+
+@dataclass(frozen=True)
 class SameNames:
     """A stream of chunks, each checked as it passes: a log, with the names of the first one."""
 
     chunks: Iterable[Any]
+
+    def partitions(self) -> Sequence[Chunks]:
+        """The parts of the chunks, which have one list of names."""
+        return partitions(self.chunks)
 
     def __iter__(self) -> Iterator[Trajectories]:
         """The chunks; a `DataError` at the first that does not belong to the log."""

@@ -93,6 +93,12 @@ class Weights:
         self.squares += float(often @ weights**2)
         self.steps += int(often.sum())
 
+    def __add__(self, other: Weights) -> Weights:
+        """The weights of both together."""
+        smallest = min(self.smallest, other.smallest)
+        sums = self.total + other.total, self.squares + other.squares
+        return Weights(smallest, *sums, self.steps + other.steps)
+
     @staticmethod
     def counted(tables: Ints, policies: tuple[Floats, ...]) -> Weights:
         """Of all steps by their longest contexts; tables (lengths, rows, A) of `count_contexts`."""

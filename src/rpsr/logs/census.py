@@ -62,6 +62,27 @@ class Census:
             self.low = float(log.rewards.min(initial=self.low))
             self.high = float(log.rewards.max(initial=self.high))
 
+    @staticmethod
+    def of(chunks: Iterable[Trajectories]) -> Census:
+        """The census of a log, chunk by chunk."""
+        census = Census()
+        for chunk in chunks:
+            census.add(chunk)
+        return census
+
+    def __add__(self, other: Census) -> Census:
+        """The census of a log and of the part that follows it."""
+        counts = {kind: self.counts[kind] + other.counts[kind] for kind in self.counts}
+        return Census(
+            self.names,
+            counts,
+            min(self.low, other.low),
+            max(self.high, other.high),
+            self.ended + other.ended,
+            self.lengths + other.lengths,
+            other.last if other.lengths else self.last,
+        )
+
     @property
     def digits(self) -> int:
         """The number of digits that resolve small differences between large rewards."""

@@ -6,7 +6,7 @@ the part of an episode depends on its number in the log alone, not on the chunks
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -50,10 +50,11 @@ class Part:
 
     chunks: Chunks
     held_out: bool
+    first: int = 0  # the number of the first episode, if the chunks begin within a log
 
     def __iter__(self) -> Iterator[Trajectories]:
         """The chunks of the log, each reduced to the steps of this part."""
-        count = 0
+        count = self.first
         for chunk in self.chunks:
             lengths = chunk.lengths
             fifth = (count + np.arange(chunk.episodes)) % HELD_OUT == HELD_OUT - 1
@@ -62,6 +63,22 @@ class Part:
             part = _cut(chunk, lengths - held, self.held_out)
             yield part.select(np.flatnonzero(part.lengths))
             count += chunk.episodes
+
+
+def partitions(chunks: Chunks) -> Sequence[Chunks]:
+    """A log in parts of whole episodes that can be read elsewhere, in order; or all of it."""
+    if isinstance(chunks, Part):
+        parts = partitions(chunks.chunks)
+        if len(parts) == 1:
+            return [chunks]
+        firsts: list[Any] = [getattr(part, "first_episode", None) for part in parts]
+        if None in firsts:  # a part of a part
+            sizes = [sum(chunk.episodes for chunk in part) for part in parts]
+            firsts = np.cumsum([chunks.first, *sizes[:-1]]).tolist()
+        numbered = zip(parts, firsts, strict=True)
+        return [Part(part, chunks.held_out, first) for part, first in numbered]
+    divided = getattr(chunks, "partitions", None)
+    return [chunks] if divided is None else list(divided())
 
 
 def _cut(log: Trajectories, sizes: Ints, last: bool) -> Trajectories:

@@ -9,24 +9,29 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+
+import numpy as np
 
 from rpsr.errors import InputError
 from rpsr.io.allowance import excess
 from rpsr.io.file_kinds import expect_kind
+from rpsr.io.records import Ints
 from rpsr.logs.blocks import Block
 from rpsr.logs.columns import ROLES, Columns, ignored_note
 from rpsr.logs.csv_files import CSV_SUFFIXES, csv_blocks
 from rpsr.logs.episodes import NOTHING, Alphabet, alphabets, chunks
 from rpsr.logs.json_lines import JSON_SUFFIXES, KEYS, LogFile, StandardInput, json_blocks, size_of
-from rpsr.logs.parquet import PARQUET_SUFFIXES, parquet_blocks
+from rpsr.logs.parquet import PARQUET_SUFFIXES, RowGroups, parquet_blocks, row_groups
 from rpsr.logs.trajectories import Trajectories
 
 TABLE_SUFFIXES = (*CSV_SUFFIXES, *PARQUET_SUFFIXES)
 LOG_SUFFIXES = (*JSON_SUFFIXES, *TABLE_SUFFIXES)
 CHUNK = 2**18  # steps
+PARTITION = 2**20  # steps, about
+AnyFile = LogFile | RowGroups
 STEP_BYTES = 80  # of memory per step of a whole log
 SOME = 3  # names of files in a message
 Paths = str | Path | Sequence[str | Path]
@@ -39,16 +44,18 @@ class LogStream:
     A chunk holds whole episodes, so an episode must fit into memory.
     """
 
-    files: tuple[LogFile, ...]
+    files: tuple[AnyFile, ...]
     action_names: tuple[str, ...] | None = None
     observation_names: tuple[str, ...] | None = None
     columns: Columns = field(default_factory=Columns)
     chunk: int = CHUNK
+    first_episode: int = 0  # its number, if the files are a part of a log
     _noted: set[str] = field(default_factory=set[str], compare=False)  # keys said to be ignored
 
     @cached_property
     def _alphabets(self) -> tuple[Alphabet, Alphabet]:
-        return alphabets(self._blocks(), self.action_names, self.observation_names)
+        blocks = self._counted(self._blocks())
+        return alphabets(blocks, self.action_names, self.observation_names)
 
     @property
     def names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -71,7 +78,58 @@ class LogStream:
             if names:
                 warnings.warn(ignored_note(names, known, list(places)), stacklevel=2)
 
-    def _of_file(self, file: LogFile) -> Iterator[Block]:
+    def partitions(self) -> list[LogStream]:
+        """The log in parts of whole episodes, in order: files, and large Parquet in row groups.
+
+        Each part is a stream that can be read elsewhere. The parts depend on the files alone.
+        """
+        actions, observations = self.names
+        made = [
+            LogStream((part,), actions, observations, self.columns, self.chunk)
+            for parts in self._parts.values()
+            for part in parts
+        ]
+        counts = [count for counts in self._counts.values() for count in counts.tolist()]
+        if not any(counts):  # names were given, so that the files were not read yet
+            counts = [sum(chunk.episodes for chunk in part) for part in made]
+        firsts = np.cumsum([0, *counts[:-1]]).tolist()
+        numbered = zip(made, firsts, counts, strict=True)
+        some = [replace(part, first_episode=first) for part, first, count in numbered if count]
+        return some or [self]  # row groups in which no episode begins are left out
+
+    @cached_property
+    def _parts(self) -> dict[str, list[AnyFile]]:
+        """The parts of each file, by its place."""
+        found: dict[str, list[AnyFile]] = {}
+        for file in self.files:
+            if isinstance(file, Path) and file.name.lower().endswith(PARQUET_SUFFIXES):
+                found[str(file)] = [*row_groups(file.absolute(), PARTITION)]
+            else:
+                found[str(file)] = [file.absolute() if isinstance(file, Path) else file]
+        return found
+
+    @cached_property
+    def _counts(self) -> dict[str, Ints]:
+        """The number of episodes that begin in each part, as far as blocks were counted."""
+        return {place: np.zeros(len(p), dtype=np.int64) for place, p in self._parts.items()}
+
+    def _counted(self, blocks: Iterable[Block]) -> Iterator[Block]:
+        """The blocks of all files, whose episodes are counted as they pass."""
+        for counts in self._counts.values():
+            counts[:] = 0
+        for block in blocks:
+            parts = self._parts.get(block.place, [])
+            ends = [part.rows[1] for part in parts if isinstance(part, RowGroups)]
+            if ends:
+                at = np.searchsorted(ends, block.lines, side="right")
+                np.add.at(self._counts[block.place], at, 1)
+            elif parts:
+                self._counts[block.place][0] += len(block.lines)
+            yield block
+
+    def _of_file(self, file: AnyFile) -> Iterator[Block]:
+        if isinstance(file, RowGroups):
+            return parquet_blocks(file.path, self.columns, file)
         if isinstance(file, Path) and file.name.lower().endswith(PARQUET_SUFFIXES):
             return parquet_blocks(file, self.columns)
         if isinstance(file, Path) and file.name.lower().endswith(CSV_SUFFIXES):
@@ -85,7 +143,8 @@ class LogStream:
     def held(self, most: float = math.inf) -> list[Trajectories] | None:
         """All chunks, from one pass over the files; None if they have more than `most` steps."""
         held: list[Block] = []
-        steps, size = 0, sum(map(size_of, self.files))
+        whole = [file for file in self.files if not isinstance(file, RowGroups)]
+        steps, size = 0, sum(map(size_of, whole))
         try:
             for block in self._blocks():
                 held.append(block)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from rpsr.errors import InputError
+from rpsr.shards import MANIFEST_START, Manifest
 
 try:
     import fcntl
@@ -29,11 +30,11 @@ _ROW_START = '{"domain": "'
 class RowFile:
     """Rows kept in a file; a pipe or a device accepts rows and has no earlier ones.
 
-    fields: the keys of a row.
+    fields: the keys of a row. manifest: of the part of some work whose rows these are.
     """
 
-    def __init__(self, path: Path, fields: set[str]) -> None:
-        self.path, self.fields = path, fields
+    def __init__(self, path: Path, fields: set[str], manifest: Manifest | None = None) -> None:
+        self.path, self.fields, self.manifest = path, fields, manifest
         self._regular = not _is_special(path)
         self._read = 0  # bytes of whole rows read so far
         self._lines = 0
@@ -70,6 +71,11 @@ class RowFile:
         raw = stream.read()
         *lines, cut = raw.split(b"\n")
         for number, line in enumerate(lines, self._lines + 1):
+            if number == 1 and (manifest := Manifest.parsed(line)) is not None:
+                if self.manifest is not None and manifest != self.manifest:
+                    message = f"holds rows of other work, or of another part ({manifest.shard})"
+                    raise InputError(message, place=str(self.path))
+                continue
             row = self._parsed(line)
             if row is None:
                 raise InputError("not a row of a survey", place=str(self.path), line=number)
@@ -78,11 +84,16 @@ class RowFile:
             self._there[question] = row
         self._read, self._lines = self._read + len(raw) - len(cut), self._lines + len(lines)
         if cut:
-            start = _ROW_START.encode()
-            if not cut.startswith(start) and not start.startswith(cut):
+            starts = [_ROW_START.encode()] + [MANIFEST_START.encode()] * (self._read == 0)
+            if not any(cut.startswith(start) or start.startswith(cut) for start in starts):
                 message = "not a row of a survey, nor the beginning of one"
                 raise InputError(message, place=str(self.path), line=self._lines + 1)
             stream.truncate(self._read)  # its writer was killed: this process holds the lock
+        if self._read == 0 and self.manifest is not None:
+            line = self.manifest.line.encode()
+            stream.write(line)
+            stream.flush()
+            self._read, self._lines = len(line), 1
 
     def _parsed(self, line: bytes) -> Row | None:
         try:

@@ -1,4 +1,4 @@
-"""The accuracy condition of many sources: one row per source, computed by several processes.
+"""The accuracy condition of many sources: one row per source, on any executor.
 
 A source that cannot be read gives a row with its error and does not stop the others. Rows can be
 appended to a file of JSON lines as they come in; a later survey reuses rows that are still valid.
@@ -6,8 +6,10 @@ appended to a file of JSON lines as they come in; a later survey reuses rows tha
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
@@ -16,9 +18,10 @@ from typing import TypedDict
 
 from rpsr._version import __version__
 from rpsr.errors import InputError, RpsrError, TimeLimitReached
-from rpsr.io.processes import spread
+from rpsr.parallel import AGAIN, spread
 from rpsr.predictive.reward_accuracy import accuracy
 from rpsr.predictive.row_file import RowFile
+from rpsr.shards import Manifest, Shard
 from rpsr.sources import load_pomdp
 
 
@@ -71,18 +74,26 @@ class Options:
 
 
 DEFAULT = Options()
+KILLED = (
+    f"{1 + AGAIN} processes that worked on it were killed, perhaps for memory; try again with "
+    "fewer jobs or larger workers"
+)
 
 
-def survey_row(source: str, options: Options = DEFAULT) -> Row:
-    """The row of one source; any error is in the row."""
+def survey_row(source: str, options: Options = DEFAULT, folder: str = "") -> Row:
+    """The row of one source; any error is in the row.
+
+    folder: where relative paths begin, for a worker whose current folder is another one.
+    """
     began = time.perf_counter()
-    row = _empty_row(source)
-    row["stamp"] = _stamp(source, options)
+    path = _seen_from(folder, source)
+    row = _empty_row(source, path)
+    row["stamp"] = _stamp(path, options, source)
     try:
-        pomdp = load_pomdp(source, normalize=options.normalize, discount=options.discount)
+        pomdp = load_pomdp(path, normalize=options.normalize, discount=options.discount)
         row["states"], row["actions"] = len(pomdp.states), len(pomdp.actions)
         row["observations"] = len(pomdp.observations)
-        row["warnings"] = list(pomdp.warnings)
+        row["warnings"] = [warning.replace(path, source) for warning in pomdp.warnings]
         found = accuracy(pomdp, exact=options.exact, time_limit=options.time_limit)
         row["psr_rank"], row["rpsr_rank"] = found.psr.rank, found.rpsr.rank
         row["accurate"], row["accurate_reachable"] = found.accurate, found.accurate_reachable
@@ -98,7 +109,7 @@ def survey_row(source: str, options: Options = DEFAULT) -> Row:
         row["margin"] = margin_document(found.margin)
         row["note"] = found.note
     except RpsrError as error:
-        row["error"] = str(error)
+        row["error"] = str(error).replace(path, source)
         row["limit"] = "time" if isinstance(error, TimeLimitReached) else None
     except Exception as error:  # an error in one source must not stop the others
         row["error"] = f"unexpected {type(error).__name__}: {error}"
@@ -106,21 +117,28 @@ def survey_row(source: str, options: Options = DEFAULT) -> Row:
     return row
 
 
-def _stamp(source: str, options: Options) -> str:
+def _seen_from(folder: str, source: str) -> str:
+    """A source as a worker names it: the path of a file in `folder`, or unchanged."""
+    path = Path(folder, source)
+    here = not folder or Path(folder) == Path.cwd() or not _is(Path.is_file, path)
+    return source if here else str(path)
+
+
+def _stamp(path: str, options: Options, source: str = "") -> str:
     """A hash of a row's inputs: the source's content, the options and the version of rpsr."""
-    path = Path(source)
+    file = Path(path)
     try:
-        content = path.read_bytes() if path.is_file() else source.encode()
+        content = file.read_bytes() if file.is_file() else (source or path).encode()
     except OSError:
         content = b""
     asked = f"{__version__} {options}".encode()
     return sha256(asked + content).hexdigest()
 
 
-def _empty_row(source: str) -> Row:
+def _empty_row(source: str, path: str = "") -> Row:
     row: Row = dict.fromkeys(Row.__annotations__)  # pyright: ignore[reportAssignmentType]
     row["source"] = source
-    row["domain"] = domain_name(source)
+    row["domain"] = domain_name(path or source)
     row["seconds"] = 0.0
     return row
 
@@ -129,16 +147,23 @@ def survey(
     sources: Sequence[str],
     options: Options = DEFAULT,
     *,
-    jobs: int = 1,
+    executor: Executor | None = None,
     record: Path | None = None,
+    shard: Shard | None = None,
 ) -> Iterator[Row]:
     """Rows of many sources, in the order of completion.
 
-    record: a file of JSON lines. Its rows without an error are reused if the source's content, the
-    options and the version are the same; new rows are appended as they come, each once, even if
+    executor: computes the rows, see `rpsr.parallel`; None is this process. record: a file of JSON
+    lines. Its rows without an error are reused if the source's content, the options and the
+    version are the same; new rows are appended as they come, each once, even if
     several surveys share the file. If appending fails, an `InputError` is raised after all rows.
+    shard: the part of the sources to survey; the file then begins with its manifest.
     """
-    kept = None if record is None else RowFile(record, set(Row.__annotations__))
+    manifest = None
+    if shard is not None:
+        manifest = Manifest(str(shard), ("source",), ("seconds",), tuple((s,) for s in sources))
+        sources = shard.select(sources)
+    kept = None if record is None else RowFile(record, set(Row.__annotations__), manifest)
     known = {} if kept is None else kept.rows()  # raises now if the file cannot be written
     waiting: list[str] = []
     for source in dict.fromkeys(sources):
@@ -149,7 +174,7 @@ def survey(
         else:
             waiting.append(source)
     failure: InputError | None = None
-    for row in _rows(waiting, options, jobs):
+    for row in _rows(waiting, options, executor):
         if failure is None and kept is not None:
             try:
                 kept.append(row)
@@ -160,14 +185,17 @@ def survey(
         raise failure
 
 
-def _rows(sources: list[str], options: Options, jobs: int) -> Iterator[Row]:
+def _rows(sources: list[str], options: Options, executor: Executor | None) -> Iterator[Row]:
     if not sources:
         return
-    long_ones_first = sorted(sources, key=_size, reverse=True) if jobs > 1 else sources
-    for source, row in spread(partial(survey_row, options=options), long_ones_first, jobs):
+    here = [source for source in sources if executor is None or source == "-"]
+    yield from (survey_row(source, options) for source in here)  # only here is standard input
+    long_ones_first = sorted((s for s in sources if s not in here), key=_size, reverse=True)
+    work = partial(survey_row, options=options, folder=os.getcwd())
+    for source, row in spread(work, long_ones_first, executor):
         if row is None:
             row = _empty_row(source)
-            row["error"] = "the process was killed, perhaps for memory; try again with fewer jobs"
+            row["error"] = KILLED
         yield row
 
 

@@ -75,10 +75,15 @@ def code() -> str:
     return found.hexdigest()
 
 
-def answer(piece: Piece) -> tuple[Document, float]:
-    """The answer to a piece, and the seconds it took."""
+def answer(piece: Piece, folder: str = "") -> tuple[Document, float]:
+    """The answer to a piece, and the seconds it took. folder: where relative paths begin."""
     began = time.perf_counter()
-    return _ANSWERS[piece.kind](piece.about, dict(piece.options)), time.perf_counter() - began
+    options = dict(piece.options)
+    if piece.kind == "corpus":
+        found = _survey(piece.about, options, folder)
+    else:
+        found = _ANSWERS[piece.kind](piece.about, options)
+    return found, time.perf_counter() - began
 
 
 def _case_study(_: str, options: Document) -> Document:
@@ -96,10 +101,10 @@ def _errors(about: str, options: Document) -> Document:
     return _survey(about, options) | {"least_d_inf": least}
 
 
-def _survey(about: str, options: Document) -> Document:
+def _survey(about: str, options: Document, folder: str = "") -> Document:
     from rpsr.predictive.survey import Options, domain_name, survey_row
 
-    row: Document = dict(survey_row(about, Options(**options)))
+    row: Document = dict(survey_row(about, Options(**options), folder))
     for what_changes in ("seconds", "stamp", "source"):
         del row[what_changes]
     return row | {"domain": domain_name(Path(about).name)}
@@ -131,7 +136,6 @@ def _stepper(about: str, options: Document) -> Document:
 _ANSWERS = {
     "case-study": _case_study,
     "errors": _errors,
-    "corpus": _survey,
     "returns": _returns,
     "convergence": _convergence,
     "stepper": _stepper,

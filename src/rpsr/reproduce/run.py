@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, cast
 
 from rpsr.domains import NAMES
 from rpsr.errors import InputError, RpsrError
 from rpsr.io.files import write_bytes
-from rpsr.io.processes import spread
+from rpsr.parallel import spread
 from rpsr.predictive.survey import expand_sources
 from rpsr.report.stepper import StoredSteps
 from rpsr.reproduce import paper
@@ -190,14 +192,15 @@ def reproduce(
     settings: Settings,
     out: Path,
     *,
-    jobs: int = 1,
+    executor: Executor | None = None,
     progress: Callable[[str], None] = lambda name: None,
     note: Callable[[str], None] = lambda text: None,
 ) -> Reproduction:
     """Compute all missing pieces, and store each in `out` when it is finished.
 
+    executor: computes the pieces, see `rpsr.parallel`; None is this process.
     progress: called with the name of each finished piece. note: called with a sentence for each
-    file of an earlier run that was not used. Answers do not depend on the number of jobs.
+    file of an earlier run that was not used. Answers do not depend on the executor.
     """
     folder = out / "pieces"
     try:
@@ -221,11 +224,11 @@ def reproduce(
     seconds = {name: earlier[name] for name in answers if name in earlier}
     began = time.perf_counter()
     try:
-        for piece, done in spread(answer, waiting, jobs):
+        for piece, done in spread(partial(answer, folder=os.getcwd()), waiting, executor):
             if done is None:
                 raise RpsrError(
                     f"the process for {piece.name} was killed; finished pieces are stored: run the "
-                    "command again, with fewer jobs"
+                    "command again, with fewer jobs or larger workers"
                 )
             answers[piece.name], seconds[piece.name] = done
             if not done[0].get("error"):  # errors are not stored: the next run tries again

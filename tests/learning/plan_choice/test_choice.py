@@ -20,6 +20,7 @@ from rpsr.logs.parts import Resampled
 from rpsr.logs.trajectories import join
 from rpsr.models import DenseOperators, LinearModel, Simplex
 from rpsr.models.renaming import renamed
+from rpsr.parallel import workers
 from rpsr.planning import AlphaPolicy, planner_by_name, save_policy, solve
 
 
@@ -125,6 +126,25 @@ def test_models_of_resampled_logs_differ_and_can_be_had_again(log):
     )
     with pytest.raises(AttributeError):
         _ = table.model_  # the estimator that was given is left as it was
+
+
+def test_ensembles_and_plans_are_the_same_wherever_they_are_made(log):
+    said = []
+    estimator = LastKTable(k=1, discount=0.9)
+    found = []
+    for jobs in (1, 2):
+        with workers(jobs) as executor:
+            how = {"executor": executor, "progress": said.append}
+            models = bootstrap(estimator, log, repeats=3, seed=5, **how)
+            choice = choose(models, log, episodes=20, steps=10, **how)
+        found.append((models, choice))
+    (here, chosen), (there, chosen_there) = found
+    for one, other in zip(here, there, strict=True):
+        assert one.rewards.tobytes() == other.rewards.tobytes()
+        assert not other.rewards.flags.writeable
+    assert chosen.rows() == chosen_there.rows()
+    names = ("resampled log", "plan", "value of plan")
+    assert said == 2 * [f"{name} {number} of 3" for name in names for number in (1, 2, 3)]
 
 
 @settings(max_examples=60, deadline=None)

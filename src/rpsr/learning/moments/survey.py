@@ -98,6 +98,20 @@ class Survey:
         for derived in ("censoring", "policy", "overlap"):
             vars(self).pop(derived, None)
 
+    def __add__(self, other: Survey) -> Survey:
+        """The survey of both logs together."""
+        total = Survey(self.action_names, self.observation_names, self.longest)
+        total.tables = self.tables + other.tables
+        low, high = zip(self.rewards, other.rewards, strict=True)
+        total.rewards = min(low), max(high)
+        total.has_rewards = self.has_rewards and other.has_rewards
+        total.has_propensities = self.has_propensities and other.has_propensities
+        total.episodes = self.episodes + other.episodes
+        total.final = self.final + other.final
+        total._cut, total._ended = self._cut + other._cut, self._ended + other._ended
+        total._logged = self._logged + other._logged
+        return total
+
     def check(self, behaviour: str | None) -> None:
         """Raise a `DataError` if the log lacks rewards, or the propensities of a behaviour."""
         if not self.has_rewards:

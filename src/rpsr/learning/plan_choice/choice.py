@@ -9,8 +9,10 @@ used: it is too noisy on short logs.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,6 +26,7 @@ from rpsr.learning.plan_choice.plausibility import play_out, simulated_value, to
 from rpsr.learning.prepared_log import Logs, PreparedLog
 from rpsr.logs.census import Census
 from rpsr.models.linear import LinearModel
+from rpsr.parallel import ordered
 from rpsr.planning.planners import planner_by_name, solve
 from rpsr.planning.solution import Planner, Solution
 from rpsr.planning.value.policies import AlphaPolicy
@@ -149,12 +152,14 @@ def choose(
     steps: int = 100,
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
+    executor: Executor | None = None,
 ) -> Choice:
     """Plan in every model and choose by the mean value over all of them.
 
     planner: by default PBVI, to a precision relative to the range of the rewards. episodes, steps:
     of the simulations, from which all values in models come, even of a single model. logs: for
-    off-policy estimates (the first `OFF_POLICY_STEPS` steps); None leaves them out.
+    off-policy estimates (the first `OFF_POLICY_STEPS` steps); None leaves them out. executor: makes
+    the plans and simulates them, see `rpsr.parallel`.
     """
     if isinstance(models, LinearModel) or not models:
         read = type(models).__name__ if isinstance(models, LinearModel) else "none"
@@ -164,23 +169,32 @@ def choose(
     whole = None if logs is None else PreparedLog.of(logs)
     log = None if whole is None else whole.beginning(OFF_POLICY_STEPS)
     planner = planner or planner_by_name("pbvi", seed=seed, epsilon=EPSILON * _unit(log))
-    plans: list[Solution] = []
-    for number, model in enumerate(models):
-        if progress is not None:
-            progress(f"plan {number + 1} of {len(models)}")
-        plans.append(solve(model, planner))
+    plans = ordered(partial(solve, planner=planner), models, executor, progress, "plan")
     census = Census() if whole is None else whole.census
-    options = tuple(
-        Option(
-            plan,
-            np.array([simulated_value(plan, model, episodes, steps, seed) for model in models]),
-            None if log is None else _off_policy(plan, log, seed),
-            _doubt(plan, census, seed),
-        )
-        for plan in plans
+    weigh = partial(
+        _option, models=models, log=log, census=census, episodes=episodes, steps=steps, seed=seed
     )
+    options = tuple(ordered(weigh, plans, executor, progress, "value of plan"))
     rule = f"{RULE}, by {episodes} simulated episodes of {steps} steps in each"
     return Choice(options, int(np.argmax([option.mean for option in options])), rule)
+
+
+def _option(
+    plan: Solution,
+    models: Sequence[LinearModel],
+    log: PreparedLog | None,
+    census: Census,
+    episodes: int,
+    steps: int,
+    seed: int,
+) -> Option:
+    """A plan with its values."""
+    return Option(
+        plan,
+        np.array([simulated_value(plan, model, episodes, steps, seed) for model in models]),
+        None if log is None else _off_policy(plan, log, seed),
+        _doubt(plan, census, seed),
+    )
 
 
 def _off_policy(plan: Solution, log: PreparedLog, seed: int) -> OffPolicyEstimate:
@@ -210,12 +224,18 @@ def bootstrap(
     repeats: int = 5,
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
+    executor: Executor | None = None,
 ) -> list[LinearModel]:
-    """Models of resampled logs: episodes, or stretches of long ones, drawn with replacement."""
-    models: list[LinearModel] = []
+    """Models of resampled logs: episodes, or stretches of long ones, drawn with replacement.
+
+    executor: fits them, see `rpsr.parallel`; it needs an estimator without `progress`.
+    """
     log = PreparedLog.of(logs)  # ends are observations in all samples or in none
-    for repeat in range(repeats):
-        if progress is not None:
-            progress(f"resampled log {repeat + 1} of {repeats}")
-        models.append(copy(estimator).fit(log.resampled(seed + repeat)).model_)
-    return models
+    if executor is not None and "progress" in estimator.get_params(deep=False):
+        estimator = copy(estimator).set_params(progress=None)
+    seeds = range(seed, seed + repeats)
+    return ordered(partial(_refitted, estimator, log), seeds, executor, progress, "resampled log")
+
+
+def _refitted(estimator: Estimator, log: PreparedLog, seed: int) -> LinearModel:
+    return copy(estimator).fit(log.resampled(seed)).model_

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 from rpsr.errors import DataError
@@ -17,7 +18,7 @@ from rpsr.learning.hyperparameters import AUTO, DISCOUNT, FROM_1, NOT_NEGATIVE, 
 from rpsr.learning.moments.hankel import Hankel, hankel
 from rpsr.learning.moments.sums import Moments
 from rpsr.learning.moments.survey import CELLS, Survey, WindowPlan
-from rpsr.learning.prepared_log import PreparedLog, reported
+from rpsr.learning.prepared_log import PreparedLog
 from rpsr.learning.propensities import BEHAVIOURS, Behaviour, Overlap
 from rpsr.learning.spectral.fit import scales, singular_values, spectral_parameters
 from rpsr.learning.spectral.rank import (
@@ -141,11 +142,11 @@ class SpectralRPSR(FromMoments):
         trials: tuple[Trial, ...] = ()
         rank = self.rank
         if rank == "auto":
-            chunks = reported(log.training, self.progress, "counting training episodes")
-            part = hankel(Moments.of(chunks, self.plan_))
+            count = partial(Moments.of, plan=self.plan_)
+            part = hankel(log.training.summed(count, self.progress, "counting training episodes"))
             most = min(self._cut(part) + BEYOND, LARGEST_RANK)
             rank, trials = choose_rank(lambda n: self._trial(part, n, most), log.held_out, most)
-        moments = Moments.of(reported(log, self.progress, "counting"), self.plan_)
+        moments = log.summed(partial(Moments.of, plan=self.plan_), self.progress, "counting")
         self.overlap_ = survey.overlap
         self.fit_hankel(hankel(moments), rank)
         self.trials_ = trials

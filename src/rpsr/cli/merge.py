@@ -1,0 +1,65 @@
+"""`rpsr merge`: the rows of parts of some work, put together."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from rpsr.cli.completion import any_file
+from rpsr.cli.options import Json, named_file
+from rpsr.cli.output import note, print_json, print_lines, wrote
+from rpsr.errors import InputError
+
+MOST = 20  # missing rows that are listed
+
+
+def merge(
+    rows: Annotated[
+        list[str],
+        Parameter(completer=any_file, help="Files of rows, written with --shard I/N and -o."),
+    ],
+    /,
+    *,
+    output: Annotated[
+        str | None,
+        Parameter(
+            name=["--output", "-o"],
+            converter=named_file,
+            completer=any_file,
+            help="The file to write, as JSON lines.",
+        ),
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Put the rows of parts together, each once and in the order of the work.
+
+    Says which rows are missing, and which contradict each other. Nothing is written if some do;
+    the exit code is then 1. It is 3 if rows are missing, after the others were written, and 1 if a
+    row has an error.
+    """
+    from rpsr.io.files import write_bytes
+    from rpsr.shards import merged, named
+
+    found = merged(rows)
+    if found.contradictions:
+        for line in found.contradictions[1:]:
+            note(line)
+        raise InputError(found.contradictions[0])
+    if output is not None:
+        write_bytes(output, found.content())
+    if json:
+        missing = [named(key) for key in found.missing]
+        print_json("merge", rows, {"rows": found.rows, "missing": missing})
+    else:
+        total = len(found.rows) + len(found.missing)
+        print_lines([f"{len(found.rows)} of {total} rows from {len(rows)} files"])
+        wrote(output)
+    notes = found.notes()
+    for line in notes[:MOST]:
+        note(line)
+    if len(notes) > MOST:
+        note(f"... and {len(notes) - MOST} more are missing")
+    if found.failed:
+        return 1
+    return 3 if found.missing else 0

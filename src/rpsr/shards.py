@@ -1,0 +1,219 @@
+"""Work in N parts that run anywhere, and their rows put together again.
+
+Part I of N has the items number I, I + N, I + 2N, ... of the work. Its rows go to a file of JSON
+lines, whose first line, the manifest, lists all items of the work:
+
+    {"shard": "2/5", "key": ["source"], "timings": ["seconds"], "items": [["tiger"], ...]}
+
+Rows are told apart by the fields in `key`. Rows with the same key must be equal, except for the
+fields in `timings`; a row without an error replaces one with an error. So parts can be run again,
+and `merged` knows which rows are missing, and which contradict each other.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from rpsr.errors import InputError
+
+Item = TypeVar("Item")
+Row = dict[str, Any]
+Key = tuple[Any, ...]
+MANIFEST_START = '{"shard": '
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Part `index`, from 1, of `count` parts."""
+
+    index: int
+    count: int
+
+    @staticmethod
+    def parsed(text: str) -> Shard:
+        """A part from `I/N`, such as 2/5."""
+        found = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text.strip())
+        index, count = map(int, found.groups()) if found else (0, 0)
+        if not 1 <= index <= count:
+            raise ValueError(f"read {text!r}, expected I/N, such as 2/5, with I from 1 to N")
+        return Shard(index, count)
+
+    def __str__(self) -> str:
+        return f"{self.index}/{self.count}"
+
+    def select(self, items: Sequence[Item]) -> list[Item]:
+        """The items of this part."""
+        return list(items[self.index - 1 :: self.count])
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The work that a file of rows is a part of: its items, and how rows are compared.
+
+    shard: `I/N`, or None for rows of several parts.
+    """
+
+    shard: str | None
+    key: tuple[str, ...]
+    timings: tuple[str, ...]
+    items: tuple[Key, ...]
+
+    @property
+    def line(self) -> str:
+        """The first line of the file."""
+        return json.dumps(vars(self)) + "\n"
+
+    @staticmethod
+    def parsed(line: str | bytes) -> Manifest | None:
+        """The manifest in a line; None if it is none."""
+        try:
+            read: Any = json.loads(line)
+            items = tuple(map(tuple, read["items"]))
+            return Manifest(read["shard"], tuple(read["key"]), tuple(read["timings"]), items)
+        except (ValueError, KeyError, TypeError):
+            return None
+
+    def same_work(self, other: Manifest) -> bool:
+        """Whether both files are parts of the same work."""
+        return (self.key, self.items) == (other.key, other.items)
+
+
+@dataclass(frozen=True)
+class Merged:
+    """Rows of several parts in the order of the work; which are missing, and what contradicts.
+
+    manifest: of the whole work; None if no file has one, so that nothing is known to be missing.
+    """
+
+    rows: list[Row]
+    missing: list[Key] = field(default_factory=list[Key])
+    contradictions: list[str] = field(default_factory=list[str])
+    manifest: Manifest | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether some row has an error."""
+        return any(row.get("error") is not None for row in self.rows)
+
+    def content(self) -> bytes:
+        """The rows as JSON lines; with a manifest if some are missing, to be merged again."""
+        head = self.manifest.line if self.manifest is not None and self.missing else ""
+        return (head + "".join(json.dumps(row) + "\n" for row in self.rows)).encode()
+
+    def notes(self) -> list[str]:
+        """What is missing, by part, in sentences."""
+        lines: list[str] = []
+        if self.manifest is None or not self.missing:
+            return lines
+        places = {key: place for place, key in enumerate(self.manifest.items)}
+        counts = {int(s.partition("/")[2]) for s in [self.manifest.shard] if s}
+        for key in self.missing:
+            part = "".join(f" (part {places[key] % n + 1}/{n})" for n in counts)
+            lines.append(f"missing: {named(key)}{part}")
+        return lines
+
+
+def named(key: Key) -> str:
+    """A key in a message."""
+    return " ".join(map(str, key))
+
+
+def merged(paths: Iterable[str | Path]) -> Merged:
+    """The rows of some files, each key once; an `InputError` for what is not a file of rows."""
+    whole: Manifest | None = None
+    first = ""
+    found: list[tuple[str, list[Row]]] = []
+    contradictions: list[str] = []
+    for path in map(str, paths):
+        manifest, rows = _read(path)
+        if manifest is not None and whole is None:
+            whole, first = manifest, path
+        elif manifest is not None and whole is not None and not manifest.same_work(whole):
+            contradictions.append(f"{path} and {first} are parts of different work")
+        found.append((path, rows))
+    key = ("source",) if whole is None else whole.key
+    timings = ("seconds",) if whole is None else whole.timings
+    items = set[Key]() if whole is None else set(whole.items)
+    kept: dict[Key, tuple[str, Row]] = {}
+    for path, rows in found:
+        for number, row in enumerate(rows, 1):
+            try:
+                name = tuple(row[part] for part in key)
+            except KeyError as error:
+                raise InputError(f"row {number} has no {error}", place=path) from None
+            if whole is not None and name not in items and not contradictions:
+                contradictions.append(f"{path}: {named(name)} is no item of the work in {first}")
+            other = kept.get(name)
+            if other is None or (other[1].get("error") and not row.get("error")):
+                kept[name] = (path, row)
+            elif not row.get("error") or other[1].get("error"):
+                different = _different(other[1], row, timings)
+                if different and not row.get("error"):
+                    where = f"{other[0]} and {path} differ in {', '.join(different)}"
+                    contradictions.append(f"{named(name)}: {where}")
+    if whole is None:
+        return Merged([row for _, row in kept.values()], [], contradictions)
+    ordered = [kept[name][1] for name in whole.items if name in kept]
+    missing = [name for name in whole.items if name not in kept]
+    return Merged(ordered, missing, contradictions, whole)
+
+
+def _different(one: Row, other: Row, timings: Sequence[str]) -> list[str]:
+    """The fields in which two rows differ, timings left out."""
+    names = [name for name in (one | other) if name not in timings]
+    return [name for name in names if one.get(name) != other.get(name)]
+
+
+def _read(path: str) -> tuple[Manifest | None, list[Row]]:
+    try:
+        lines = Path(path).read_bytes().split(b"\n")
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", place=path) from None
+    manifest = Manifest.parsed(lines[0])
+    rows: list[Row] = []
+    for number, line in enumerate(lines[manifest is not None :], 1 + (manifest is not None)):
+        if not line.strip():
+            continue
+        try:
+            row: Any = json.loads(line)
+        except ValueError:
+            row = None
+        if not isinstance(row, dict):
+            if number == len(lines):  # its writer was killed: the row is missing
+                continue
+            raise InputError("not a row", place=path, line=number)
+        rows.append(row)  # pyright: ignore[reportUnknownArgumentType]
+    return manifest, rows
+
+
+class RowLines:
+    """A file of rows that a part of some work writes, one line per finished row.
+
+    Rows that are already there are not computed again.
+    """
+
+    def __init__(self, path: str | Path, manifest: Manifest) -> None:
+        self.path, self.manifest = Path(path), manifest
+        self.rows: dict[Key, Row] = {}
+        if self.path.exists():
+            found, rows = _read(str(path))
+            if found is None or not found.same_work(manifest) or found.shard != manifest.shard:
+                raise InputError("holds rows of other work, or of another part", place=str(path))
+            self.rows = {self.key(row): row for row in rows if not row.get("error")}
+        text = "".join(json.dumps(row) + "\n" for row in self.rows.values())
+        self.path.write_text(manifest.line + text, encoding="utf-8")  # without a row cut short
+
+    def key(self, row: Row) -> Key:
+        """The fields by which rows are told apart."""
+        return tuple(row[part] for part in self.manifest.key)
+
+    def append(self, row: Row) -> None:
+        """Add a finished row."""
+        self.rows[self.key(row)] = row
+        with self.path.open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(row) + "\n")
