@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         testing,
     )
     from rpsr.errors import ImpossibleObservation, InputError, ModelError, RpsrError
-    from rpsr.evaluation import evaluate, simulate
+    from rpsr.evaluation import almost_sure, evaluate, simulate
     from rpsr.logs import Trajectories
     from rpsr.models import (
         POMDP,
@@ -104,6 +104,7 @@ _WHERE = {
     "UniformPolicy": "rpsr.planning",
     "ValueIteration": "rpsr.planning",
     "accuracy": "rpsr.predictive",
+    "almost_sure": "rpsr.evaluation",
     "continuing": "rpsr.models",
     "discounted_reward": "rpsr.models",
     "episodic": "rpsr.models",
@@ -151,6 +152,7 @@ __all__ = [
     "ValueIteration",
     "__version__",
     "accuracy",
+    "almost_sure",
     "continuing",
     "discounted_reward",
     "domains",

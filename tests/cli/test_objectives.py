@@ -133,3 +133,16 @@ def test_predictive_models_of_a_task_have_its_value(succeed, model, kind):
     found = plan(succeed, model, "--goal", "goal", "--epsilon", "1e-6", "--model", kind)
     assert found["lower"] == pytest.approx(0.625, abs=1e-6)
     assert found["upper"] == pytest.approx(0.625, abs=1e-6)
+
+
+def test_whether_a_goal_is_certain_and_how(succeed, say, model):
+    found = json.loads(succeed("almost-sure", model, "--goal", "goal", "--json").out)
+    assert (found["possible"], found["supports"], found["winning"]) == (False, 3, 0)
+    found = json.loads(succeed("almost-sure", model, "--goal", "goal, 4", "--json").out)
+    assert found["possible"]
+    assert found["rows"][0] == {"support": ["0"], "actions": ["try", "wait"]}
+    shown = succeed("almost-sure", model, "--goal", "goal").out
+    assert "not with probability one" in shown
+    code, out, err = say("almost-sure", model, "--goal", "gaol")
+    assert (code, out) == (1, "")
+    assert "no label, state or observation is called 'gaol'" in err

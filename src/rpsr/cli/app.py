@@ -20,6 +20,7 @@ from cyclopts import App, CycloptsError, Parameter
 from rpsr._version import __version__
 from rpsr.cli import domains
 from rpsr.cli.accuracy import accuracy
+from rpsr.cli.almost_sure import almost_sure
 from rpsr.cli.convert import convert
 from rpsr.cli.core import core
 from rpsr.cli.evaluate import evaluate
@@ -60,7 +61,7 @@ def _flowing(verb: Callable[..., object]) -> str:
 
 
 _MODELS = (reproduce, report, info, core, accuracy, merge)
-_VERBS = (*_MODELS, solve, simulate, evaluate, learn, convert)
+_VERBS = (*_MODELS, solve, almost_sure, simulate, evaluate, learn, convert)
 for _place, _verb in enumerate(_VERBS):
     app.command(_verb, sort_key=_place, help=_flowing(_verb))  # help shows them in this order
 app.command(domains.app)

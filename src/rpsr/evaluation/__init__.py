@@ -1,5 +1,6 @@
 """Evaluation: returns of policies on any model, simulated and, where possible, exact."""
 
+from rpsr.evaluation.certain_goals import AlmostSure, almost_sure
 from rpsr.evaluation.episode_returns import returns
 from rpsr.evaluation.estimates import Estimate, Estimates, evaluate
 from rpsr.evaluation.exact import exact_return
@@ -9,9 +10,11 @@ from rpsr.evaluation.stochastic import StochasticController
 from rpsr.evaluation.systems import sampler
 
 __all__ = [
+    "AlmostSure",
     "Estimate",
     "Estimates",
     "StochasticController",
+    "almost_sure",
     "evaluate",
     "exact_return",
     "open_policy",

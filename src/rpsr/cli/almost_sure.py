@@ -1,0 +1,92 @@
+"""`rpsr almost-sure`: whether a goal can be reached with probability one."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from rpsr.cli.options import Discount, Json, Normalize, Source, positive, whole
+from rpsr.cli.output import print_facts, print_json, print_table
+
+MOST = 12  # supports that are listed
+
+
+def almost_sure(
+    source: Source,
+    /,
+    *,
+    goal: Annotated[
+        str,
+        Parameter(
+            help="The states to reach: names of states, labels of the file or observations, "
+            "separated by commas; !NAME means all other states."
+        ),
+    ],
+    avoid: Annotated[str | None, Parameter(help="States never to enter, as for --goal.")] = None,
+    limit: Annotated[
+        int,
+        Parameter(
+            converter=whole, validator=positive, help="The largest number of supports of beliefs."
+        ),
+    ] = 100_000,
+    normalize: Normalize = False,
+    discount: Discount = None,
+    json: Json = False,
+) -> None:
+    """Decide whether a goal can be reached with probability one, and show how.
+
+    The answer is exact. It follows the supports of beliefs: the sets of states that are possible
+    given the actions and observations so far. The strategy draws one of the actions shown for the
+    current support at random.
+    """
+    from rpsr.evaluation import almost_sure as decide
+    from rpsr.sources import load_pomdp
+
+    began = time.perf_counter()
+    found = decide(
+        load_pomdp(source, normalize=normalize, discount=discount),
+        goal,
+        avoiding=avoid,
+        limit=limit,
+    )
+    rows = [
+        {"support": list(support), "actions": list(actions)}
+        for support, actions in zip(found.supports, found.winning, strict=True)
+    ]
+    winning = sum(1 for row in rows if row["actions"])
+    facts = {
+        "goal": goal,
+        "avoid": avoid,
+        "possible": found.possible,
+        "supports": len(rows),
+        "winning": winning,
+        "seconds": time.perf_counter() - began,
+    }
+    if json:
+        print_json("almost-sure", source, facts | {"rows": rows})
+        return
+    answer = "yes, with probability one" if found.possible else "not with probability one"
+    print_facts(
+        [
+            ("goal", goal),
+            ("avoid", avoid or "nothing"),
+            ("goal reached", answer),
+            ("supports", len(rows)),
+            ("winning", winning),
+            ("seconds", facts["seconds"]),
+        ]
+    )
+    shown = [
+        (_some(row["support"]) or "(the goal is reached)", " or ".join(row["actions"]) or "none")
+        for row in rows[:MOST]
+    ]
+    more = len(rows) - len(shown)
+    caption = f"The first {MOST} supports; --json prints all {len(rows)}." if more > 0 else ""
+    print_table(["possible states", "actions that win"], shown, caption)
+
+
+def _some(names: list[str], most: int = 6) -> str:
+    listed = ", ".join(names[:most])
+    return listed if len(names) <= most else f"{listed}, ... ({len(names) - most} more)"
