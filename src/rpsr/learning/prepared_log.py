@@ -75,6 +75,7 @@ class PreparedLog:
             whole = PreparedLog(())
             vars(whole)["hidden_ends"] = self.hidden_ends
         kept = {"recorded": self.recorded, "hidden_ends": self.hidden_ends}
+        kept |= {"streamed": self.streamed}
         return kept | {"_whole": whole, "_surveys": {}, "_census": None, "executor": None}
 
     @staticmethod
@@ -158,6 +159,12 @@ class PreparedLog:
         """Whether a task of the whole log ended at an observation that occurs elsewhere, too."""
         whole = self._whole
         return hidden_ends(self.recorded) if whole is None else whole.hidden_ends
+
+    @cached_property
+    def streamed(self) -> bool:
+        """Whether the whole log is a stream, which need not fit into memory."""
+        whole = self._whole
+        return not isinstance(self.recorded, tuple) if whole is None else whole.streamed
 
     @property
     def census(self) -> Census:
