@@ -269,6 +269,10 @@ class WithEnds:
     chunks: Chunks
     hidden: bool
 
+    def partitions(self) -> Sequence[Chunks]:
+        """The parts of the chunks."""
+        return [WithEnds(part, self.hidden) for part in partitions(self.chunks)]
+
     def __iter__(self) -> Iterator[Trajectories]:
         """The chunks."""
         return map(with_end, self.chunks) if self.hidden else iter(self.chunks)

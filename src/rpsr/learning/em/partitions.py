@@ -21,10 +21,11 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 from uuid import uuid4
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rpsr.errors import DataError
 from rpsr.io.records import Bools, Floats, Ints
@@ -290,8 +291,8 @@ class _Expectation:
 class _Small:
     """An encoded chunk in few bytes."""
 
-    steps: Ints
-    offsets: Ints
+    steps: NDArray[Any]
+    offsets: NDArray[Any]
     terminated: Bools
 
     @staticmethod
