@@ -6,7 +6,9 @@ rival learns from the same log, plans, and is run on the true system for 100 ste
 expected rewards given what happened, so that only histories are sampled. Seeds below 1,000 were
 used while the recipes were made; a report counts from 10,000.
 
-    python benchmarks/control.py --jobs 16 --out rows.json          # continues where it stopped
+    python benchmarks/control.py --jobs 16 --out rows.jsonl         # continues where it stopped
+    python benchmarks/control.py --shard 2/5 --out rows.2.jsonl     # then `rpsr merge rows.*.jsonl`
+    python benchmarks/control.py --show rows.jsonl                  # the tables of finished rows
     python benchmarks/control.py --domains tiger --episodes 1000 --repeats 4 --first-seed 0
     python benchmarks/control.py --rivals gru                       # examples/gru.py; needs torch
     python benchmarks/control.py --rivals em --noise 0.5            # Gaussian noise on the rewards
@@ -15,8 +17,9 @@ used while the recipes were made; a report counts from 10,000.
 `truth` is no rival but a ceiling: EM by likelihood alone, started at the true POMDP. Where that
 misses a target, the log does not hold the answer, and no search for a better optimum would help.
 
-A row for every domain, number of episodes, seed and rival goes to the file as it is done. A table
-at the end says how many repeats reached the target. A second one compares `em` with the best rival
+A row for every domain, number of episodes, seed and rival goes to the file as it is done, as a JSON
+line; the rows do not depend on the number of jobs or on a Dask scheduler (--scheduler). A table at
+the end says how many repeats reached the target. A second one compares `em` with the best rival
 and with the ceiling, seed by seed, so that a log that is hard for one is hard for both. The error
 of their difference counts the logs (how differences vary over seeds) and the test (all seeds share
 its episodes, so its error does not shrink with their number); beyond two errors a difference is
@@ -27,10 +30,8 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import json
 import os
 import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -43,10 +44,12 @@ import numpy as np  # noqa: E402
 import rpsr  # noqa: E402
 from rpsr.evaluation import StochasticController, returns, simulate  # noqa: E402
 from rpsr.learning import EMRPSR, LastKTable, SpectralPSR  # noqa: E402
-from rpsr.learning.em.conversion import as_pomdp, as_rpsr  # noqa: E402
+from rpsr.learning.em.conversion import Facts, as_pomdp, as_rpsr  # noqa: E402
 from rpsr.learning.em.estimator import NO_PRIOR  # noqa: E402
 from rpsr.learning.em.steps import Encoded, FittedPOMDP, Prior, iterate  # noqa: E402
+from rpsr.parallel import spread, workers  # noqa: E402
 from rpsr.planning import AlphaPolicy, planner_by_name, solve  # noqa: E402
+from rpsr.shards import Manifest, RowLines, Shard, merged  # noqa: E402
 
 DISCOUNT = "0.95"
 TARGETS = {  # the episodes of a log, and the fraction of the optimum to reach
@@ -120,7 +123,7 @@ def from_truth(pomdp, log):
     emissions = np.divide(
         joint.sum(axis=2), reached, out=np.zeros((n_actions, n_observations, n)), where=reached > 0
     )
-    apart = model.rewards.T[encoded.pair_actions] - encoded.pair_rewards[:, None]
+    apart = model.rewards.T[encoded.payoff_actions] - encoded.payoff_rewards[:, None]
     width = 1e-9 if encoded.family == "categorical" else 0.25 * np.sqrt(encoded.scale)
     pairs = np.exp(-0.5 * (apart / width) ** 2)
     doubted = [
@@ -130,7 +133,7 @@ def from_truth(pomdp, log):
     visits = np.zeros((n_actions, n))
     start = FittedPOMDP(*doubted, np.zeros(len(pairs)), model.rewards.T, visits, -1)
     fitted = iterate(start, encoded, Prior(NO_PRIOR), ITERATIONS)
-    return as_rpsr(as_pomdp(fitted, log, float(DISCOUNT), EMRPSR.enough), {})
+    return as_rpsr(as_pomdp(fitted, Facts.of(log), float(DISCOUNT), EMRPSR.enough))
 
 
 def learned(rival, pomdp, log, seed):
@@ -193,6 +196,7 @@ def earned(pomdp, policy):
     return float(values.mean()), float(values.std() / np.sqrt(len(values)))
 
 
+@cache
 def optimum(domain):
     """What a plan on the true model earns, on the same test seeds."""
     pomdp = rpsr.load_pomdp(domain).with_discount(DISCOUNT)
@@ -200,12 +204,15 @@ def optimum(domain):
     return earned(pomdp, AlphaPolicy(solution.model, solution.vectors))[0]
 
 
-def trial(domain, episodes, seed, rival, noise=0.0):
+KEY = ("domain", "episodes", "seed", "rival", "noise")
+TIMINGS = ("learning_seconds", "seconds")
+
+
+def trial(item):
+    domain, episodes, seed, rival, noise = item
+    row = dict(zip(KEY, item, strict=True)) | {"optimum": optimum(domain)}
     began = time.process_time()
     pomdp, log = log_of(domain, episodes, seed, noise)
-    row = {"domain": domain, "episodes": episodes, "seed": seed, "rival": rival}
-    if noise:
-        row["noise"] = noise
     try:
         found = learned(rival, pomdp, log, seed)
         row["learning_seconds"] = round(time.process_time() - began, 2)
@@ -217,48 +224,34 @@ def trial(domain, episodes, seed, rival, noise=0.0):
     return row | {"seconds": round(time.process_time() - began, 2)}
 
 
-def key(row):
-    return row["domain"], row["episodes"], row["seed"], row["rival"], row.get("noise", 0.0)
-
-
 def run(arguments):
     domains = arguments.domains or list(TARGETS)
-    out = Path(arguments.out)
-    state = json.loads(out.read_text()) if out.exists() else {"optimum": {}, "rows": []}
-    done = {key(row) for row in state["rows"]}
-    wanted = [
+    items = [
         (domain, episodes, seed, rival, arguments.noise)
         for seed in range(arguments.first_seed, arguments.first_seed + arguments.repeats)
         for domain in domains
         for episodes in arguments.episodes or [TARGETS[domain][0]]
         for rival in arguments.rivals
-        if (domain, episodes, seed, rival, arguments.noise) not in done
     ]
-
-    def keep():
-        out.write_text(json.dumps(state, indent=1) + "\n")
-
-    with ProcessPoolExecutor(arguments.jobs) as pool:
-        optima = {d: pool.submit(optimum, d) for d in domains if d not in state["optimum"]}
-        trials = [pool.submit(trial, *each) for each in wanted]
-        state["optimum"] |= {domain: future.result() for domain, future in optima.items()}
-        for number, future in enumerate(as_completed(trials), 1):
-            row = future.result()
-            state["rows"].append(row)
-            keep()
-            part = f"{share(row, state['optimum'][row['domain']]):.3f}"
-            print(f"{number}/{len(trials)}", *key(row), part, row["seconds"], flush=True)
-    keep()
-    show(state, domains)
+    shard = arguments.shard or Shard(1, 1)
+    rows = RowLines(arguments.out, Manifest(str(shard), KEY, TIMINGS, tuple(items)))
+    wanted = [item for item in shard.select(items) if item not in rows.rows]
+    jobs = None if arguments.scheduler else arguments.jobs
+    with workers(jobs, scheduler=arguments.scheduler) as executor:
+        for number, (item, row) in enumerate(spread(trial, wanted, executor), 1):
+            if row is None:
+                row = dict(zip(KEY, item, strict=True)) | {"optimum": optimum(item[0])}
+                row |= {"dimension": None, "return": None, "error": "its processes were killed"}
+            rows.append(row)
+            print(f"{number}/{len(wanted)}", *item, f"{share(row):.3f}", flush=True)
+    show(list(rows.rows.values()))
 
 
-def show(state, domains):
+def show(rows):
     tasks = {}  # (domain, episodes, noise) -> rival -> seed -> row
-    for row in state["rows"]:
-        domain, episodes, seed, rival, noise = key(row)
-        if domain in domains:
-            rivals = tasks.setdefault((domain, episodes, noise), {})
-            rivals.setdefault(rival, {})[seed] = row
+    for row in rows:
+        domain, episodes, seed, rival, noise = (row[part] for part in KEY)
+        tasks.setdefault((domain, episodes, noise), {}).setdefault(rival, {})[seed] = row
     print(
         f"\n{'domain':12} {'episodes':>8} {'noise':>5} {'rival':9} {'reached':>8} {'least':>7} "
         f"{'median':>7}"
@@ -266,7 +259,7 @@ def show(state, domains):
     for (domain, episodes, noise), rivals in sorted(tasks.items()):
         target = TARGETS[domain][1]
         for rival, rows in sorted(rivals.items()):
-            shares = [share(row, state["optimum"][domain]) for row in rows.values()]
+            shares = [share(row) for row in rows.values()]
             reached = f"{sum(s >= target for s in shares)}/{len(shares)}"
             print(
                 f"{domain:12} {episodes:8} {noise:5} {rival:9} {reached:>8} {min(shares):7.3f} "
@@ -276,7 +269,7 @@ def show(state, domains):
     print(f"\n{'domain':12} {'episodes':>8} {'noise':>5} {heads} difference")
     for (domain, episodes, noise), rivals in sorted(tasks.items()):
         ours = rivals.pop("em", {})
-        pairs = [Pair(name, ours, rows, state["optimum"][domain]) for name, rows in rivals.items()]
+        pairs = [Pair(name, ours, rows) for name, rows in rivals.items()]
         pairs = [pair for pair in pairs if len(pair.shares)]
         best = sorted((p for p in pairs if p.rival != CEILING), key=lambda p: p.means[1])[-1:]
         for pair in best + [pair for pair in pairs if pair.rival == CEILING]:
@@ -286,11 +279,11 @@ def show(state, domains):
 class Pair:
     """`em` beside a rival, on the seeds that both have. shares (n, 2): fractions of the optimum."""
 
-    def __init__(self, rival, ours, theirs, optimum):
+    def __init__(self, rival, ours, theirs):
         both = [(ours[seed], theirs[seed]) for seed in sorted(ours.keys() & theirs.keys())]
         self.rival = rival
-        self.shares = np.array([[share(row, optimum) for row in rows] for rows in both])
-        tests = [[row.get("stderr", 0.0) / optimum for row in rows] for rows in both]
+        self.shares = np.array([[share(row) for row in rows] for rows in both])
+        tests = [[row.get("stderr", 0.0) / row["optimum"] for row in rows] for rows in both]
         self.test_variance = np.square(tests).sum() / max(len(both), 1)
 
     @property
@@ -313,9 +306,9 @@ class Pair:
         )
 
 
-def share(row, optimum):
+def share(row):
     """The return as a fraction of the optimum; a rival that failed is below everything."""
-    return -np.inf if row["return"] is None else row["return"] / optimum
+    return -np.inf if row["return"] is None else row["return"] / row["optimum"]
 
 
 def main():
@@ -331,8 +324,14 @@ def main():
         "--noise", type=float, default=0.0, help="on rewards, in their standard deviations"
     )
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--out", default="control.json")
+    parser.add_argument("--scheduler", help="address of a Dask scheduler, instead of jobs")
+    parser.add_argument("--shard", type=Shard.parsed, help="part I of N of the rows, I/N")
+    parser.add_argument("--out", default="control.jsonl")
+    parser.add_argument("--show", nargs="+", help="files of rows: show their tables only")
     given = parser.parse_args()
+    if given.show:
+        show(merged(given.show).rows)
+        return
     if "gru" in given.rivals and importlib.util.find_spec("torch") is None:
         parser.error("the rival gru is examples/gru.py, which needs torch: pip install torch")
     run(given)

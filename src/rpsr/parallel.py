@@ -24,6 +24,8 @@ from rpsr.cluster import Checked, is_killed, refused
 from rpsr.errors import RpsrError, SchedulerLost
 from rpsr.packing import packed, unpacked
 
+__all__ = ["Processes", "spread", "workers"]
+
 AGAIN = 3  # times an item is run again whose worker died, as a Dask scheduler does by default
 # One thread of linear algebra per process: several processes already use the cores.
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")

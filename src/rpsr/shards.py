@@ -24,6 +24,7 @@ from rpsr.errors import InputError
 Item = TypeVar("Item")
 Row = dict[str, Any]
 Key = tuple[Any, ...]
+SURVEY_KEY = ("source",)  # of rows without a manifest
 MANIFEST_START = '{"shard": '
 
 
@@ -101,8 +102,10 @@ class Merged:
         return any(row.get("error") is not None for row in self.rows)
 
     def content(self) -> bytes:
-        """The rows as JSON lines; with a manifest if some are missing, to be merged again."""
-        head = self.manifest.line if self.manifest is not None and self.missing else ""
+        """The rows as JSON lines, to be merged again; a complete survey needs no manifest."""
+        head = ""
+        if self.manifest is not None and (self.missing or self.manifest.key != SURVEY_KEY):
+            head = self.manifest.line
         return (head + "".join(json.dumps(row) + "\n" for row in self.rows)).encode()
 
     def notes(self) -> list[str]:
@@ -136,7 +139,7 @@ def merged(paths: Iterable[str | Path]) -> Merged:
         elif manifest is not None and whole is not None and not manifest.same_work(whole):
             contradictions.append(f"{path} and {first} are parts of different work")
         found.append((path, rows))
-    key = ("source",) if whole is None else whole.key
+    key = SURVEY_KEY if whole is None else whole.key
     timings = ("seconds",) if whole is None else whole.timings
     items = set[Key]() if whole is None else set(whole.items)
     kept: dict[Key, tuple[str, Row]] = {}

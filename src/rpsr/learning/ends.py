@@ -24,7 +24,8 @@ from rpsr.models.renaming import END
 
 def final_observations(log: Trajectories) -> Bools:
     """(O,): the observations at ends of tasks, if none of them occurs elsewhere; else none."""
-    at_ends, elsewhere = _at_ends_and_elsewhere(log)
+    last, others = seen_at_ends(log)
+    at_ends, elsewhere = last > 0, others > 0
     return at_ends & ~(at_ends & elsewhere).any()
 
 
@@ -40,18 +41,18 @@ def hidden_ends(chunks: Chunks) -> bool:
     """
     at_ends = elsewhere = np.zeros(1, dtype=np.bool_)
     for log in chunks:
-        last, others = _at_ends_and_elsewhere(log)
-        at_ends, elsewhere = at_ends | last, elsewhere | others
+        last, others = seen_at_ends(log)
+        at_ends, elsewhere = at_ends | (last > 0), elsewhere | (others > 0)
         if END in log.observation_names or (at_ends & elsewhere).any():
             return True
     return False
 
 
-def _at_ends_and_elsewhere(log: Trajectories) -> tuple[Bools, Bools]:
-    """Which observations occur at ends of tasks, (O,), and elsewhere, (O,)."""
+def seen_at_ends(log: Trajectories) -> tuple[Ints, Ints]:
+    """How often each observation occurs at ends of tasks, (O,), and elsewhere, (O,)."""
     size = len(log.observation_names)
     last = np.bincount(log.observations[log.ends], minlength=size)
-    return last > 0, np.bincount(log.observations, minlength=size) > last
+    return last, np.bincount(log.observations, minlength=size) - last
 
 
 def with_end(log: Trajectories) -> Trajectories:

@@ -75,6 +75,7 @@ class PreparedLog:
             whole = PreparedLog(())
             vars(whole)["hidden_ends"] = self.hidden_ends
         kept = {"recorded": self.recorded, "hidden_ends": self.hidden_ends}
+        kept |= {"streamed": self.streamed}
         return kept | {"_whole": whole, "_surveys": {}, "_census": None, "executor": None}
 
     @staticmethod
@@ -158,6 +159,12 @@ class PreparedLog:
         """Whether a task of the whole log ended at an observation that occurs elsewhere, too."""
         whole = self._whole
         return hidden_ends(self.recorded) if whole is None else whole.hidden_ends
+
+    @cached_property
+    def streamed(self) -> bool:
+        """Whether the whole log is a stream, which need not fit into memory."""
+        whole = self._whole
+        return not isinstance(self.recorded, tuple) if whole is None else whole.streamed
 
     @property
     def census(self) -> Census:
@@ -261,6 +268,10 @@ class WithEnds:
 
     chunks: Chunks
     hidden: bool
+
+    def partitions(self) -> Sequence[Chunks]:
+        """The parts of the chunks."""
+        return [WithEnds(part, self.hidden) for part in partitions(self.chunks)]
 
     def __iter__(self) -> Iterator[Trajectories]:
         """The chunks."""

@@ -21,7 +21,7 @@ from rpsr.errors import InputError, RpsrError, TimeLimitReached
 from rpsr.parallel import AGAIN, spread
 from rpsr.predictive.reward_accuracy import accuracy
 from rpsr.predictive.row_file import RowFile
-from rpsr.shards import Manifest, Shard
+from rpsr.shards import SURVEY_KEY, Manifest, Shard
 from rpsr.sources import load_pomdp
 
 
@@ -161,7 +161,7 @@ def survey(
     """
     manifest = None
     if shard is not None:
-        manifest = Manifest(str(shard), ("source",), ("seconds",), tuple((s,) for s in sources))
+        manifest = Manifest(str(shard), SURVEY_KEY, ("seconds",), tuple((s,) for s in sources))
         sources = shard.select(sources)
     kept = None if record is None else RowFile(record, set(Row.__annotations__), manifest)
     known = {} if kept is None else kept.rows()  # raises now if the file cannot be written

@@ -13,7 +13,7 @@ import rpsr
 from rpsr.errors import InputError
 from rpsr.learning import Search, diagnose
 from rpsr.learning.em import kernels as em_kernels
-from rpsr.learning.em.conversion import as_pomdp, cautious
+from rpsr.learning.em.conversion import Facts, as_pomdp, cautious
 from rpsr.learning.em.estimator import EMRPSR
 from rpsr.learning.em.merge import descend, merge_costs, merged
 from rpsr.learning.em.starts import Memory, random_start, remembering_start, worth_remembering
@@ -277,7 +277,7 @@ def test_the_pomdp_has_the_fitted_numbers_even_with_as_many_states_as_actions():
     log = small_log(7, ends=False)
     encoded = Encoded.of(log)
     fitted = iterate(random_start(encoded, 2, np.random.default_rng(3)), encoded, PLAIN, 5)
-    pomdp = as_pomdp(fitted, log, 0.9)
+    pomdp = as_pomdp(fitted, Facts.of(log), 0.9)
     np.testing.assert_allclose(pomdp.R, fitted.means.T, atol=1e-12)
     for a, o in np.ndindex(2, 2):
         expected = fitted.moves[a] * fitted.emissions[a, o]
@@ -294,8 +294,8 @@ def test_what_was_hardly_tried_earns_the_worst():
     known = np.array([[0, 2 / 5, 10 / 20, 1], [1, 3 / 5, 1, 1]])
     worst = -1.0  # 0 now, and 1 less than possible at every later step
     expected = known * fitted.means + (1 - known) * worst
-    assert cautious(fitted, log, 0.5, 20) == pytest.approx(expected)
-    assert cautious(fitted, log, 0.5, 0) == pytest.approx(fitted.means)
+    assert cautious(fitted, Facts.of(log), 0.5, 20) == pytest.approx(expected)
+    assert cautious(fitted, Facts.of(log), 0.5, 0) == pytest.approx(fitted.means)
 
 
 def test_it_is_counted_how_many_rewards_caution_changes():

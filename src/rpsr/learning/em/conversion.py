@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from rpsr.errors import ModelError
 from rpsr.io.records import Floats
 from rpsr.learning.caution import Caution, known_share, worst
 from rpsr.learning.em.steps import FittedPOMDP
+from rpsr.learning.ends import final_names
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.domain import Simplex
 from rpsr.models.linear import LinearModel
@@ -18,9 +19,37 @@ from rpsr.models.pomdp import POMDP
 from rpsr.predictive import rpsr
 
 
+@dataclass(frozen=True)
+class Facts:
+    """What models need of a log: its names, the range of its rewards, and its longest episode.
+
+    size: the numbers of episodes and of steps. final: the observations at ends of tasks alone.
+    """
+
+    action_names: tuple[str, ...]
+    observation_names: tuple[str, ...]
+    rewards: tuple[float, float]
+    longest: int
+    size: tuple[int, int]
+    final: tuple[str, ...]
+
+    @staticmethod
+    def of(log: Trajectories) -> Facts:
+        """The facts of a log with rewards."""
+        rewards = log.rewards_for("learning")
+        return Facts(
+            log.action_names,
+            log.observation_names,
+            (float(rewards.min()), float(rewards.max())),
+            int(log.lengths.max()),
+            (log.episodes, log.steps),
+            final_names(log),
+        )
+
+
 def as_pomdp(
     parameters: FittedPOMDP,
-    trajectories: Trajectories,
+    facts: Facts,
     discount: float | None,
     enough: float = 0.0,
 ) -> POMDP:
@@ -31,13 +60,13 @@ def as_pomdp(
     return POMDP.from_arrays(
         parameters.moves,
         np.swapaxes(parameters.emissions, 1, 2),
-        cautious(parameters, trajectories, discount, enough).T,
+        cautious(parameters, facts, discount, enough).T,
         parameters.start,
         discount,
         {
             "states": states,
-            "actions": trajectories.action_names,
-            "observations": trajectories.observation_names,
+            "actions": facts.action_names,
+            "observations": facts.observation_names,
         },
         name="learned",
     )
@@ -52,38 +81,37 @@ def known(parameters: FittedPOMDP, enough: float) -> Floats:
 
 
 def caution_of(
-    parameters: FittedPOMDP, trajectories: Trajectories, discount: float | None, enough: float
+    parameters: FittedPOMDP, facts: Facts, discount: float | None, enough: float
 ) -> Caution:
     """How well each action is known in each state, without the end, and the penalty."""
     share = known(parameters, enough)
     names = [
         (share[a, s], f"{action} in state-{s}")
-        for a, action in enumerate(trajectories.action_names)
+        for a, action in enumerate(facts.action_names)
         for s in range(parameters.states)
         if s != parameters.end
     ]
     return Caution(
         known=tuple(float(share) for share, _ in names),
-        worst=_worst(parameters, trajectories, discount),
+        worst=_worst(parameters, facts, discount),
         unknown=tuple(name for share, name in names if share < 1),
         by_state=True,
     )
 
 
-def _worst(parameters: FittedPOMDP, log: Trajectories, discount: float | None) -> float:
-    assert log.rewards is not None
-    low, high = float(log.rewards.min()), float(log.rewards.max())
+def _worst(parameters: FittedPOMDP, facts: Facts, discount: float | None) -> float:
+    low, high = facts.rewards
     if parameters.end >= 0:
         low, high = min(low, 0.0), max(high, 0.0)  # the reward of the end
-    return worst(low, high, discount, int(log.lengths.max()))
+    return worst(low, high, discount, facts.longest)
 
 
 def cautious(
-    parameters: FittedPOMDP, trajectories: Trajectories, discount: float | None, enough: float
+    parameters: FittedPOMDP, facts: Facts, discount: float | None, enough: float
 ) -> Floats:
     """Expected rewards (A, S), mixed with the penalty where the share `known` is below 1."""
     share = known(parameters, enough)
-    return share * parameters.means + (1 - share) * _worst(parameters, trajectories, discount)
+    return share * parameters.means + (1 - share) * _worst(parameters, facts, discount)
 
 
 def as_rpsr(pomdp: POMDP) -> LinearModel:

@@ -38,8 +38,9 @@ from rpsr.learning.em.candidates import (
     difference,
     distinct,
 )
-from rpsr.learning.em.conversion import as_pomdp, as_rpsr, caution_of
+from rpsr.learning.em.conversion import Facts, as_pomdp, as_rpsr, caution_of
 from rpsr.learning.em.merge import descend
+from rpsr.learning.em.partitions import Views
 from rpsr.learning.em.settings import RANGES, Choosing, Fitting, Search
 from rpsr.learning.em.split import best_split
 from rpsr.learning.em.starts import (
@@ -51,17 +52,16 @@ from rpsr.learning.em.starts import (
 from rpsr.learning.em.steps import (
     Encoded,
     FittedPOMDP,
+    Log,
     Prior,
     RewardFamily,
     improve,
     iterate,
     likelihoods,
 )
-from rpsr.learning.ends import final_names
 from rpsr.learning.findings import Findings
 from rpsr.learning.hyperparameters import AUTO, DISCOUNT, FROM_0, FROM_1, NOT_NEGATIVE, one_of
 from rpsr.learning.prepared_log import PreparedLog
-from rpsr.logs.trajectories import Trajectories
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.showing import counted
@@ -86,6 +86,7 @@ class EMRPSR(Estimator):
     """
 
     rank_parameter = "states"
+    streams = True
     _ranges: ClassVar = {
         "discount": DISCOUNT,
         "states": AUTO | FROM_1,
@@ -109,12 +110,10 @@ class EMRPSR(Estimator):
     _models: list[LinearModel] = field(init=False, repr=False)
 
     def learn(self, log: PreparedLog) -> None:
-        """Learn from episodes with rewards; a stream is read into memory, long ones are cut."""
-        trajectories = log.episodes
-        episodes = trajectories.episodes
-        if episodes < 2 or trajectories.steps == 0:
-            raise DataError(f"read {counted(episodes, 'episode')}, expected at least 2, with steps")
-        encoded = Encoded.of(trajectories, self.rewards)
+        """Learn from episodes with rewards; of a stream, a sample is searched (`partitions`)."""
+        views = Views.of(log, self.rewards, self.seed)
+        encoded, facts = views.encoded, views.facts
+        episodes = views.sample.episodes
         rng = np.random.default_rng(self.seed)
         order = rng.permutation(episodes)
         kept_out = min(episodes - 1, max(2, round(self.choosing.holdout * episodes)))
@@ -129,16 +128,16 @@ class EMRPSR(Estimator):
         best = max(found, key=lambda one: one.mean)
         refitted: dict[Found, Found] = {}
         for one in choose_number_of_states(found, self.choosing.keep):
-            fitted = self._refitted(unbinned(one.fitted, payoff_of), encoded)
+            fitted = self._refitted(unbinned(one.fitted, payoff_of), views.whole)
             refitted[Found(likelihoods(fitted, encoded), fitted)] = one
         self.candidates_ = tuple(
-            self._candidate(one.fitted, refitted[one], best, trajectories)
+            self._candidate(one.fitted, refitted[one], best, facts)
             for one in distinct(list(refitted))
         )
-        self._models = [self._model(one, trajectories) for one in self.candidates_]
+        self._models = [self._model(one, facts) for one in self.candidates_]
         first = self.candidates_[0]
-        self.pomdp_ = as_pomdp(first.fitted, trajectories, self.discount)
-        self.fitted_ = self._labelled(self.pomdp_.belief_model(), first, trajectories)
+        self.pomdp_ = as_pomdp(first.fitted, facts, self.discount)
+        self.fitted_ = self._labelled(self.pomdp_.belief_model(), first, facts)
         self.caution_ = first.caution
         self.model_ = self._models[0]
 
@@ -153,37 +152,35 @@ class EMRPSR(Estimator):
             caution=self.caution_,
         )
 
-    def _refitted(self, fitted: FittedPOMDP, log: Encoded) -> FittedPOMDP:
+    def _refitted(self, fitted: FittedPOMDP, log: Log) -> FittedPOMDP:
         fitted = iterate(
             fitted, log, Prior(self.fitting.prior, self.fitting.sparsity), self.fitting.refitting
         )
         return iterate(fitted, log, Prior(NO_PRIOR), self.fitting.polishing)
 
     def _candidate(
-        self, fitted: FittedPOMDP, before: Found, best: Found, trajectories: Trajectories
+        self, fitted: FittedPOMDP, before: Found, best: Found, facts: Facts
     ) -> Candidate:
-        caution = caution_of(fitted, trajectories, self.discount, self.enough)
+        caution = caution_of(fitted, facts, self.discount, self.enough)
         behind, stderr = difference(best.scores, before.scores)
-        cautious = as_pomdp(fitted, trajectories, self.discount, self.enough)
+        cautious = as_pomdp(fitted, facts, self.discount, self.enough)
         return Candidate(fitted, cautious, caution, fitted.size, before.mean, behind, stderr)
 
-    def _model(self, candidate: Candidate, trajectories: Trajectories) -> LinearModel:
-        return self._labelled(as_rpsr(candidate.cautious), candidate, trajectories)
+    def _model(self, candidate: Candidate, facts: Facts) -> LinearModel:
+        return self._labelled(as_rpsr(candidate.cautious), candidate, facts)
 
-    def _labelled(
-        self, model: LinearModel, candidate: Candidate, trajectories: Trajectories
-    ) -> LinearModel:
+    def _labelled(self, model: LinearModel, candidate: Candidate, facts: Facts) -> LinearModel:
         """The model with its estimator, the observations that end a task, and its origin."""
         how = {
             "seed": self.seed,
-            "episodes": trajectories.episodes,
-            "steps": trajectories.steps,
+            "episodes": facts.size[0],
+            "steps": facts.size[1],
             "states": candidate.states,
         }
         return replace(
             model,
             estimator=type(self).__name__,
-            final=final_names(trajectories),
+            final=facts.final,
             provenance=model.provenance | how,
         )
 

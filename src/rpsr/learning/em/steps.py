@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -88,6 +88,15 @@ class Encoded:
     def by_action(self) -> Floats:
         """Whether each payoff is one of each action, (A, J)."""
         return (np.arange(self.sizes[0])[:, None] == self.payoff_actions).astype(np.float64)
+
+    @property
+    def outline(self) -> Encoded:
+        """The log itself, of which `maximise` needs the outline only."""
+        return self
+
+    def expected(self, parameters: FittedPOMDP) -> tuple[list[Floats], float]:
+        """Expected counts and the log-likelihood, see `counts_of`."""
+        return counts_of(parameters, self)
 
     def select(self, episodes: Ints) -> Encoded:
         """Some of the episodes; payoffs keep their numbers."""
@@ -175,13 +184,26 @@ def counts_of(parameters: FittedPOMDP, log: Encoded) -> tuple[list[Floats], floa
     return counts, likelihood + float(p.log_scale[log.steps[:, 2]].sum())
 
 
-def improve(parameters: FittedPOMDP, log: Encoded, prior: Prior) -> tuple[FittedPOMDP, float]:
+class Log(Protocol):
+    """What iterations of EM need of a log: an `Encoded` one, or one in partitions."""
+
+    @property
+    def outline(self) -> Encoded:
+        """The log without its episodes: sizes, payoffs, ends."""
+        ...
+
+    def expected(self, parameters: FittedPOMDP) -> tuple[list[Floats], float]:
+        """Expected counts and the log-likelihood, see `counts_of`."""
+        ...
+
+
+def improve(parameters: FittedPOMDP, log: Log, prior: Prior) -> tuple[FittedPOMDP, float]:
     """One iteration of EM; the new parameters and the log-likelihood of the old ones."""
-    counts, likelihood = counts_of(parameters, log)
-    return maximise(log, counts, prior, parameters.end), likelihood
+    counts, likelihood = log.expected(parameters)
+    return maximise(log.outline, counts, prior, parameters.end), likelihood
 
 
-def iterate(parameters: FittedPOMDP, log: Encoded, prior: Prior, iterations: int) -> FittedPOMDP:
+def iterate(parameters: FittedPOMDP, log: Log, prior: Prior, iterations: int) -> FittedPOMDP:
     """Some iterations of EM."""
     for _ in range(iterations):
         parameters, _ = improve(parameters, log, prior)

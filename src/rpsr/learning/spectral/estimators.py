@@ -16,9 +16,10 @@ from rpsr.learning.estimated_models import learned_model
 from rpsr.learning.findings import Findings, Spectrum
 from rpsr.learning.hyperparameters import AUTO, DISCOUNT, FROM_1, NOT_NEGATIVE, one_of
 from rpsr.learning.moments.hankel import Hankel, hankel
+from rpsr.learning.moments.pooling import Pooling
 from rpsr.learning.moments.sums import Moments
 from rpsr.learning.moments.survey import CELLS, Survey, WindowPlan
-from rpsr.learning.prepared_log import PreparedLog
+from rpsr.learning.prepared_log import Logs, PreparedLog
 from rpsr.learning.propensities import BEHAVIOURS, Behaviour, Overlap
 from rpsr.learning.spectral.fit import scales, singular_values, spectral_parameters
 from rpsr.learning.spectral.rank import (
@@ -46,6 +47,8 @@ class FromMoments(Estimator):
     longest, in interactions. discount, name: of the model. max_histories, cells:
     bounds on memory, see `WindowPlan.of`. enough: a count that is always enough for an action to be
     known, see `caution`. progress: called with the name of each stage.
+
+    `pooled_` has the observations that `fit` pooled (`moments.pooling`), usually none.
     """
 
     streams = True
@@ -73,6 +76,20 @@ class FromMoments(Estimator):
     overlap_: Overlap = field(init=False, repr=False)
     trials_: tuple[Trial, ...] = field(init=False, repr=False)
     hankel_: Hankel = field(init=False, repr=False)
+    pooled_: tuple[str, ...] = field(init=False, repr=False)
+
+    def fit(self, X: Logs, y: object = None) -> Self:
+        """Learn from a log; if it has very many symbols, rare observations are pooled."""
+        self.check()
+        log = PreparedLog.of(X)
+        pooling = Pooling.of(log)
+        self.pooled_ = () if pooling is None else pooling.pooled
+        if pooling is None:
+            return super().fit(log)
+        super().fit(pooling.log(log))
+        self.fitted_, self.model_ = map(pooling.expanded, (self.fitted_, self.model_))
+        warnings.warn(pooling.note, stacklevel=2)
+        return self
 
     def shared(self) -> dict[str, Any]:
         """The parameters that all of these estimators have, by name."""

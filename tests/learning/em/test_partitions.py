@@ -1,0 +1,139 @@
+"""EM on a log in partitions: the counts and likelihoods of EM in memory, with bounded memory."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import rpsr
+from rpsr.learning import EMRPSR, PreparedLog
+from rpsr.learning.em import partitions
+from rpsr.learning.em.conversion import Facts
+from rpsr.learning.em.partitions import Partitioned, Views
+from rpsr.learning.em.settings import Choosing, Fitting, Search
+from rpsr.learning.em.starts import random_start
+from rpsr.learning.em.steps import Encoded, Prior, improve
+from rpsr.logs import stream, stream_logs, write_logs
+from rpsr.logs.trajectories import join
+from rpsr.parallel import workers
+
+pytest.importorskip("pyarrow")
+QUICK = {
+    "search": Search(sizes=(3,), starts=2, descents=1, memories=0, probing=3, largest=3),
+    "fitting": Fitting(iterations=4, refitting=3, polishing=3),
+    "choosing": Choosing(keep=2),
+}
+
+
+def simulated(name, episodes, steps=8):
+    pomdp = rpsr.load_pomdp(name)
+    return rpsr.simulate(pomdp, "uniform", episodes=episodes, steps=steps, seed=3, rewards=True)
+
+
+def written(log, folder, monkeypatch):
+    """The log in Parquet of several row groups, each a partition."""
+    import pyarrow.parquet as pq
+
+    monkeypatch.setattr(stream, "PARTITION", 200)
+    path = folder / "log.parquet"
+    write_logs(log, path)
+    pq.write_table(pq.read_table(path), path, row_group_size=150)
+    return stream_logs(path, action_names=log.action_names, observation_names=log.observation_names)
+
+
+@pytest.mark.parametrize("name", ["tiger", "4x3", "loadunload"])
+def test_counts_and_likelihoods_are_those_of_memory(name, tmp_path, monkeypatch):
+    log = simulated(name, 200)
+    views = Views.of(PreparedLog.of(written(log, tmp_path, monkeypatch)), "auto", 0)
+    assert isinstance(views.whole, Partitioned)
+    assert len(views.whole.parts) > 4
+    encoded = Encoded.of(PreparedLog.of(log).episodes)
+    outline = views.whole.outline
+    assert np.array_equal(outline.payoff_rewards, encoded.payoff_rewards)
+    assert np.array_equal(outline.final, encoded.final)
+    assert (outline.ends, outline.scale) == (encoded.ends, pytest.approx(encoded.scale, rel=1e-12))
+    assert views.facts == Facts.of(PreparedLog.of(log).episodes)
+    fitted = random_start(encoded, 5, np.random.default_rng(0))
+    for _ in range(3):
+        other, streamed = improve(fitted, views.whole, Prior(0.02))
+        fitted, held = improve(fitted, encoded, Prior(0.02))
+        assert streamed == pytest.approx(held, rel=1e-9)
+        assert other.moves == pytest.approx(fitted.moves, rel=1e-9, abs=1e-12)
+        assert other.payoffs == pytest.approx(fitted.payoffs, rel=1e-9, abs=1e-12)
+
+
+def test_the_sample_of_a_small_stream_is_all_of_it(tmp_path, monkeypatch):
+    log = simulated("tiger", 100)
+    views = Views.of(PreparedLog.of(written(log, tmp_path, monkeypatch)), "auto", 0)
+    assert views.sample.rewards.tolist() == log.rewards.tolist()
+
+
+def test_the_sample_has_one_of_every_few_episodes_and_is_drawn_once(tmp_path, monkeypatch):
+    log = simulated("tiger", 400)
+    prepared = PreparedLog.of(written(log, tmp_path, monkeypatch))
+    monkeypatch.setattr(partitions, "SAMPLE", 400)
+    marked = replace(log, rewards=np.repeat(np.arange(400.0), 8))
+    monkeypatch.setattr(partitions, "MOST_VALUES", 1000)
+    many = PreparedLog.of(written(marked, tmp_path, monkeypatch))
+    drawn = Views.of(many, "categorical", 5).sample.rewards[::8]
+    assert len(drawn) == 50
+    assert np.array_equal(drawn // 8, np.arange(50))  # one of every eight
+    assert not np.array_equal(drawn % 8, np.full(50, drawn[0] % 8))
+    again = Views.of(many, "categorical", 5).sample.rewards[::8]
+    other = Views.of(many, "categorical", 6).sample.rewards[::8]
+    assert np.array_equal(drawn, again)
+    assert not np.array_equal(drawn, other)
+    assert Views.of(prepared, "auto", 0).facts.size == (400, 3200)
+
+
+def test_a_model_is_the_same_streamed_on_workers_and_nearly_so_in_memory(tmp_path, monkeypatch):
+    log = simulated("tiger", 200)
+    found = []
+    for jobs in (1, 2):
+        with workers(jobs) as executor:
+            prepared = PreparedLog.of(written(log, tmp_path, monkeypatch), executor=executor)
+            found.append(EMRPSR(discount=0.9, states=2, **QUICK).fit(prepared))
+    here, there = found
+    assert here.model_.rewards.tobytes() == there.model_.rewards.tobytes()
+    assert here.pomdp_.R.tobytes() == there.pomdp_.R.tobytes()
+    memory = EMRPSR(discount=0.9, states=2, **QUICK).fit(log)
+    assert memory.candidates_[0].loglik == pytest.approx(here.candidates_[0].loglik, rel=1e-9)
+    assert pytest.approx(here.pomdp_.R, rel=1e-6) == memory.pomdp_.R
+    assert here.model_.provenance["steps"] == log.steps
+
+
+def test_partitions_are_kept_up_to_a_bound_and_else_read_again(tmp_path, monkeypatch):
+    log = simulated("tiger", 200)
+    views = Views.of(PreparedLog.of(written(log, tmp_path, monkeypatch)), "auto", 0)
+    fitted = random_start(views.encoded, 3, np.random.default_rng(0))
+    reads = []
+    real = partitions.encode
+    monkeypatch.setattr(partitions, "encode", lambda *a: reads.append(1) or real(*a))
+    for room, expected in ((2**28, 1), (0, 2)):
+        monkeypatch.setattr(partitions, "KEPT", room)
+        whole = Partitioned(views.whole.outline, views.whole.parts)
+        reads.clear()
+        first = whole.expected(fitted)
+        once = len(reads)
+        assert whole.expected(fitted)[1] == first[1]
+        assert len(reads) == expected * once
+
+
+def test_continuous_rewards_are_read_into_memory(tmp_path, monkeypatch):
+    log = simulated("tiger", 100)
+    noisy = replace(log, rewards=np.random.default_rng(0).normal(size=log.steps))
+    views = Views.of(PreparedLog.of(written(noisy, tmp_path, monkeypatch)), "auto", 0)
+    assert views.whole is views.encoded
+    assert views.encoded.family == "gaussian"
+    assert views.sample.steps == log.steps
+
+
+def test_a_few_long_recordings_are_cut_in_streams_as_in_memory(tmp_path, monkeypatch):
+    log = simulated("tiger", 3, steps=700)
+    prepared = PreparedLog.of(written(log, tmp_path, monkeypatch))
+    views = Views.of(prepared, "auto", 0)
+    expected = PreparedLog.of(log).episodes
+    assert views.facts == Facts.of(expected)
+    assert views.sample.offsets.tolist() == expected.offsets.tolist()
+    chunks = join([chunk for part in views.whole.parts for chunk in part])
+    assert chunks.offsets.tolist() == expected.offsets.tolist()
