@@ -60,7 +60,7 @@ class AnytimePlanner(ResumablePlanner):
         If it continues an earlier run, the lower bound is at least the earlier one, up to rounding
         (see `resuming`); the upper one is computed again.
         """
-        process = corner_process(run.model)
+        process = run.process or corner_process(run.model)
         search = Schedule(process, run.clock, self.epsilon, self._selective, self.seed)
         goal = search.begun.goal
 
