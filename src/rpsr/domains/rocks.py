@@ -119,7 +119,9 @@ def rock_sample(
         for rock, place in enumerate(places)
     }
 
-    sensed = {  # one mapping for all rovers on a cell: tables are made from these much faster
+    sensed: dict[
+        tuple[Cell, int, bool], dict[str, Fraction]
+    ] = {  # one mapping for all rovers on a cell: tables are made from these much faster
         (cell, rock, good): lottery([("good", says), ("bad", 1 - says)])
         for (cell, rock), right in accuracy.items()
         for good, says in ((True, right), (False, 1 - right))
