@@ -49,6 +49,7 @@ SUBPACKAGES = {
         "exact": {"", "value", "corners"},
         "anytime": {"", "value", "corners"},
         "reachable": {"", "value", "corners"},
+        "portfolio": {"", "value", "corners", "exact", "anytime", "reachable"},
         "points": {"", "value", "corners", "reachable"},
         "comparing": {"", "value", "corners", "reachable"},
         "files": {"", "value"},

@@ -142,7 +142,7 @@ def test_the_command_line_finds_them(guest):
 
 @pytest.mark.parametrize(
     ("name", "advice"),
-    [("sarsopp", "did you mean sarsop?"), ("qqqq", "choose from vi, enumeration, reachable")],
+    [("sarsopp", "did you mean sarsop?"), ("qqqq", "choose from auto, vi, enumeration")],
 )
 def test_an_unknown_name(name, advice):
     with pytest.raises(InputError) as error:

@@ -23,6 +23,7 @@ from rpsr.planning import (
 )
 from rpsr.planning.exact.enumeration import Enumeration
 from rpsr.planning.exact.value_iteration import ValueIteration
+from rpsr.planning.portfolio import patience
 from rpsr.planning.reachable.planner import Reachable
 from rpsr.planning.solution import ProgressRow, Status
 from rpsr.predictive import rpsr
@@ -78,10 +79,30 @@ def test_help_names_every_planner(say):
     assert f"The planner: {', '.join(PLANNER_NAMES[:-1])} or {PLANNER_NAMES[-1]}." in words
 
 
-def test_an_exact_planner_that_runs_out_of_time_names_an_anytime_one(say):
-    words = ("solve", "hallway", "--time-limit", "0.1")
-    assert "--planner sarsop" in say(*words)[2]
-    assert say(*words, "--planner", "vi")[2] == "", "it was asked for"
+def test_the_default_says_which_planners_proved_its_bounds(say):
+    code, out, _ = say("solve", "parr", "--json")
+    found = json.loads(out)
+    assert (code, found["planner"], found["status"]) == (0, "auto", "exact")
+    assert found["proven_by"] == {"lower": "reachable", "upper": "reachable"}
+    assert "lower: vi; upper: vi" in say("solve", "tiger")[1]
+    named = json.loads(say("solve", "tiger", "--planner", "vi", "--json")[1])
+    assert named["proven_by"] is None
+
+
+def test_the_default_stops_with_a_note_if_waiting_does_not_pay(say, monkeypatch):
+    monkeypatch.setattr(patience, "PATIENCE", 0.0)
+    code, out, err = say("solve", "hallway", "--json")
+    assert (code, json.loads(out)["status"]) == (3, "stalled")
+    assert "--time-limit" in err
+    code, out, err = say("solve", "hallway", "--json", "--time-limit", "0.5")
+    assert (code, json.loads(out)["status"], err) == (3, "time", "")
+
+
+def test_a_file_of_vectors_for_every_belief_is_not_of_reachable_ones(say):
+    code, out, _ = say("solve", "parr", "-o", "p.alpha", "--json")
+    found = json.loads(out)
+    assert (code, found["proven_by"]["lower"]) == (0, "vi")
+    assert found["lower"] <= PARR <= found["upper"]
 
 
 def test_people_see_a_table(say):
@@ -110,7 +131,7 @@ def test_planners_without_a_horizon_do_not_ask_for_one(say, planner):
     code, out, err = say("solve", "parr", "--planner", planner, "--discount", "1")
     assert (code, out) == (1, "")
     told = "give a discount below 1 (--discount, in Python model.with_discount); over a"
-    if planner in ("hsvi", "sarsop"):  # they sum without a discount where that is finite
+    if planner in ("auto", "hsvi", "sarsop"):  # they sum without a discount where that is finite
         told = "the sum of rewards is infinite"
     assert told in err
 

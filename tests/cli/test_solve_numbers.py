@@ -7,7 +7,7 @@ import pytest
 from tests.cli.documents import PARR
 from tests.cli.saying import said
 
-from rpsr.planning.exact.value_iteration import ValueIteration
+from rpsr.planning.portfolio.planner import Auto
 
 KEYS = {
     *("schema", "version", "source", "model", "planner", "discount", "horizon", "status", "value"),
@@ -52,7 +52,7 @@ def test_an_epsilon_may_be_a_percentage(succeed, planner):
 )
 def test_a_memory_limit_may_have_a_unit(monkeypatch, say, text, number):
     taken = []
-    monkeypatch.setattr(ValueIteration, "solve", lambda planner, *_: taken.append(planner))
+    monkeypatch.setattr(Auto, "solve", lambda planner, *_: taken.append(planner))
     say("solve", "tiger", "--memory-limit", text)
     assert [planner.memory_limit for planner in taken] == [number]
 

@@ -38,8 +38,10 @@ def test_a_memory_limit_is_exit_3_or_refused(say, planner):
     assert "but the model alone takes" in err
 
 
-def test_a_time_limit_of_the_exact_planner_is_exit_3(say):
-    code, out, _ = say("solve", "4x3", "--time-limit", "0.3", "--epsilon", "1e-8", "--json")
+@pytest.mark.parametrize("planner", ["auto", "vi"])
+def test_a_time_limit_is_exit_3(say, planner):
+    words = ("solve", "4x3", "--planner", planner, "--epsilon", "1e-8", "--json")
+    code, out, _ = say(*words, "--time-limit", "0.3")
     found = json.loads(out)
     assert (code, found["status"]) == (3, "time")
     assert found["lower"] <= found["upper"]
@@ -47,7 +49,7 @@ def test_a_time_limit_of_the_exact_planner_is_exit_3(say):
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no POSIX signals")
 def test_a_signal_from_outside_is_heeded_in_the_middle_of_work():
-    words = ["solve", "4x3", "--epsilon", "1e-9", "--json", "-o", "p.json"]
+    words = ["solve", "4x3", "--planner", "vi", "--epsilon", "1e-9", "--json", "-o", "p.json"]
     program = f"""
 import sys
 from rpsr.cli.app import main

@@ -76,7 +76,7 @@ def _effort(rng: np.random.Generator, planner: str) -> dict[str, int | None]:
             return {"max_iterations": most, "memory_limit": MEMORY}
         case "enumeration":
             return {"max_iterations": int(rng.integers(1, 3)) if early else 6}
-        case "hsvi" | "sarsop":
+        case "auto" | "hsvi" | "sarsop":
             return {"max_iterations": int(rng.integers(0, 4)) if early else 40}
         case "pbvi" | "perseus":
             return {"max_points": int(rng.integers(2, 12)) if early else 30, "max_iterations": 20}

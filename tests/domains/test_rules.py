@@ -101,3 +101,25 @@ def test_rules_that_make_no_model_are_refused(changes, message):
 def test_observations_have_one_rule(both):
     with pytest.raises(InputError, match="expected either emission or edge_emission"):
         weather(**both)
+
+
+def test_a_mapping_that_is_returned_again_is_read_once():
+    class Counted(dict[str, Fraction]):
+        reads = 0
+
+        def items(self):
+            Counted.reads += 1
+            return super().items()
+
+    both = Counted(wet=HALF, dry=HALF)
+    model = weather(emission=lambda _a, _t: both)
+    assert Counted.reads == 1
+    assert model.emission(1).toarray().tolist() == [[0.5, 0.5], [0.5, 0.5]]
+
+
+def test_a_float_is_refused_even_if_an_equal_integer_came_before():
+    rewards = iter([1, 1.0])
+    with pytest.raises(InputError, match=r"reward\(.*read 1\.0"):
+        weather(reward=lambda *_: next(rewards))
+    with pytest.raises(InputError, match=r"transition\(.*read 1\.0"):
+        weather(transition=lambda s, a: {True: 1} if a == "wait" else {True: 1.0})

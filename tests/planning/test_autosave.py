@@ -23,6 +23,7 @@ from rpsr.predictive.constructors import rpsr
 
 BEST = 19.3713683  # of tiger
 SHORT = {
+    "auto": {"max_iterations": 2},
     "vi": {"max_iterations": 2},
     "policy-iteration": {"max_iterations": 3},
     "pbvi": {"max_iterations": 5},
@@ -62,7 +63,8 @@ def test_what_is_kept_holds_and_is_gone_on_from(name, kind):
     saved = load_checkpoint("c.ckpt", model)
     assert saved.lower == kept[-1].lower
     once = planner_by_name(name, **dict.fromkeys(SHORT[name], 1))
-    assert once.solve(model, ignore).lower < BEST - 1e-3 or name == "policy-iteration"
+    alone = once.solve(model, ignore).lower
+    assert alone < BEST - 1e-3 or name in ("auto", "policy-iteration")  # one step is enough
     again = resume(model, once, saved, ignore)
     assert saved.lower - 1e-9 <= again.lower <= BEST + 1e-6
 

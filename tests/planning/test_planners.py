@@ -9,8 +9,17 @@ from rpsr.learning import LastKTable
 def test_the_default_planner_is_public_and_is_what_solve_uses():
     tiger = build("tiger")
     assert "default_planner" in planning.__all__
-    assert planning.default_planner(tiger) == "vi"
-    assert planning.solve(tiger, horizon=2).value == planning.solve(tiger, "vi", horizon=2).value
+    assert planning.default_planner(tiger) == "auto"
+    assert planning.solve(tiger).planner == planning.solve(tiger, "auto").planner == "auto"
+
+
+def test_the_default_name_stands_for_what_suits():
+    tiger = build("tiger")
+    assert planning.default_planner(tiger, horizon=2) == "vi"
+    for name in (None, "auto"):
+        assert planning.solve(tiger, name, horizon=2).planner == "vi"
+    exact = planning.solve(tiger, "vi", horizon=2)
+    assert planning.solve(tiger, "auto", horizon=2).value == exact.value
 
 
 def test_a_learned_model_is_planned_on_at_points():

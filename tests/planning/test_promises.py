@@ -41,9 +41,13 @@ from rpsr.planning import (
 from rpsr.planning.corners.cheap_bounds import blind_values, mdp_values, upper_at_start
 from rpsr.planning.corners.corner_model import corner_process
 from rpsr.planning.planners import PLANNER_NAMES, planner_options
+from rpsr.planning.portfolio.planner import Auto
 from rpsr.planning.precision import CLOSED, MERGED, Relative, goal_of
 
 PLANNERS = {
+    "auto": Auto(epsilon=1e-3),
+    "auto, cut short": Auto(max_iterations=1),
+    "auto, not begun": Auto(max_iterations=0),
     "vi": ValueIteration(epsilon=1e-3),
     "vi, cut short": ValueIteration(epsilon=1e-3, max_iterations=1),
     "vi, not begun": ValueIteration(epsilon=1e-3, max_iterations=0),

@@ -69,8 +69,9 @@ def solve(
         str | None,
         Parameter(
             validator=_existing,
-            help="The planner: vi, enumeration, reachable, hsvi, sarsop, pbvi, perseus, qmdp, fib, "
-            "policy-iteration or q-learning. By default vi, or pbvi on a learned model.",
+            help="The planner: auto, vi, enumeration, reachable, hsvi, sarsop, pbvi, perseus, "
+            "qmdp, fib, policy-iteration or q-learning. By default auto, which runs several of "
+            "them; vi with a horizon, sarsop without a discount, and pbvi on a learned model.",
         ),
     ] = None,
     horizon: Annotated[
@@ -231,9 +232,8 @@ def solve(
     if epsilon is not None and solution.status is Status.ROUNDING:
         proven_to = solution.gap if solution.epsilon is None else solution.epsilon
         note(f"floats prove the value only to {proven_to:.2g} here, not to the epsilon given")
-    by_default = planner is None and horizon is None
-    if by_default and solution.planner == "vi" and solution.status in (Status.TIME, Status.MEMORY):
-        note("vi bounds the value at all beliefs; for the start alone, --planner sarsop is faster")
+    if solution.status is Status.STALLED:
+        note("the gap hardly narrowed within a minute; --time-limit plans for as long as it says")
     if solution.status is Status.INTERRUPTED:
         return INTERRUPTED
     return 0 if solution.status.reached_goal else LIMIT_REACHED
@@ -247,9 +247,15 @@ def _planner(
     everywhere: whether the value function must hold at every belief, not only at reachable ones.
     """
     from rpsr.errors import InputError
-    from rpsr.planning.planners import default_planner, planner_by_name, planner_options
+    from rpsr.planning.planners import (
+        DEFAULT,
+        default_planner,
+        planner_by_name,
+        planner_options,
+    )
 
-    name = name or default_planner(model, horizon=options["horizon"])
+    if name is None or name == DEFAULT:
+        name = default_planner(model, horizon=options["horizon"])
     known = planner_options(name)
     for option, value in options.items():
         if value is not None and option not in known and option != "seed":
@@ -258,6 +264,8 @@ def _planner(
     given: dict[str, Any] = {key: options[key] for key in options if key in known}
     if everywhere and "faces" in known:
         given["faces"] = False
+    if everywhere and "everywhere" in known:
+        given["everywhere"] = True
     return planner_by_name(name, **given)
 
 
@@ -326,6 +334,7 @@ def solution_document(
         "iterations": solution.iterations,
         "seconds": solution.seconds,
         "seed": seed if solution.seed is None else solution.seed,
+        "proven_by": solution.extras.get("proven_by"),
         "compressed": solution.extras.get("compressed"),
         "learned": solution.model.estimator,
         "simulated": None if played is None else played.mean,
@@ -344,6 +353,9 @@ def _for_people(solution: Solution, document: dict[str, Any]) -> list[tuple[str,
         "gap": "" if solution.gap is None else f"{solution.gap:.3g}",
         "status": solution.status.value,
     }
+    proven_by = document["proven_by"]
+    if proven_by is not None:
+        numbers["proven_by"] = f"lower: {proven_by['lower']}; upper: {proven_by['upper']}"
     learned = document["learned"]
     if learned is not None:
         numbers["learned"] = f"by {learned}: bounds hold for this model, not for the system"

@@ -59,25 +59,31 @@ def tabulate(
     observation_index = {o: i for i, o in enumerate(observations)}
 
     pairs = [(a, s) for a in actions for s in states]
-    moves = [_indexed(transition(s, a), state_index, f"transition({s!r}, {a!r})") for a, s in pairs]
+    by_state, by_observation = _Index(state_index), _Index(observation_index)
+    moves = [by_state.row(transition(s, a), "transition", s, a) for a, s in pairs]
     edges = [(s, a, states[t]) for (a, s), row in zip(pairs, moves, strict=True) for t in row]
     if edge_emission is not None:
-        rows = [
-            _indexed(edge_emission(*edge), observation_index, f"edge_emission{edge!r}")
-            for edge in edges
-        ]
+        rows = [by_observation.row(edge_emission(*edge), "edge_emission", *edge) for edge in edges]
         row_of_edge = rows
     else:
         assert emission is not None
-        rows = [
-            _indexed(emission(a, s), observation_index, f"emission({a!r}, {s!r})") for a, s in pairs
-        ]
+        rows = [by_observation.row(emission(a, s), "emission", a, s) for a, s in pairs]
         width = len(states)
         row_of = {a: i * width for i, a in enumerate(actions)}
         row_of_edge = [rows[row_of[a] + state_index[t]] for _, a, t in edges]
 
+    known: dict[Number, Fraction] = {}  # few rewards differ, and fractions are slow to make
+
+    def earns(*outcome: Any) -> Fraction:
+        number: Any = reward(*outcome)
+        if type(number) is not int and type(number) is not Fraction:
+            number = _exact(number, _called("reward", *outcome))
+        if number not in known:
+            known[number] = Fraction(number)
+        return known[number]
+
     earned = [
-        _exact(reward(*edge, observations[o]), f"reward{(*edge, observations[o])!r}")
+        earns(*edge, observations[o])
         for edge, seen in zip(edges, row_of_edge, strict=True)
         for o in seen
     ]
@@ -90,7 +96,7 @@ def tabulate(
             actions=tuple(actions),
             observations=tuple(observations),
             discount=parse_discount(discount),
-            start=_rows([_indexed(start, state_index, "start")], len(states)),
+            start=_rows([_indexed(start, state_index, lambda: "start")], len(states)),
             transition=_rows(moves, len(states)),
             emission=_rows(rows, len(observations)),
             emission_by_edge=edge_emission is not None,
@@ -104,26 +110,55 @@ def tabulate(
     )
 
 
+def _called(rule: str, *arguments: Any) -> str:
+    """A call of a rule, for messages."""
+    return f"{rule}({', '.join(map(repr, arguments))})"
+
+
+class _Index:
+    """Distributions by index. A rule may return the same mapping many times: it is read once."""
+
+    def __init__(self, index: Mapping[Any, int]) -> None:
+        self._index = index
+        self._certain = [{i: Fraction(1)} for i in range(len(index))]
+        self._read: dict[int, tuple[Any, dict[int, Fraction]]] = {}  # kept, so that ids stay theirs
+
+    def row(self, distribution: Any, rule: str, *arguments: Any) -> dict[int, Fraction]:
+        """The distribution that a call of a rule returned."""
+        if type(distribution) is dict and len(distribution) == 1:  # the usual one
+            ((key, chance),) = distribution.items()
+            if type(chance) is int and chance == 1 and key in self._index:
+                return self._certain[self._index[key]]
+        found = self._read.get(id(distribution))
+        if found is None:
+            row = _indexed(distribution, self._index, lambda: _called(rule, *arguments))
+            found = self._read[id(distribution)] = distribution, row
+        return found[1]
+
+
 def _indexed(
-    distribution: Mapping[S, Number], index: Mapping[S, int], rule: str
+    distribution: Mapping[Any, Number], index: Mapping[Any, int], rule: Callable[[], str]
 ) -> dict[int, Fraction]:
-    """A distribution by index, ascending, without zeros; rule: its source, for messages."""
+    """A distribution by index, ascending, without zeros; rule: names its source, for messages."""
     # A rule that does not sum to one is a bug in the domain, not an input to be rescaled.
     given: Any = distribution
     if not isinstance(given, Mapping):
         raise InputError(
-            f"{rule}: read {type(given).__name__}, expected a mapping of names to probabilities"
+            f"{rule()}: read {type(given).__name__}, expected a mapping of names to probabilities"
         )
     row: dict[int, Fraction] = {}
     for key, chance in distribution.items():
         if key not in index:
-            raise InputError(f"{rule}: read {key!r}, expected one of {some(list(map(str, index)))}")
-        row[index[key]] = _exact(chance, rule, f" for {key!r}")
+            known = some(list(map(str, index)))
+            raise InputError(f"{rule()}: read {key!r}, expected one of {known}")
+        if type(chance) is not Fraction and type(chance) is not int:
+            chance = _exact(chance, rule(), f" for {key!r}")
+        row[index[key]] = Fraction(chance)
         if chance < 0:
-            raise InputError(f"{rule}: read {chance} for {key!r}, expected a probability")
+            raise InputError(f"{rule()}: read {chance} for {key!r}, expected a probability")
     total = sum(row.values())
     if total != 1:
-        raise InputError(f"{rule}: the probabilities sum to {total}, expected 1")
+        raise InputError(f"{rule()}: the probabilities sum to {total}, expected 1")
     return {i: chance for i, chance in sorted(row.items()) if chance}
 
 
@@ -139,8 +174,11 @@ def _exact(number: Any, rule: str, where: str = "") -> Fraction:
 def _rows(rows: Sequence[Mapping[int, Fraction]], width: int) -> Rows:
     weights: list[int] = []
     for row in rows:
+        if len(row) == 1:  # certain
+            weights.append(1)
+            continue
         denominator = lcm(*(p.denominator for p in row.values()))
-        weights += [int(p * denominator) for p in row.values()]
+        weights += [p.numerator * (denominator // p.denominator) for p in row.values()]
     indptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
     exact = integers(weights)
     counts = np.diff(indptr)

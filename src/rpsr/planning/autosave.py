@@ -16,10 +16,24 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
 from rpsr.planning.solution import Progress, ProgressRow, Solution, silent
 
 EVERY = 60.0  # seconds between two solutions
+
+
+@runtime_checkable
+class Saving(Protocol):
+    """Progress that also saves solutions."""
+
+    def offer(self, make: Callable[[], Solution]) -> None:
+        """Register how to make a solution of a planner's current state."""
+        ...
+
+    def look(self) -> None:
+        """Save the current solution, if it is time to."""
+        ...
 
 
 @dataclass

@@ -21,7 +21,7 @@ from typing import Any
 
 from rpsr.errors import InputError
 from rpsr.kernels import compiled_seconds, interpreting
-from rpsr.planning.autosave import Autosave
+from rpsr.planning.autosave import Saving
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status, silent
 
 PART_SECONDS = 0.1  # how long a part of compiled work should take
@@ -38,6 +38,10 @@ class LimitReached(Exception):
     def __init__(self, status: Status) -> None:
         super().__init__(status.value)
         self.status = status
+
+
+class MemoryTooSmall(InputError):
+    """A memory limit that planning on this model cannot keep at all."""
 
 
 def no_limits() -> Clock:
@@ -87,12 +91,12 @@ class Clock:
         """Raise `LimitReached` past the deadline; save a solution if due (see `autosave`)."""
         if self.over:
             raise LimitReached(Status.TIME)
-        if isinstance(self.progress, Autosave):
+        if isinstance(self.progress, Saving):
             self.progress.look()
 
     def offer(self, make: Callable[[], Solution]) -> None:
         """Register how to make a solution of the current state (see `autosave`)."""
-        if isinstance(self.progress, Autosave):
+        if isinstance(self.progress, Saving):
             self.progress.offer(make)
 
     def foresee(self, operations: float) -> None:
@@ -139,7 +143,7 @@ class Clock:
         """Count bytes that planning needs at the least, or refuse; what: "the ... takes"."""
         self.held += size
         if self.memory_limit is not None and self.held > self.memory_limit:
-            raise InputError(
+            raise MemoryTooSmall(
                 f"memory limit: read {self.memory_limit} bytes, but {what} {self.held} bytes"
             )
 

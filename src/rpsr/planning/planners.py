@@ -19,6 +19,7 @@ PLANNERS = Registry(
     "planner",
     "rpsr.planners",
     {
+        "auto": "rpsr.planning.portfolio.planner:Auto",
         "vi": "rpsr.planning.exact.value_iteration:ValueIteration",
         "enumeration": "rpsr.planning.exact.enumeration:Enumeration",
         "reachable": "rpsr.planning.reachable.planner:Reachable",
@@ -32,6 +33,7 @@ PLANNERS = Registry(
         "q-learning": "rpsr.planning.points.q_learning:QLearning",
     },
 )
+DEFAULT = "auto"  # stands for the planner that `default_planner` chooses
 PLANNER_NAMES = tuple(PLANNERS.own)  # those of this library
 
 
@@ -56,7 +58,7 @@ def solve(
         model, options = _tasked(model, planner, objective, options)
     linear = as_linear(model)
     chosen: Any = planner
-    if planner is None:
+    if planner is None or planner == DEFAULT:
         chosen = default_planner(linear, horizon=options.get("horizon"))
     if isinstance(chosen, str):
         chosen = planner_by_name(chosen, **options)
@@ -97,17 +99,20 @@ def _tasked(
 
 
 def default_planner(model: POMDP | LinearModel, *, horizon: int | None = None) -> str:
-    """The name of the planner that suits a model: `vi`, or `pbvi` where `vi` does not suit.
+    """The name of the planner that suits a model, `auto` if nothing speaks against it.
 
-    Exact planning needs a known domain. On a learned model it may take very long, and its values
-    are the model's, not the system's. So point-based planning is preferred there, unless a horizon
-    is given and the domain is known. Without a discount and a horizon, `sarsop` is chosen.
+    A finite horizon is planned by `vi`. Without a discount and a horizon, `sarsop` is chosen. Both
+    and `auto` need a known domain. On a learned model exact planning may take very long, and its
+    values are the model's, not the system's. So `pbvi` is chosen there, unless a horizon is given
+    and the domain is known.
     """
     linear = as_linear(model)
     known = linear.domain.known
-    if known and horizon is None and undiscounted(linear):
-        return "sarsop"
-    return "vi" if known and (horizon is not None or not linear.estimated) else "pbvi"
+    if known and horizon is not None:
+        return "vi"
+    if not known or linear.estimated:
+        return "sarsop" if known and undiscounted(linear) else "pbvi"
+    return "sarsop" if undiscounted(linear) else DEFAULT
 
 
 def planner_by_name(name: str, **options: Any) -> Planner:

@@ -62,9 +62,10 @@ class Run:
         model: LinearModel,
         progress: Progress,
         earlier: ValueFunction | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self.planner, self.model, self.earlier = planner, model, earlier
-        self.clock = Clock(progress, planner.time_limit, planner.memory_limit)
+        self.clock = clock or Clock(progress, planner.time_limit, planner.memory_limit)
 
     @cached_property
     def process(self) -> CornerProcess | None:
@@ -73,9 +74,15 @@ class Run:
 
     def corners(self) -> CornerProcess:
         """The model at its corners; its memory counts against the limit."""
-        process = corner_process(self.model)
+        process = self.process or corner_process(self.model)  # which says what is missing
         self.clock.hold_model(process.nbytes)
         return process
+
+    def part(self, planner: BasePlanner, clock: Clock, earlier: ValueFunction | None) -> Run:
+        """A part of this run by another planner, with a clock of its own, on the same corners."""
+        part = Run(planner, self.model, clock.progress, earlier, clock)
+        part.__dict__["process"] = self.process
+        return part
 
     def offer(self, make: Callable[[], Solution]) -> None:
         """Register how to make a solution of the current state (see `autosave`)."""

@@ -37,6 +37,10 @@ class Status(Enum):
         "settled: this planner cannot narrow the gap further; the bounds hold; "
         "raise its limits, or use sarsop or vi"
     )
+    STALLED = (
+        "stopped: the gap narrowed by less than 5% within a minute; the bounds hold; "
+        "set a time limit to continue for longer"
+    )
     INTERRUPTED = "interrupted: the bounds hold; more time would narrow the gap"
     NO_UPPER_BOUND = (
         "settled: the model's valid states are unknown, so no upper bound can be proven"

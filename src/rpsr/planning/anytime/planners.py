@@ -33,7 +33,8 @@ from typing import ClassVar
 import numpy as np
 
 from rpsr.planning.anytime.schedule import Schedule
-from rpsr.planning.corners.corner_model import corner_process
+from rpsr.planning.corners.corner_model import CornerProcess, corner_process
+from rpsr.planning.limits import Clock
 from rpsr.planning.runner import ResumablePlanner, Run
 from rpsr.planning.solution import Solution, Status
 
@@ -60,8 +61,13 @@ class AnytimePlanner(ResumablePlanner):
         If it continues an earlier run, the lower bound is at least the earlier one, up to rounding
         (see `resuming`); the upper one is computed again.
         """
-        process = corner_process(run.model)
-        search = Schedule(process, run.clock, self.epsilon, self._selective, self.seed)
+        process = run.process or corner_process(run.model)
+        try:
+            search = self._search(process, run.clock)
+        except KeyboardInterrupt:
+            # The set-up has no solution yet: one with the bounds that a moment allows.
+            search = self._search(process, run.clock.hurried())
+            return search.solution(run, Status.INTERRUPTED)
         goal = search.begun.goal
 
         def close_gap() -> Status:
@@ -89,6 +95,9 @@ class AnytimePlanner(ResumablePlanner):
         status = run.attempt(close_gap)
         run.report(search.trials, *search.bounds, **search.sizes)
         return search.solution(run, status)
+
+    def _search(self, process: CornerProcess, clock: Clock) -> Schedule:
+        return Schedule(process, clock, self.epsilon, self._selective, self.seed)
 
 
 @dataclass(frozen=True)

@@ -222,6 +222,7 @@ class Schedule:
             value=value,
             iterations=self.trials,
             points=int(counts["points"]),
+            upper_bound=self.begun.upper_bound,
         )
 
     def _live(self) -> Ints:

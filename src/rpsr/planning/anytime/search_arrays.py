@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from rpsr.errors import InputError
 from rpsr.io.records import Floats, Ints
 from rpsr.planning.anytime.belief_graph import (
     BOUND,
@@ -26,7 +25,7 @@ from rpsr.planning.anytime.belief_graph import (
 from rpsr.planning.anytime.lower_bound import Vectors, scan
 from rpsr.planning.anytime.walks import Trail, open_point
 from rpsr.planning.corners.corner_model import CornerProcess
-from rpsr.planning.limits import Clock, LimitReached
+from rpsr.planning.limits import Clock, LimitReached, MemoryTooSmall
 
 DEEPEST = 2000  # steps of a trial
 HASHES = "graph.table"  # grows like the others, but is rehashed
@@ -81,14 +80,14 @@ class SearchState:
         )
         needed = self._bytes + sum(size for _, _, size in self._fuller())
         if clock.memory_limit is not None and needed > clock.memory_limit:
-            raise InputError(
+            raise MemoryTooSmall(
                 f"memory limit: read {clock.memory_limit} bytes, but planning on "
                 f"{process.model.name} needs at least {needed}"
             )
         try:
             self._begin(process, knobs, blind, informed)
         except LimitReached:
-            raise InputError(
+            raise MemoryTooSmall(
                 f"memory limit: read {clock.memory_limit} bytes, but planning on "
                 f"{process.model.name} needs more than {self._bytes}"
             ) from None

@@ -87,7 +87,7 @@ class Reachable(BasePlanner):
         size = len(graph.states)
         run.report(0, None, None, points=size)
         try:
-            found = self._planned(run, graph, clock)
+            found = self.planned(run, graph, clock)
         except KeyboardInterrupt:
             found = self._so_far(run, graph)
         run.report(1, found.lower, found.upper, vectors=len(found.vectors), points=size)
@@ -95,9 +95,9 @@ class Reachable(BasePlanner):
 
     def _so_far(self, run: Run, graph: ReachableGraph) -> Solution:
         """A plan on a graph within a short time."""
-        return self._planned(run, graph, run.clock.hurried(), Status.INTERRUPTED)
+        return self.planned(run, graph, run.clock.hurried(), Status.INTERRUPTED)
 
-    def _planned(
+    def planned(
         self, run: Run, graph: ReachableGraph, clock: Clock, stopped: Status | None = None
     ) -> Solution:
         """The plan on a graph; stopped: why it is not complete, if that is known before."""

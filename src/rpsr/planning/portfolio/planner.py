@@ -1,0 +1,171 @@
+"""Planner `auto`, the default: several planners in turn, and the best bounds of all of them.
+
+1. *Cheap bounds*: blind policies below, the MDP and QMDP above (see `cheap_bounds`).
+2. `reachable`, if the reachable states are few. They are explored up to `FEW`, which takes a small
+   part of a second. If they are closed without merging states that differ, the problem is finite
+   and solved exactly.
+3. `vi`, if there are at most `MOST_CORNERS` corners. It has a small part of the time, and more as
+   long as its passes promise to prove its precision soon. Its value function holds at every belief.
+4. `sarsop`, beginning with the vectors of `vi`, for the rest of the time.
+
+Every planner proves its bounds by itself, so the largest lower bound and the smallest upper bound
+of all hold together, and the policy is that of the largest lower bound (see `answers`).
+
+Stopping rule: the gap at the start is at most epsilon. Without a time limit, planning also ends
+when the gap has narrowed by less than `WORTH` of itself within `PATIENCE` seconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rpsr.planning.anytime.planners import SARSOP
+from rpsr.planning.convergence import undiscounted
+from rpsr.planning.corners.cheap_bounds import blind_values, initial_upper_bound, qmdp_values
+from rpsr.planning.corners.corner_model import CornerProcess
+from rpsr.planning.exact.value_iteration import ValueIteration
+from rpsr.planning.limits import MemoryTooSmall
+from rpsr.planning.portfolio.answers import Answers
+from rpsr.planning.portfolio.patience import Promising, Watch, Worthwhile
+from rpsr.planning.precision import CLOSED, PROVEN, Goal, goal_of
+from rpsr.planning.reachable.planner import SAME, Reachable
+from rpsr.planning.reachable.reachable_graph import Exploration
+from rpsr.planning.runner import ResumablePlanner, Run
+from rpsr.planning.solution import Solution, Status
+from rpsr.planning.value.value_function import ValueFunction
+
+FEW, FEW_NUMBERS = 1000, 2**20  # reachable states, and the numbers that describe them
+MOST_CORNERS = 200  # for `vi`, whose programs grow with the square
+CHEAP_SHARE = 0.1  # of the time limit, for each of the cheap bounds
+EXPLORING_SHARE = 0.05  # of the time limit, for the reachable states
+VI_SHARE, VI_SECONDS = 0.2, 4.0  # of the time limit, and at most: what `vi` has at first
+
+
+@dataclass(frozen=True)
+class Auto(ResumablePlanner):
+    """Several planners in turn, and the best bounds of all of them: the default.
+
+    epsilon: the gap at the start to reach, in units of reward or as a share of the value there
+    (`Relative`); by default 1e-6 of the range of values, or less if it is reached quickly (see
+    `precision`).
+    time_limit in seconds; without one, planning ends when the gap hardly narrows within a minute.
+    memory_limit in bytes. max_iterations: the largest number of passes of `vi`, and of trials of
+    `sarsop`. everywhere: whether the value function must hold at every belief, not only at those
+    that are reachable.
+    """
+
+    name = "auto"
+
+    max_iterations: int | None = None
+    seed: int = 0
+    everywhere: bool = False
+
+    def plan(self, run: Run) -> Solution:
+        """Plan; a `ModelError` where the domain is unknown or no sum of rewards converges."""
+        portfolio = _Portfolio(self, run)
+        status = run.attempt(portfolio.solve)
+        if portfolio.answers.best is None:  # interrupted before there was any policy
+            raise KeyboardInterrupt
+        return portfolio.answers.solution(status)
+
+
+class _Portfolio:
+    """One run of `auto`: its planners, one method each, and their answers."""
+
+    def __init__(self, auto: Auto, run: Run) -> None:
+        self.auto, self.run, self.clock = auto, run, run.clock
+        self.answers = Answers(run)
+
+    def solve(self) -> Status:
+        """Run the planners; why planning ended."""
+        begun, model = self.run.earlier, self.run.model
+        if undiscounted(model):
+            return self._sarsop(None, begun)
+        process = self.run.corners()
+        goal = goal_of(self.auto.epsilon, CLOSED, model, process.ahead)
+        self._cheap(process)
+        if not self.auto.everywhere and self._reachable():
+            return Status.EXACT
+        if process.k <= MOST_CORNERS:
+            status = self._vi(goal, process, begun)
+            if status.certified or status is Status.INTERRUPTED or self.clock.over:
+                return status
+            if self.answers.reached(goal):
+                return Status.SOLVED
+            begun = self.answers.policy
+        return self._sarsop(goal, begun)
+
+    def _cheap(self, process: CornerProcess) -> None:
+        """Blind policies below, and QMDP above."""
+        blind = blind_values(process, self.clock.share(CHEAP_SHARE))
+        _, upper = initial_upper_bound(process, self.clock.share(CHEAP_SHARE), qmdp_values)
+        value, off = process.value_at_start(blind)
+        vectors, actions = process.lift(blind), np.arange(len(blind))
+        found = ValueFunction.repeating(vectors, actions, process.observations)
+        bounds = value - off, upper
+        cheap = self.run.solution(Status.SETTLED, found, bounds, value=value, iterations=0)
+        self.answers.add(replace(cheap, planner="blind policy"), upper_by="qmdp")
+        self.run.report(0, *bounds, vectors=len(found))
+
+    def _reachable(self) -> bool:
+        """Whether the reachable states are few, and solved exactly."""
+        model, share = self.run.model, self.clock.share(EXPLORING_SHARE)
+        few = min(FEW, max(1, FEW_NUMBERS // model.dimension))
+        graph = Exploration(model).run(share, limit=few, partial=True)
+        if graph.stopped is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        if graph.stopped is not None or graph.edges.moved.max(initial=0.0) > SAME:
+            return False
+        planner = Reachable(epsilon=self.auto.epsilon)
+        part = self._part(planner, self.clock.time_limit, None)
+        found = planner.planned(part, graph, part.clock)
+        part.report(
+            1, found.lower, found.upper, vectors=len(found.vectors), points=len(graph.states)
+        )
+        self.answers.add(found)
+        return found.status is Status.EXACT
+
+    def _vi(self, goal: Goal, process: CornerProcess, begun: ValueFunction | None) -> Status:
+        """Value iteration, while it promises to end soon."""
+        auto, left = self.auto, self.clock.seconds_left
+        first = VI_SECONDS if left is None else min(VI_SECONDS, VI_SHARE * left)
+        faces = False if auto.everywhere else None
+        planner = ValueIteration(
+            epsilon=auto.epsilon, max_iterations=auto.max_iterations, faces=faces
+        )
+        proven = goal_of(auto.epsilon, PROVEN, self.run.model, process.ahead)
+        watch = Promising(self.clock, goal, proven, auto.epsilon is not None)
+        part = self._part(planner, self.clock.seconds + first, watch, begun)
+        found = planner.plan(part)
+        self.answers.add(found)
+        return found.status
+
+    def _sarsop(self, goal: Goal | None, begun: ValueFunction | None) -> Status:
+        """The search from the start, while it is worth waiting for."""
+        auto = self.auto
+        planner = SARSOP(epsilon=auto.epsilon, max_iterations=auto.max_iterations, seed=auto.seed)
+        watch = Worthwhile(self.clock, goal)
+        part = self._part(planner, watch.until, watch, begun)
+        try:
+            found = planner.plan(part)
+        except MemoryTooSmall:
+            if self.answers.best is None:
+                raise
+            return Status.MEMORY
+        self.answers.add(found)
+        if goal is not None and self.answers.reached(goal):
+            return Status.SOLVED
+        stalled = found.status is Status.TIME and not self.clock.over
+        return Status.STALLED if stalled else found.status
+
+    def _part(
+        self,
+        planner: ResumablePlanner | Reachable,
+        until: float | None,
+        watch: Watch | None,
+        earlier: ValueFunction | None = None,
+    ) -> Run:
+        """A part of the run, by another planner."""
+        return self.run.part(planner, self.answers.clock(until, watch), earlier)
