@@ -32,6 +32,7 @@ from rpsr.cli.reproduce import reproduce
 from rpsr.cli.signals import INTERRUPTED, TERMINATED, handled_as_ctrl_c
 from rpsr.cli.simulate import simulate
 from rpsr.cli.solve import solve
+from rpsr.cli.verify import verify
 from rpsr.errors import RpsrError, TimeLimitReached
 
 
@@ -58,7 +59,10 @@ def _flowing(verb: Callable[..., object]) -> str:
     return "\n\n".join(" ".join(part.split()) for part in (getdoc(verb) or "").split("\n\n"))
 
 
-_VERBS = (reproduce, report, info, core, accuracy, solve, simulate, evaluate, learn, convert)
+_VERBS = (
+    *(reproduce, report, info, core, accuracy, solve, verify),
+    *(simulate, evaluate, learn, convert),
+)
 for _place, _verb in enumerate(_VERBS):
     app.command(_verb, sort_key=_place, help=_flowing(_verb))  # help shows them in this order
 app.command(domains.app)

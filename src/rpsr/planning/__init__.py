@@ -3,6 +3,7 @@
 from rpsr.planning.admitted import admitted_objectives
 from rpsr.planning.anytime.planners import HSVI, SARSOP
 from rpsr.planning.autosave import Autosave
+from rpsr.planning.certifying import Certificate, certify
 from rpsr.planning.comparing.comparison import Comparison, Difference, compare, compare_over_domain
 from rpsr.planning.comparing.joint_runs import policy_value
 from rpsr.planning.comparing.optimal_range import OptimalRange, optimal_range
@@ -45,6 +46,7 @@ __all__ = [
     "AlphaPolicy",
     "Autosave",
     "BasePlanner",
+    "Certificate",
     "Checkpoint",
     "Comparison",
     "Compressed",
@@ -71,6 +73,7 @@ __all__ = [
     "ValueIteration",
     "admitted_objectives",
     "blind_values",
+    "certify",
     "compare",
     "compare_over_domain",
     "compress",
