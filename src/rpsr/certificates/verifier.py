@@ -6,7 +6,7 @@ certificate alone, or refused. `bounds` has the inequalities and why they suffic
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from time import perf_counter
@@ -53,25 +53,28 @@ def verify(pomdp: POMDP, path: str | Path) -> Verified:
     began = perf_counter()
     header, lines, size = read_lines(path)
     try:
-        model = _the_model(pomdp, header)
-        sizes = _sizes(header, lines)
-        lower, upper = _check_bounds(model, header, lines, sizes)
+        _check_identity(pomdp, header)
+        found = check(ExactModel(pomdp.record), header, lines)
     except Fault as fault:
         raise InputError(fault.message, place=place_of(path)) from None
-    seconds = perf_counter() - began
-    return Verified(pomdp.name, lower, upper, sizes, size, seconds)
+    return replace(found, name=pomdp.name, size=size, seconds=perf_counter() - began)
 
 
-def _the_model(pomdp: POMDP, header: dict[str, Any]) -> ExactModel:
-    """The model in integers; a `Fault` if the certificate is for another one."""
+def check(model: ExactModel, header: dict[str, Any], lines: list[Line]) -> Verified:
+    """Check the content of a certificate against its model; a `Fault` if something is unproven."""
+    if number(header["model"].get("discount"), "discount") != model.discount:
+        raise Fault("is a certificate for another discount")
+    sizes = _sizes(header, lines)
+    lower, upper = _check_bounds(model, header, lines, sizes)
+    return Verified("", lower, upper, sizes)
+
+
+def _check_identity(pomdp: POMDP, header: dict[str, Any]) -> None:
+    """Refuse a certificate for another model."""
     stated = header.get("model")
     if not isinstance(stated, dict) or stated.get("digest") != pomdp.digest:
         named = stated.get("name") if isinstance(stated, dict) else None
         raise Fault(f"is a certificate for another model, {named!r}: the hashes differ")
-    model = ExactModel(pomdp.record)
-    if number(stated.get("discount"), "discount") != model.discount:
-        raise Fault("is a certificate for another discount")
-    return model
 
 
 KINDS = ("vector", "point")
