@@ -94,3 +94,32 @@ def test_a_missing_certificate_is_named(say):
     code, _, err = say("verify", "tiger", "none.json")
     assert code == 1
     assert "none.json: cannot be read" in err
+
+
+def test_ranks_and_accuracy_are_certified(say):
+    assert say("accuracy", "loadunload", "--certificate", "a.json")[0] == 0
+    code, out, _ = say("verify", "loadunload", "a.json", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert (found["psr_rank"], found["rpsr_rank"], found["accurate"]) == (5, 9, False)
+    assert (found["lower"], found["vectors"]) == (None, None)
+    code, _, err = say("core", "tiger", "--model", "rpsr", "--certificate", "c.json")
+    assert (code, err) == (0, "rpsr: wrote c.json\n")
+    code, out, _ = say("verify", "tiger", "c.json", "--json")
+    found = json.loads(out)
+    assert (found["psr_rank"], found["rpsr_rank"], found["accurate"]) == (None, 2, None)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("core", "tiger", "--float"), "there is none for --float"),
+        (("core", "tiger", "--model", "ra-psr"), "there is none for a reward-aware PSR"),
+        (("accuracy", "tiger", "parr"), "expected one source"),
+        (("accuracy", "tiger", "--float"), "exact arithmetic"),
+    ],
+)
+def test_ranks_without_a_certificate_say_why(say, words, said):
+    code, _, err = say(*words, "--certificate", "c.json")
+    assert code == 1
+    assert said in err

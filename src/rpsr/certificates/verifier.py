@@ -1,7 +1,7 @@
 """Check a certificate against a model, in integers and fractions.
 
 Nothing here knows how plans or ranks are found: what a certificate states is proven by the
-certificate alone, or refused. `bounds` has the inequalities and why they suffice.
+certificate alone, or refused. `bounds` and `ranks` say what is checked, and why it suffices.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from rpsr.certificates.bounds import (
     read_vector,
 )
 from rpsr.certificates.exact_model import ExactModel
+from rpsr.certificates.ranks import check_rank
 from rpsr.certificates.reading import Fault, Line, number, pairs, read_lines, whole
 from rpsr.errors import InputError
 from rpsr.io.files import place_of
@@ -33,13 +34,17 @@ from rpsr.models.pomdp import POMDP
 class Verified:
     """What a certificate proves.
 
-    lower, upper: bounds on the optimal value at the start, or None. sizes: the number of lines of
-    each kind. size: bytes of text. seconds: of the check.
+    lower, upper: bounds on the optimal value at the start, or None. psr_rank, rpsr_rank: the ranks,
+    or None. accurate: whether a PSR is accurate (see `rpsr.accuracy`), or None. sizes: the number
+    of lines of each kind. size: bytes of text. seconds: of the check.
     """
 
     name: str
     lower: Fraction | None = None
     upper: Fraction | None = None
+    psr_rank: int | None = None
+    rpsr_rank: int | None = None
+    accurate: bool | None = None
     sizes: dict[str, int] = field(default_factory=dict[str, int])
     size: int = 0
     seconds: float = 0.0
@@ -62,11 +67,26 @@ def verify(pomdp: POMDP, path: str | Path) -> Verified:
 
 def check(model: ExactModel, header: dict[str, Any], lines: list[Line]) -> Verified:
     """Check the content of a certificate against its model; a `Fault` if something is unproven."""
-    if number(header["model"].get("discount"), "discount") != model.discount:
-        raise Fault("is a certificate for another discount")
     sizes = _sizes(header, lines)
+    listed = [check_rank(value, model) for key, value in lines if key == "rank"]
+    ranks = {ranked.kind: ranked for ranked in listed}
+    accurate = all(ranks["psr"].inside) if "psr" in ranks else None
+    proven = {f"{kind}_rank": ranked.rank for kind, ranked in ranks.items()}
+    for name, value in {**proven, "accurate": accurate}.items():
+        if header.get(name) != value:
+            raise Fault(f"{name}: states {header.get(name)!r}, but proves {value!r}")
     lower, upper = _check_bounds(model, header, lines, sizes)
-    return Verified("", lower, upper, sizes)
+    if lower is None and upper is None and not ranks:
+        raise Fault("states nothing: expected a lower or an upper bound, or a rank")
+    return Verified(
+        "",
+        lower,
+        upper,
+        proven.get("psr_rank"),
+        proven.get("rpsr_rank"),
+        accurate,
+        sizes,
+    )
 
 
 def _check_identity(pomdp: POMDP, header: dict[str, Any]) -> None:
@@ -77,7 +97,7 @@ def _check_identity(pomdp: POMDP, header: dict[str, Any]) -> None:
         raise Fault(f"is a certificate for another model, {named!r}: the hashes differ")
 
 
-KINDS = ("vector", "point")
+KINDS = ("vector", "point", "rank")
 
 
 def _sizes(header: dict[str, Any], lines: list[Line]) -> dict[str, int]:
@@ -105,6 +125,8 @@ def _check_bounds(
     claims = {name: number(v, name) for name, v in stated.items() if v is not None}
     if not claims:
         return None, None
+    if number(header["model"].get("discount"), "discount") != model.discount:
+        raise Fault("is a certificate for another discount")
     scales = Scales.read(header.get("scales"))
     if "lower" in claims:
         if not sizes.get("vector"):

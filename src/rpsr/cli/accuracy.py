@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter, validators
 
-from rpsr.cli.options import Discount, Json, Normalize, Source, TimeLimit, named_path
-from rpsr.cli.output import note, print_json, print_lines, print_table, wrote
+from rpsr.cli.certificates import write_rank_certificate
+from rpsr.cli.options import Certificate, Discount, Json, Normalize, Source, TimeLimit, named_path
+from rpsr.cli.output import check_targets, note, print_json, print_lines, print_table, wrote
 from rpsr.cli.progress import counted_progress
-from rpsr.errors import RpsrError
+from rpsr.errors import InputError, RpsrError
 
 if TYPE_CHECKING:
     from rpsr.predictive.survey import Row
@@ -52,6 +53,7 @@ def accuracy(
             help="Write finished rows here, as JSON lines; rows already there are not recomputed.",
         ),
     ] = None,
+    certificate: Certificate = None,
     time_limit: TimeLimit = None,
     normalize: Normalize = False,
     discount: Discount = None,
@@ -62,11 +64,17 @@ def accuracy(
     A folder means all model files in it. A source that cannot be read gives a row with its error;
     the exit code is then 1, after all rows. --time-limit applies to each source; one that reaches
     it gives a row that says so, and the exit code is 3, unless another row makes it 1. After an
-    interrupt, or if the -o file can no longer be written, the finished rows are shown.
+    interrupt, or if the -o file can no longer be written, the finished rows are shown. A
+    certificate proves both ranks and the verdict on all beliefs, for one source.
     """
     from rpsr.predictive.survey import Options, expand_sources, survey
+    from rpsr.sources import load_pomdp
 
     names = list(dict.fromkeys(expand_sources([source, *sources])))
+    if certificate is not None:
+        check_targets(certificate, output, sources=names)
+        if len(names) != 1 or float_:
+            raise InputError("--certificate: expected one source, and exact arithmetic")
     options = Options(normalize, discount, exact=False if float_ else None, time_limit=time_limit)
     rows: dict[str, Row] = {}
     stopped: KeyboardInterrupt | RpsrError | None = None
@@ -90,6 +98,9 @@ def accuracy(
         raise stopped
     if not json:
         wrote(output)
+    if certificate is not None and ordered[0]["error"] is None:
+        pomdp = load_pomdp(names[0], normalize=normalize, discount=discount)
+        write_rank_certificate(pomdp, certificate, ("psr", "rpsr"), quiet=json)
     if any(row["error"] is not None and row["limit"] is None for row in ordered):
         return 1
     return 3 if any(row["limit"] is not None for row in ordered) else 0

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from rpsr.cli.output import note
+from rpsr.cli.output import note, wrote
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rpsr.cli.planned_models import Wanted
-    from rpsr.models import LinearModel
+    from rpsr.models import POMDP, LinearModel
     from rpsr.planning import Solution
 
 
@@ -41,3 +43,14 @@ def write_certificate(solution: Solution, wanted: Wanted, path: str | Path, quie
     if not quiet:
         upper = "no upper bound" if made.upper is None else f"{made.upper:.12g}"
         note(f"the certificate proves {made.lower:.12g} to {upper}, in {size:,} bytes")
+
+
+def write_rank_certificate(
+    pomdp: POMDP, path: str | Path, kinds: Sequence[Literal["psr", "rpsr"]], quiet: bool
+) -> None:
+    """Write the certificate of ranks, and say so."""
+    from rpsr.predictive.rank_certificates import save_rank_certificate
+
+    save_rank_certificate(pomdp, path, kinds)
+    if not quiet:
+        wrote(path)

@@ -142,6 +142,14 @@ Seed = Annotated[
 Workers = Annotated[
     int, Parameter(converter=whole, validator=validators.Number(gte=1), help="Number of threads.")
 ]
+Certificate = Annotated[
+    Path | None,
+    Parameter(
+        converter=named_path,
+        help="Write a proof to this file (also .gz), which 'rpsr verify' checks in exact "
+        "arithmetic.",
+    ),
+]
 TimeLimit = Annotated[
     float | None,
     Parameter(

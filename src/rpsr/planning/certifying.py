@@ -9,6 +9,7 @@ A plan without points is completed by `sarsop`, beginning with the plan's vector
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from rpsr._version import __version__
-from rpsr.certificates.bounds import LowerCheck, Scales, Vector, check_lower, lowest_value
+from rpsr.certificates.bounds import LowerCheck, Scales, Vector, lowest_value
 from rpsr.certificates.exact_model import ExactModel
 from rpsr.certificates.reading import Line, write_lines
 from rpsr.errors import ModelError
@@ -30,7 +31,7 @@ from rpsr.planning.solution import Solution, silent
 from rpsr.planning.value.coordinates import to_beliefs
 
 DIGITS = 59  # bits of a probability, of a mass, and of the largest value
-ROUNDS = 8  # of lowering vectors
+SWEEPS = 100  # of lowering vectors without a discount
 ABSOLUTE = 1e-9  # a smaller gap is not sought
 
 
@@ -38,7 +39,8 @@ ABSOLUTE = 1e-9  # a smaller gap is not sought
 class Certificate:
     """A header and lines that prove `lower` and `upper`, bounds on the value at the start.
 
-    upper: None for plans without a discount if rewards may be negative.
+    upper: None for some plans without a discount: if rewards may be negative, or if points form a
+    loop in which rounding errors cannot be paid for.
     """
 
     lower: float
@@ -135,8 +137,9 @@ def _certificate(plan: Solution, pomdp: POMDP) -> Certificate:
         "scales": scales._asdict(),
         "lines": {"vector": len(lines)},
     }
-    if plan.points is not None:
-        worth, floor, start, more = upper_lines(model, scales, plan.points)
+    half = None if plan.points is None else upper_lines(model, scales, plan.points)
+    if half is not None:
+        worth, floor, start, more = half
         upper = -_below(-(worth + lowest_value(model, floor)))
         header |= {"upper": upper.hex(), "floor": str(floor), "start": start}
         header["lines"]["point"] = len(more)
@@ -149,17 +152,44 @@ def lower_lines(
 ) -> tuple[Fraction, list[Line]]:
     """The proven lower bound, and the lines that prove it."""
     vectors = _family(model, solution, scales)
-    check, unit = LowerCheck(model, scales), model.discount.denominator * scales.model
-    left = 1 - model.discount
-    for _ in range(ROUNDS):
-        least = min(min(vector.values) for vector in vectors)
-        shifted = [[value - least for value in vector.values] for vector in vectors]
-        worst = min(min(check.slack(vector, shifted, least)) for vector in vectors)
-        if worst >= 0 or left == 0:
-            break
-        fall = math.ceil(Fraction(-worst, unit) / left) + 1
-        vectors = [v._replace(values=[value - fall for value in v.values]) for v in vectors]
-    return check_lower(model, scales, vectors), [("vector", list(v)) for v in vectors]
+    lowered = _lowered_together if model.discount < 1 else _lowered_apart
+    vectors = lowered(LowerCheck(model, scales), vectors)
+    begin = [(s, chance) for s, chance in enumerate(model.start) if chance]
+    at_start = sum((chance * vectors[0].values[s] for s, chance in begin), Fraction(0))
+    return at_start / scales.values, [("vector", list(v)) for v in vectors]
+
+
+def _slacks(check: LowerCheck, vectors: list[Vector]) -> Iterator[list[int]]:
+    least = min(min(vector.values) for vector in vectors)
+    shifted = [[value - least for value in vector.values] for vector in vectors]
+    return (list(check.slack(vector, shifted, least)) for vector in vectors)
+
+
+def _lowered_together(check: LowerCheck, vectors: list[Vector]) -> list[Vector]:
+    """All vectors, lowered by one number: a fall by c gains (1 - discount) c everywhere."""
+    discount, unit = check.model.discount, check.scales.model
+    worst = min(min(slack) for slack in _slacks(check, vectors))
+    gain = (discount.denominator - discount.numerator) * unit
+    fall = max(0, -(worst // gain))
+    return [v._replace(values=[value - fall for value in v.values]) for v in vectors]
+
+
+def _lowered_apart(check: LowerCheck, vectors: list[Vector]) -> list[Vector]:
+    """Without a discount: each number is lowered below its backup, until all are."""
+    unit = check.scales.model
+    for _ in range(SWEEPS):
+        settled, fresh = True, list[Vector]()
+        for vector, slacks in zip(vectors, _slacks(check, vectors), strict=True):
+            values = list(vector.values)
+            for s, slack in enumerate(slacks):
+                if slack < 0 or (slack == 0 and values[s] > 0):
+                    values[s] -= -slack // unit + 1
+                    settled = False
+            fresh.append(vector._replace(values=values))
+        if settled:
+            return vectors
+        vectors = fresh
+    raise ModelError("no certificate: rounding errors of the lower bound cannot be paid for")
 
 
 def _family(model: ExactModel, solution: Solution, scales: Scales) -> list[Vector]:

@@ -23,19 +23,21 @@ import scipy.sparse as sp
 from rpsr.certificates.bounds import Cover, Point, Scales, UpperCheck
 from rpsr.certificates.exact_model import ExactModel
 from rpsr.certificates.reading import Line, Pairs
-from rpsr.errors import ModelError
 from rpsr.io.records import Floats
 from rpsr.planning.value.point_bounds import PointBounds
 
 SWEEPS, SETTLED = 2000, 1e-15  # of the fixed point; the largest change at its end, per value
 STRETCH = 40  # weights may be scaled by 1 + 2^-40 to cover a successor exactly
-ROUNDS = 8  # of raising numbers
+ROUNDS, SWEEPS_APART = 8, 100  # of raising numbers, with and without a discount
 
 
 def upper_lines(
     model: ExactModel, scales: Scales, points: PointBounds
-) -> tuple[Fraction, Fraction, Pairs, list[Line]]:
-    """The upper bound without the floor, the floor, the cover of the start, and the lines."""
+) -> tuple[Fraction, Fraction, Pairs, list[Line]] | None:
+    """The upper bound without the floor, the floor, the cover of the start, and the lines.
+
+    None if rounding errors cannot be paid for, which may happen without a discount.
+    """
     endless = model.discount == 1
     floor = Fraction(0) if endless else min(min(rewards) for rewards in model.rewards)
     # Without a discount, rounding errors in a loop of points cannot be paid for; the corners have
@@ -47,7 +49,7 @@ def upper_lines(
         if _raised(check):
             break
     else:
-        raise ModelError("no certificate: rounding errors of the upper bound cannot be paid for")
+        return None
     start = _stretched(check, check.start(), graph.scaled(graph.root, 1.0, scales))
     lines = [("point", _written(point, i < len(model.states))) for i, point in enumerate(made)]
     return check.at_start(start), floor, start, lines
@@ -235,7 +237,7 @@ def _raised(check: UpperCheck) -> bool:
     ahead = [key for key in covers if not isinstance(points[key[0]].moves[key[1]], list)]
     mixed = [key for key in covers if isinstance(points[key[0]].moves[key[1]], list)]
     left = 1 - check.model.discount
-    for _ in range(ROUNDS):
+    for _ in range(ROUNDS if left else SWEEPS_APART):
         for i, a in mixed:
             needed = check.needed(i, a, covers[i, a])
             points[i].values[a] = max(points[i].values[a], -(-needed // check.unit(i, a)))
@@ -245,15 +247,15 @@ def _raised(check: UpperCheck) -> bool:
             lacking = check.needed(i, a, covers[i, a]) - points[i].values[a] * unit
             if lacking > 0:
                 short = max(short, Fraction(lacking, unit * mass[i]))
+                if not left:  # each rises alone; errors die out unless points form a loop
+                    points[i].values[a] -= -lacking // unit
         if short == 0:
             return True
-        if left == 0:
-            return False
-        more = (
-            short / left * Fraction(101, 100)
-        )  # remainders and stretched weights need a little more
-        for i, a in ahead:
-            points[i].values[a] += math.ceil(more * mass[i]) + 1
+        if left:
+            # Remainders and stretched weights need a little more.
+            more = short / left * Fraction(101, 100)
+            for i, a in ahead:
+                points[i].values[a] += math.ceil(more * mass[i]) + 1
     return False
 
 
