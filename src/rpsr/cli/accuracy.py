@@ -32,6 +32,7 @@ _COLUMNS = {
 _MOST_MERGES = 12  # that are listed
 
 
+# The arguments are the options of the verb, one each.
 def accuracy(
     source: Source,
     /,
