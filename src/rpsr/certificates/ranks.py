@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import gcd, lcm
+from operator import mul
 from typing import Any, NamedTuple
 
 from rpsr.certificates.exact_model import ExactModel
@@ -187,18 +188,50 @@ def _check_independent(
                 % modulus
                 for s in blocks.first
             ]
-    pivots: list[tuple[int, list[int]]] = []
+    echelon = _Echelon(modulus, blocks.size)
     for i, member in enumerate(members):
-        vector = list(_outcome(member, known, moves, modulus, blocks.size))
-        for place, row in pivots:
-            factor = vector[place]
-            if factor:
-                vector = [(x - factor * y) % modulus for x, y in zip(vector, row, strict=True)]
-        place = next((b for b, x in enumerate(vector) if x and gcd(x, modulus) == 1), None)
-        if place is None:
+        if not echelon.add(_outcome(member, known, moves, modulus, blocks.size)):
             raise Fault(f"{what}: member {i} depends on those before it, modulo {modulus}")
-        inverse = pow(vector[place], -1, modulus)
-        pivots.append((place, [x * inverse % modulus for x in vector]))
+
+
+class _Echelon:
+    """Rows modulo m, each 1 at its pivot, where all later rows are 0.
+
+    A new vector minus sum_k f_k row_k must be 0 at the pivots, which determines f_1, f_2, ... in
+    turn. Rows are also packed, a number per `width` bytes of one integer, so that the sum takes a
+    product of integers per row.
+    """
+
+    def __init__(self, modulus: int, size: int) -> None:
+        self.modulus, self.size = modulus, size
+        self.width = (2 * modulus.bit_length() + size.bit_length() + 7) // 8
+        self.pivots: list[int] = []
+        self.earlier: list[list[int]] = []  # the entries of the rows before, at each pivot
+        self.rows: list[list[int]] = []
+        self.packed: list[int] = []
+
+    def add(self, vector: list[int]) -> bool:
+        """Add a vector; whether it is independent, with an entry left that is invertible."""
+        modulus, width = self.modulus, self.width
+        factors: list[int] = []
+        for pivot, entries in zip(self.pivots, self.earlier, strict=True):
+            factors.append((vector[pivot] - sum(map(mul, factors, entries))) % modulus)
+        data = sum(map(mul, factors, self.packed)).to_bytes(width * self.size, "little")
+        left = [
+            (x - int.from_bytes(data[i * width : (i + 1) * width], "little")) % modulus
+            for i, x in enumerate(vector)
+        ]
+        place = next((b for b, x in enumerate(left) if x and gcd(x, modulus) == 1), None)
+        if place is None:
+            return False
+        inverse = pow(left[place], -1, modulus)
+        row = [x * inverse % modulus for x in left]
+        self.pivots.append(place)
+        self.earlier.append([other[place] for other in self.rows])
+        self.rows.append(row)
+        text = b"".join([x.to_bytes(width, "little") for x in row])
+        self.packed.append(int.from_bytes(text, "little"))
+        return True
 
 
 def _outcome(

@@ -22,6 +22,7 @@ from rpsr.certificates.bounds import (
     read_point,
     read_vector,
 )
+from rpsr.certificates.controllers import check_controller
 from rpsr.certificates.exact_model import ExactModel
 from rpsr.certificates.ranks import check_rank
 from rpsr.certificates.reading import Fault, Line, number, pairs, read_lines, whole
@@ -35,8 +36,9 @@ class Verified:
     """What a certificate proves.
 
     lower, upper: bounds on the optimal value at the start, or None. psr_rank, rpsr_rank: the ranks,
-    or None. accurate: whether a PSR is accurate (see `rpsr.accuracy`), or None. sizes: the number
-    of lines of each kind. size: bytes of text. seconds: of the check.
+    or None. accurate: whether a PSR is accurate (see `rpsr.accuracy`), or None. controller_value:
+    the exact value of a controller at the start, or None. sizes: the number of lines of each kind.
+    size: bytes of text. seconds: of the check.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Verified:
     psr_rank: int | None = None
     rpsr_rank: int | None = None
     accurate: bool | None = None
+    controller_value: Fraction | None = None
     sizes: dict[str, int] = field(default_factory=dict[str, int])
     size: int = 0
     seconds: float = 0.0
@@ -76,8 +79,9 @@ def check(model: ExactModel, header: dict[str, Any], lines: list[Line]) -> Verif
         if header.get(name) != value:
             raise Fault(f"{name}: states {header.get(name)!r}, but proves {value!r}")
     lower, upper = _check_bounds(model, header, lines, sizes)
-    if lower is None and upper is None and not ranks:
-        raise Fault("states nothing: expected a lower or an upper bound, or a rank")
+    valued = _check_controller(model, header, lines)
+    if lower is None and upper is None and valued is None and not ranks:
+        raise Fault("states nothing: expected a lower or an upper bound, a rank or a value")
     return Verified(
         "",
         lower,
@@ -85,6 +89,7 @@ def check(model: ExactModel, header: dict[str, Any], lines: list[Line]) -> Verif
         proven.get("psr_rank"),
         proven.get("rpsr_rank"),
         accurate,
+        valued,
         sizes,
     )
 
@@ -97,7 +102,7 @@ def _check_identity(pomdp: POMDP, header: dict[str, Any]) -> None:
         raise Fault(f"is a certificate for another model, {named!r}: the hashes differ")
 
 
-KINDS = ("vector", "point", "rank")
+KINDS = ("vector", "point", "rank", "controller")
 
 
 def _sizes(header: dict[str, Any], lines: list[Line]) -> dict[str, int]:
@@ -148,6 +153,21 @@ def _check_bounds(
         if claims["upper"] < proven:
             raise Fault(_beyond("upper", claims["upper"], proven))
     return claims.get("lower"), claims.get("upper")
+
+
+def _check_controller(
+    model: ExactModel, header: dict[str, Any], lines: list[Line]
+) -> Fraction | None:
+    """The exact value that the certificate states of a controller, after a proof."""
+    stated, listed = header.get("controller_value"), [v for k, v in lines if k == "controller"]
+    if stated is None and not listed:
+        return None
+    if len(listed) != 1:
+        raise Fault(f"controller: read {len(listed)} lines, expected one")
+    value, proven = number(stated, "controller_value"), check_controller(listed[0], model)
+    if value != proven:
+        raise Fault(f"controller: states the value {float(value)!r}, but has {float(proven)!r}")
+    return value
 
 
 def _beyond(which: str, stated: Fraction, proven: Fraction) -> str:

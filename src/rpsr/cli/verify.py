@@ -68,6 +68,7 @@ def _document(found: Verified) -> dict[str, Any]:
         "psr_rank": found.psr_rank,
         "rpsr_rank": found.rpsr_rank,
         "accurate": found.accurate,
+        "controller_value": _number(found.controller_value),
         "vectors": found.sizes.get("vector"),
         "points": found.sizes.get("point"),
         "bytes": found.size,

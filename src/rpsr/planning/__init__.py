@@ -8,6 +8,7 @@ from rpsr.planning.comparing.comparison import Comparison, Difference, compare, 
 from rpsr.planning.comparing.joint_runs import policy_value
 from rpsr.planning.comparing.optimal_range import OptimalRange, optimal_range
 from rpsr.planning.compression import Compressed, compress
+from rpsr.planning.controller_certificates import ControllerCertificate, certify_controller
 from rpsr.planning.corners.cheap_bounds import blind_values, initial_upper_bound
 from rpsr.planning.exact.enumeration import Enumeration
 from rpsr.planning.exact.policy_iteration import PolicyIteration
@@ -50,6 +51,7 @@ __all__ = [
     "Checkpoint",
     "Comparison",
     "Compressed",
+    "ControllerCertificate",
     "Difference",
     "Enumeration",
     "FastInformedBound",
@@ -74,6 +76,7 @@ __all__ = [
     "admitted_objectives",
     "blind_values",
     "certify",
+    "certify_controller",
     "compare",
     "compare_over_domain",
     "compress",
