@@ -38,6 +38,8 @@ def write_certificate(solution: Solution, wanted: Wanted, path: str | Path, quie
     if solution.model.record is None:
         loaded = wanted.model()
         pomdp = loaded if isinstance(loaded, POMDP) else None
+    if solution.points is None and not quiet:
+        note("sarsop searches for points that prove the upper bound")
     made = certify(solution, pomdp)
     size = made.save(path)
     if not quiet:
