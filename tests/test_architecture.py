@@ -22,6 +22,7 @@ LAYERS = [
     "logs",
     "domains",
     "sources",
+    "certificates",
     "predictive",
     "planning",
     "evaluation",
@@ -124,6 +125,28 @@ def test_every_module_has_a_layer(path):
 @pytest.mark.parametrize("path", MODULES, ids=label)
 def test_imports_never_go_up(path):
     assert upward(parse(path), layer_of(path)) == []
+
+
+VERIFIER = sorted((SOURCE / "certificates").glob("*.py"))
+OF_THE_VERIFIER = {"certificates", "errors", "io", "models"}
+
+
+@pytest.mark.parametrize("path", VERIFIER, ids=label)
+def test_the_verifier_knows_nothing_of_planners_and_ranks(path):
+    """Imports inside functions count, too: nothing that makes a certificate helps to check it."""
+    named = [
+        name
+        for node in ast.walk(parse(path))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+        )
+    ]
+    own = [[*name.split("."), ""][1] for name in named if name.split(".")[0] == "rpsr"]
+    assert set(own) <= OF_THE_VERIFIER
+    assert not {"numpy", "scipy", "numba"} & {name.split(".")[0] for name in named}
 
 
 def subpackage_of(package: str, name: str) -> str:

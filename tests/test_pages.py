@@ -135,6 +135,7 @@ def test_the_columns_of_accuracy_are_explained(
         ["core", "tiger", "--matrix"],
         ["accuracy", "tiger"],
         ["solve", "tiger"],
+        ["verify", "tiger", "certificate.json"],
         ["evaluate", "tiger", "--episodes", "2", "--steps", "2"],
         ["learn", "log.jsonl", "-o", "out.rpsr", "--discount", "0.9", "--estimator", "last-k"],
     ],
@@ -149,6 +150,7 @@ def test_every_json_key_is_explained(
     monkeypatch.chdir(tmp_path)
     assert main(["convert", "tiger", "model.rpsr", "--model", "rpsr"]) == 0
     assert main(["simulate", "tiger", "-o", "log.jsonl", "--episodes", "20", "--steps", "5"]) == 0
+    assert main(["core", "tiger", "--certificate", "certificate.json"]) == 0
     capsys.readouterr()
     assert main([*words, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)

@@ -17,6 +17,7 @@ from rpsr._version import __version__
 
 if TYPE_CHECKING:
     from rpsr import (
+        certificates,
         domains,
         envs,
         evaluation,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         report,
         testing,
     )
+    from rpsr.certificates import verify
     from rpsr.errors import ImpossibleObservation, InputError, ModelError, RpsrError
     from rpsr.evaluation import almost_sure, evaluate, simulate
     from rpsr.logs import Trajectories
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
         Status,
         UniformPolicy,
         ValueIteration,
+        certify,
         load_policy,
         save_policy,
         solve,
@@ -67,6 +70,7 @@ if TYPE_CHECKING:
     from rpsr.sources import load, load_pomdp, save
 
 _SUBPACKAGES = (
+    "certificates",
     "domains",
     "envs",
     "evaluation",
@@ -105,6 +109,7 @@ _WHERE = {
     "ValueIteration": "rpsr.planning",
     "accuracy": "rpsr.predictive",
     "almost_sure": "rpsr.evaluation",
+    "certify": "rpsr.planning",
     "continuing": "rpsr.models",
     "discounted_reward": "rpsr.models",
     "episodic": "rpsr.models",
@@ -123,6 +128,7 @@ _WHERE = {
     "solve": "rpsr.planning",
     "total_cost": "rpsr.models",
     "total_reward": "rpsr.models",
+    "verify": "rpsr.certificates",
 }
 
 __all__ = [
@@ -153,6 +159,8 @@ __all__ = [
     "__version__",
     "accuracy",
     "almost_sure",
+    "certificates",
+    "certify",
     "continuing",
     "discounted_reward",
     "domains",
@@ -181,6 +189,7 @@ __all__ = [
     "testing",
     "total_cost",
     "total_reward",
+    "verify",
 ]
 
 

@@ -300,3 +300,11 @@ def test_an_end_that_looks_like_no_end_is_seen(log, parts):
     for part in (stream.training, stream.held_out, stream.resampled(0)):
         assert part.hidden_ends == stream.hidden_ends  # whatever ends the part has itself
     assert (Encoded.of(prepared).final == final_observations(prepared)).all() if log.steps else True
+
+
+def test_one_end_that_also_occurs_elsewhere_is_enough():
+    """Tasks end at y or at z; z occurs elsewhere, too. So neither marks an end."""
+    log = Trajectories(("a",), ("x", "y", "z"), [0] * 4, [0, 1, 2, 2], [0, 2, 4], [True, True])
+    assert not final_observations(log).any()
+    log = Trajectories(("a",), ("x", "y", "z"), [0] * 4, [0, 1, 0, 2], [0, 2, 4], [True, True])
+    assert final_observations(log).tolist() == [False, True, True]

@@ -121,6 +121,48 @@ def test_negative_mass_is_counted():
     assert isinstance(state, RobustFilter)
     assert state.negative_mass == 0.25
     assert state.predict("a").tolist() == [1, 0]
+    state.update("a", "x")
+    state.update("b", "x")  # predicts nothing at all, so nothing negative either
+    assert state.negative_mass == pytest.approx(0.5 / 3, rel=1e-15)
+
+
+def test_five_interactions_are_replayed():
+    """A state that counts its interactions: after a loss it has counted five, however many came.
+
+    Action a moves on from count i to count i + 1; action b is impossible everywhere.
+    """
+    size = 12
+    operators = np.zeros((2, 2, size, size))
+    operators[0, 0] = np.eye(size, k=1)
+    operators[0, 0, -1, -1] = 1
+    start = np.eye(size)[0]
+    model = LinearModel(
+        "learned",
+        "counter",
+        ("a", "b"),
+        ("x", "y"),
+        start,
+        DenseOperators(operators),
+        np.ones(size),
+        np.zeros((size, 2)),
+        0.9,
+        Unknown(),
+    )
+    state = model.filter()
+    assert isinstance(state, RobustFilter)
+    for count in range(1, 9):
+        assert state.update("a", "x").argmax() == count
+    state.update("b", "y")  # lost; so is the replay, at its last interaction
+    assert (state.resets, state.state.argmax()) == (1, 0)
+    state.start()
+    for _ in range(3):
+        state.update("a", "x")
+    state._state = np.zeros(size)  # lost at the next update
+    assert state.update("a", "x").argmax() == 4
+    for _ in range(4):
+        state.update("a", "x")
+    state._state = np.zeros(size)
+    assert state.update("a", "x").argmax() == 5
 
 
 @pytest.mark.parametrize("make", [Unknown, None])

@@ -11,6 +11,7 @@ from tests.models.builders import random_lottery
 from rpsr import POMDP, ModelError, continuing, episodic, load, save
 from rpsr.domains import build, tabulate
 from rpsr.models import Outcomes
+from rpsr.models.terminal import final_observations
 from rpsr.testing import check_model
 
 
@@ -220,3 +221,19 @@ def test_what_cannot_be_seen_that_way_is_refused(view, make, message):
 def edge_form(**changes) -> POMDP:
     silent = {"emission": None, "edge_emission": lambda *_: {"quiet": 1}}
     return street(**silent | changes)
+
+
+def test_no_observation_marks_an_end_if_an_episode_may_begin_in_one():
+    """Of two states to start from, one is absorbing: a single one suffices."""
+    ends = episodic(loop())
+    assert final_observations(ends).tolist() == [False, False, True]
+    over = ends.absorbing.argmax()
+    start = np.full(len(ends.states), 0.0)
+    start[[0, over]] = 0.5
+    moves = [ends.transition(a).toarray() for a in ends.actions]
+    seen = np.stack([ends.emission(a).toarray() for a in ends.actions])
+    begun = POMDP.from_arrays(moves, seen, ends.R, start, 0.9)
+    assert begun.absorbing.any()
+    assert not final_observations(begun).any()
+    begun = POMDP.from_arrays(moves, seen, ends.R, np.eye(len(start))[0], 0.9)
+    assert final_observations(begun).any()

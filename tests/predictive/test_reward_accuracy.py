@@ -298,3 +298,13 @@ def test_outcomes_that_underflow_do_not_spoil_the_answer():
     answer = accuracy(fuse())
     assert (answer.psr.rank, answer.rpsr.rank) == (40, 41)
     assert answer.d_inf == 0.5
+
+
+def test_the_margin_is_that_of_the_less_clear_core():
+    """Tests and intents are accepted and rejected by different margins; the worse ones count."""
+    pomdp = build("loadunload")
+    found = accuracy(pomdp, exact=False)
+    tests, intents = (find_core(pomdp, kind, exact=False).margin for kind in ("psr", "rpsr"))
+    assert tests[0] != intents[0]
+    assert tests[1] != intents[1]
+    assert found.margin == (min(tests[0], intents[0]), max(tests[1], intents[1]))

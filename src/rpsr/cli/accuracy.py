@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from rpsr.cli.certificates import write_rank_certificate
 from rpsr.cli.options import (
+    Certificate,
     Discount,
     Jobs,
     Json,
@@ -19,9 +21,9 @@ from rpsr.cli.options import (
     TimeLimit,
     named_path,
 )
-from rpsr.cli.output import note, print_json, print_lines, print_table, wrote
+from rpsr.cli.output import check_targets, note, print_json, print_lines, print_table, wrote
 from rpsr.cli.progress import counted_progress
-from rpsr.errors import RpsrError
+from rpsr.errors import InputError, RpsrError
 
 if TYPE_CHECKING:
     from rpsr.predictive.survey import Row
@@ -65,6 +67,7 @@ def accuracy(
             help="Write finished rows here, as JSON lines; rows already there are not recomputed.",
         ),
     ] = None,
+    certificate: Certificate = None,
     time_limit: TimeLimit = None,
     normalize: Normalize = False,
     discount: Discount = None,
@@ -75,14 +78,20 @@ def accuracy(
     A folder means all model files in it. A source that cannot be read gives a row with its error;
     the exit code is then 1, after all rows. --time-limit applies to each source; one that reaches
     it gives a row that says so, and the exit code is 3, unless another row makes it 1. After an
-    interrupt, or if the -o file can no longer be written, the finished rows are shown.
+    interrupt, or if the -o file can no longer be written, the finished rows are shown. A
+    certificate proves both ranks and the verdict on all beliefs, for one source.
     """
     from rpsr.parallel import one_thread_each, workers
 
     with one_thread_each():  # for the imports: one process must compute the same bits as several
         from rpsr.predictive.survey import Options, expand_sources, survey
+    from rpsr.sources import load_pomdp
 
     names = list(dict.fromkeys(expand_sources([source, *sources])))
+    if certificate is not None:
+        check_targets(certificate, output, sources=names)
+        if len(names) != 1 or float_:
+            raise InputError("--certificate: expected one source, and exact arithmetic")
     options = Options(normalize, discount, exact=False if float_ else None, time_limit=time_limit)
     mine = names if shard is None else shard.select(names)
     rows: dict[str, Row] = {}
@@ -110,6 +119,9 @@ def accuracy(
         raise stopped
     if not json:
         wrote(output)
+    if certificate is not None and ordered[0]["error"] is None:
+        pomdp = load_pomdp(names[0], normalize=normalize, discount=discount)
+        write_rank_certificate(pomdp, certificate, ("psr", "rpsr"), quiet=json)
     if any(row["error"] is not None and row["limit"] is None for row in ordered):
         return 1
     return 3 if any(row["limit"] is not None for row in ordered) else 0

@@ -34,6 +34,7 @@ from rpsr.cli.reproduce import reproduce
 from rpsr.cli.signals import INTERRUPTED, TERMINATED, handled_as_ctrl_c
 from rpsr.cli.simulate import simulate
 from rpsr.cli.solve import solve
+from rpsr.cli.verify import verify
 from rpsr.errors import RpsrError, TimeLimitReached
 
 
@@ -61,7 +62,7 @@ def _flowing(verb: Callable[..., object]) -> str:
 
 
 _MODELS = (reproduce, report, info, core, accuracy, merge)
-_VERBS = (*_MODELS, solve, almost_sure, simulate, evaluate, learn, convert)
+_VERBS = (*_MODELS, solve, almost_sure, verify, simulate, evaluate, learn, convert)
 for _place, _verb in enumerate(_VERBS):
     app.command(_verb, sort_key=_place, help=_flowing(_verb))  # help shows them in this order
 app.command(domains.app)

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter, validators
 
-from rpsr.cli.options import Discount, Json, Normalize, Source, TimeLimit
-from rpsr.cli.output import note, print_json, print_lines, print_table, show
+from rpsr.cli.certificates import write_rank_certificate
+from rpsr.cli.options import Certificate, Discount, Json, Normalize, Source, TimeLimit
+from rpsr.cli.output import check_targets, note, print_json, print_lines, print_table, show
+from rpsr.errors import InputError
 
 if TYPE_CHECKING:
     from rpsr.models import POMDP
@@ -54,15 +56,23 @@ def core(
     matrix: Annotated[
         bool, Parameter(negative="", help="Show all outcome vectors, for any number of states.")
     ] = False,
+    certificate: Certificate = None,
     time_limit: TimeLimit = None,
     normalize: Normalize = False,
     discount: Discount = None,
     json: Json = False,
 ) -> None:
-    """Find the core tests of a PSR or the core intents of an R-PSR, with their outcomes."""
+    """Find the core tests of a PSR or the core intents of an R-PSR, with their outcomes.
+
+    A certificate proves the rank, and for a PSR also whether it is accurate.
+    """
     from rpsr.predictive import find_core, reward_aware
     from rpsr.sources import load_pomdp
 
+    check_targets(certificate, sources=[source])
+    if certificate is not None and (float_ or model == "ra-psr"):
+        what = "a reward-aware PSR" if model == "ra-psr" else "--float"
+        raise InputError(f"--certificate: there is none for {what}")
     pomdp = load_pomdp(source, normalize=normalize, discount=discount)
     if model == "ra-psr":
         pomdp = reward_aware(pomdp)
@@ -74,6 +84,8 @@ def core(
         exact=True if exact else False if float_ else None,
         time_limit=time_limit,
     )
+    if certificate is not None:
+        write_rank_certificate(pomdp, certificate, (kind,), quiet=json)
     if json:
         print_json("core", source, core_document(pomdp, found, model, matrix))
         return

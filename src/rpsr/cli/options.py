@@ -183,6 +183,14 @@ ShardOption = Annotated[
         "parts together.",
     ),
 ]
+Certificate = Annotated[
+    Path | None,
+    Parameter(
+        converter=named_path,
+        help="Write a proof to this file (also .gz), which 'rpsr verify' checks in exact "
+        "arithmetic.",
+    ),
+]
 TimeLimit = Annotated[
     float | None,
     Parameter(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from cyclopts import Parameter
 
 from rpsr.cli.autosave import with_autosave
+from rpsr.cli.certificates import check_certifiable, write_certificate
 from rpsr.cli.completion import any_file
 from rpsr.cli.objectives import ObjectiveOptions
 from rpsr.cli.options import (
@@ -132,6 +134,14 @@ def solve(
             "reachable, qmdp, fib and q-learning.",
         ),
     ] = None,
+    certificate: Annotated[
+        Path | None,
+        Parameter(
+            converter=named_path,
+            help="Write a proof of both bounds to this file (also .gz), which 'rpsr verify' checks "
+            "in exact arithmetic. For plans on the POMDP or its R-PSR, of the infinite horizon.",
+        ),
+    ] = None,
     compress: Annotated[
         bool,
         Parameter(
@@ -171,7 +181,7 @@ def solve(
     if horizon is not None:
         policies.check_holds_trees(output or "")
     # Checked before planning, which may take hours.
-    check_targets(output, checkpoint, sources=[source])
+    check_targets(output, checkpoint, certificate, sources=[source])
     check_policy_name(output)
     read = Wanted(source, normalize, discount, wanted)
     smaller = compressed_model(read, model) if compress else None
@@ -190,8 +200,12 @@ def solve(
             f"a .{form} file cannot store a plan without a discount; use a .json or a .pg file",
             place=output,
         )
+    if certificate is not None:
+        check_certifiable(linear, horizon, source)
     everywhere = form == "alpha"
     chosen = _planner(linear, planner, options, everywhere=everywhere)
+    if certificate is not None and hasattr(chosen, "keep_points"):
+        chosen = replace(cast("Any", chosen), keep_points=True)
     if checkpoint is not None:
         _check_resumable(chosen, horizon)
 
@@ -224,6 +238,7 @@ def solve(
             {
                 output: lambda: policies.save_policy(solution, output or ""),
                 checkpoint: lambda: save_checkpoint(planned, checkpoint or ""),
+                certificate: lambda: write_certificate(solution, read, certificate or "", json),
             },
             quiet=json,
         )

@@ -3,10 +3,12 @@
 from rpsr.planning.admitted import admitted_objectives
 from rpsr.planning.anytime.planners import HSVI, SARSOP
 from rpsr.planning.autosave import Autosave
+from rpsr.planning.certifying import Certificate, certify
 from rpsr.planning.comparing.comparison import Comparison, Difference, compare, compare_over_domain
 from rpsr.planning.comparing.joint_runs import policy_value
 from rpsr.planning.comparing.optimal_range import OptimalRange, optimal_range
 from rpsr.planning.compression import Compressed, compress
+from rpsr.planning.controller_certificates import ControllerCertificate, certify_controller
 from rpsr.planning.corners.cheap_bounds import blind_values, initial_upper_bound
 from rpsr.planning.exact.enumeration import Enumeration
 from rpsr.planning.exact.policy_iteration import PolicyIteration
@@ -45,9 +47,11 @@ __all__ = [
     "AlphaPolicy",
     "Autosave",
     "BasePlanner",
+    "Certificate",
     "Checkpoint",
     "Comparison",
     "Compressed",
+    "ControllerCertificate",
     "Difference",
     "Enumeration",
     "FastInformedBound",
@@ -71,6 +75,8 @@ __all__ = [
     "ValueIteration",
     "admitted_objectives",
     "blind_values",
+    "certify",
+    "certify_controller",
     "compare",
     "compare_over_domain",
     "compress",

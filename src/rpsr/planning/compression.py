@@ -82,6 +82,7 @@ class Compressed:
                 self._up(stage, step, model) for step, stage in enumerate(solution.stages, 1)
             ),
             extras={**solution.extras, "faces": None, "compressed": asdict(self.saved)},
+            points=None,  # they are mixtures of the smaller model's corners
         )
 
     def _up(self, found: ValueFunction, horizon: int | None, model: LinearModel) -> ValueFunction:

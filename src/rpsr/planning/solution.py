@@ -15,10 +15,12 @@ import numpy as np
 
 from rpsr.io.records import Floats, Ints
 from rpsr.models.linear import LinearModel
+from rpsr.planning.value.point_bounds import PointBounds
 from rpsr.planning.value.value_function import ValueFunction
 from rpsr.showing import Shown, counted
 
 if TYPE_CHECKING:
+    from rpsr.planning.certifying import Certificate
     from rpsr.planning.value.policies import Policy
 
 
@@ -101,6 +103,7 @@ class Solution(Shown):
     value_function: vectors (K, n) with their actions and successors; `vectors`, `actions` and
     `successors` are its arrays. horizon: None for the infinite horizon, else the number of steps;
     stages then has the value functions for 1, 2, ... steps.
+    points: what proves the upper bound, if the planner kept it (`keep_points`).
     """
 
     planner: str
@@ -119,6 +122,7 @@ class Solution(Shown):
     trace: tuple[ProgressRow, ...] = ()
     stages: tuple[ValueFunction, ...] = ()
     extras: dict[str, Any] = field(default_factory=dict[str, Any])
+    points: PointBounds | None = None
 
     @property
     def vectors(self) -> Floats:
@@ -209,6 +213,15 @@ class Solution(Shown):
         from rpsr.planning.value.trees import PolicyTree
 
         return PolicyTree.of(self).policy()
+
+    def certificate(self) -> Certificate:
+        """A proof of both bounds in exact numbers; `save` writes it for `rpsr verify`.
+
+        For plans on a POMDP and the infinite horizon. `rpsr.certify` also takes plans on an R-PSR.
+        """
+        from rpsr.planning.certifying import certify
+
+        return certify(self)
 
     def value_at(self, states: Floats) -> Floats:
         """The value function at a batch of states, (B, n) -> (B,)."""

@@ -4,6 +4,7 @@ from rpsr.predictive.constructors import predictive_model, psr, reward_aware_psr
 from rpsr.predictive.core import Core, find_core, given_core, outcomes_of
 from rpsr.predictive.futures import ZETA, Intent, Interaction, Test, parse_future
 from rpsr.predictive.observed_rewards import reward_aware
+from rpsr.predictive.rank_certificates import save_rank_certificate
 from rpsr.predictive.reach import accurate_on_reachable, reachable_rank, reachable_states
 from rpsr.predictive.reduction import Reduction, observable_quotient, reachable_restriction
 from rpsr.predictive.reward_accuracy import Accuracy, Merge, accuracy
@@ -48,5 +49,6 @@ __all__ = [
     "reward_aware",
     "reward_aware_psr",
     "rpsr",
+    "save_rank_certificate",
     "state_after",
 ]

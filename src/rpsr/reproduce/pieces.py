@@ -14,12 +14,16 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from rpsr._version import __version__
 from rpsr.errors import InputError
 from rpsr.io.files import write_bytes
+
+if TYPE_CHECKING:
+    from rpsr.models import POMDP
 
 Document = dict[str, Any]
 _SCHEMA = "rpsr.piece/1"
@@ -98,7 +102,21 @@ def _errors(about: str, options: Document) -> Document:
 
     pomdp = load_pomdp(about)
     least = least_largest_error(find_core(pomdp, "psr"), pomdp.R)
-    return _survey(about, options) | {"least_d_inf": least}
+    row = _survey(about, options)
+    return row | {"least_d_inf": least, "verified": _verified(pomdp, row)}
+
+
+def _verified(pomdp: POMDP, row: Document) -> bool:
+    """Whether a certificate proves the ranks and the accuracy of a row, by the verifier alone."""
+    from rpsr.certificates import verify
+    from rpsr.predictive import save_rank_certificate
+
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "certificate.json"
+        save_rank_certificate(pomdp, path)
+        found = verify(pomdp, path)
+    proven = (found.psr_rank, found.rpsr_rank, found.accurate)
+    return proven == (row["psr_rank"], row["rpsr_rank"], row["accurate"])
 
 
 def _survey(about: str, options: Document, folder: str = "") -> Document:

@@ -15,6 +15,7 @@ from rpsr.domains import build
 from rpsr.models import Unknown
 from rpsr.models.operators import DenseOperators
 from rpsr.planning.corners.cheap_bounds import (
+    _owed,
     blind_values,
     blind_vectors,
     fast_informed_values,
@@ -146,3 +147,13 @@ def test_an_action_far_below_the_best_counts_its_own_rounding():
         pomdp = POMDP.from_arrays(only, only, np.array([[gain, loss]]), discount=0.5)
         bound = qmdp_values(corner_process(pomdp.belief_model()))[1, 0]
         assert Fraction(float(bound)) >= Fraction(loss) + Fraction(gain)
+
+
+def test_an_error_of_one_step_is_owed_at_all_later_steps():
+    """Values that are too low by d everywhere miss one backup by (1 - discount) d, and owe d."""
+    process = corner_process(build("tiger").with_discount("0.99").belief_model())
+    optimum = mdp_values(process)
+    for short in (1e-6, 1.0, 100.0):
+        values = optimum - short
+        missed = float((1 - process.discount) * short)
+        assert (values + _owed(process, missed, values) >= optimum).all()

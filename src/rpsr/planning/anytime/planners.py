@@ -27,11 +27,12 @@ sweeps.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
+from rpsr.models.domain import Simplex
 from rpsr.planning.anytime.schedule import Schedule
 from rpsr.planning.corners.corner_model import CornerProcess, corner_process
 from rpsr.planning.limits import Clock
@@ -49,10 +50,12 @@ class AnytimePlanner(ResumablePlanner):
     (`Relative`); by default 1e-6 of the range of values (see `precision`).
     time_limit in seconds; memory_limit in bytes.
     max_iterations: the largest number of trials; with it, equal seeds give equal results.
+    keep_points: keep the points that prove the upper bound in the solution, for a certificate.
     """
 
     max_iterations: int | None = None
     seed: int = 0
+    keep_points: bool = False
     _selective: ClassVar[bool]  # whether it works only on points that optimal policies may reach
 
     def plan(self, run: Run) -> Solution:
@@ -94,7 +97,10 @@ class AnytimePlanner(ResumablePlanner):
         run.offer(lambda: search.solution(run, Status.INTERRUPTED))
         status = run.attempt(close_gap)
         run.report(search.trials, *search.bounds, **search.sizes)
-        return search.solution(run, status)
+        solution = search.solution(run, status)
+        if not self.keep_points or not isinstance(run.model.domain, Simplex):
+            return solution
+        return replace(solution, points=search.state.point_bounds())
 
     def _search(self, process: CornerProcess, clock: Clock) -> Schedule:
         return Schedule(process, clock, self.epsilon, self._selective, self.seed)
@@ -108,6 +114,7 @@ class HSVI(AnytimePlanner):
     (`Relative`); by default 1e-6 of the range of values (see `precision`).
     time_limit in seconds; memory_limit in bytes.
     max_iterations: the largest number of trials; with it, equal seeds give equal results.
+    keep_points: keep the points that prove the upper bound in the solution, for a certificate.
     """
 
     name = "hsvi"
@@ -123,6 +130,7 @@ class SARSOP(AnytimePlanner):
     (`Relative`); by default 1e-6 of the range of values (see `precision`).
     time_limit in seconds; memory_limit in bytes.
     max_iterations: the largest number of trials; with it, equal seeds give equal results.
+    keep_points: keep the points that prove the upper bound in the solution, for a certificate.
     """
 
     name = "sarsop"

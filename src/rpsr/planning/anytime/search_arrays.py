@@ -26,6 +26,7 @@ from rpsr.planning.anytime.lower_bound import Vectors, scan
 from rpsr.planning.anytime.walks import Trail, open_point
 from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.limits import Clock, LimitReached, MemoryTooSmall
+from rpsr.planning.value.point_bounds import Mixtures, PointBounds
 
 DEEPEST = 2000  # steps of a trial
 HASHES = "graph.table"  # grows like the others, but is rehashed
@@ -113,6 +114,26 @@ class SearchState:
         """The computed lower and upper bound at the start, without rounding errors."""
         bound = self.graph.bound[self.knobs.root]
         return float(bound["lower"]), float(bound["upper"])
+
+    def point_bounds(self) -> PointBounds:
+        """A copy of the graph with its upper bounds."""
+        graph, counts = self.graph, self.graph.counts
+        entries, edges = slice(counts["entries"]), slice(counts["edges"])
+        node, point = graph.node[: counts["nodes"]], graph.point[: counts["points"]]
+        corner, share = graph.corner[:, entries].astype(np.int64), graph.share[:, entries].copy()
+        begin = node["begin"].copy()
+        return PointBounds(
+            beliefs=Mixtures(begin, node["length"].copy(), corner[0], share[0]),
+            weights=Mixtures(begin, node["weights"].copy(), corner[1], share[1]),
+            node_of=point["node"].copy(),
+            point_of=node["point"].copy(),
+            values=graph.value[0, : counts["points"]].copy(),
+            first=point["first"].copy(),
+            last=point["last"].copy(),
+            **{name: graph.edge[edges][name].astype(np.int64) for name in EDGE.names or ()},
+            chance=graph.chance[edges].copy(),
+            root=int(self.knobs.root),
+        )
 
     def make_room(self, more: int = 1) -> None:
         """Double the arrays that are full, one by one, with room for this many more vectors.

@@ -1,0 +1,131 @@
+"""Certificates of plans: how close to the planner's bounds, how large, and how long to verify.
+
+    RPSR_CORPUS=folder python benchmarks/certificates.py --planner sarsop --time-limit 60
+    python benchmarks/certificates.py tiger 4x3 hallway --planner vi
+    python benchmarks/certificates.py tiger parr 4x4 --mutations 100000
+
+Sources are files or built-in domains; without any, all built-in domains and the files in the folder
+that RPSR_CORPUS names. For each, a row of: the planner's status, gap and seconds; by how much the
+certificate's bounds are looser than the planner's (negative: tighter), as a share of the gap;
+seconds to write and to verify it; the numbers of vectors and points; bytes of text. The goal is
+`met` if both bounds are within 1 % of the gap, or 1e-9, and verifying takes at most ten times as
+long as planning.
+
+With --mutations, certificates are damaged instead, and accepted ones are judged
+(`tests/certificates/mutations.py`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
+import rpsr  # noqa: E402
+from rpsr.domains import NAMES  # noqa: E402
+from rpsr.planning import planner_options  # noqa: E402
+
+SHARE, ABSOLUTE, SLOWER = 0.01, 1e-9, 10.0  # the goals
+SUFFIXES = (".pomdp", ".pomdp.gz")
+
+
+def all_sources() -> list[str]:
+    """Built-in domains, and the files of the corpus, small ones first."""
+    folder = os.environ.get("RPSR_CORPUS")
+    files = [] if folder is None else [p for p in Path(folder).iterdir() if p.is_file()]
+    models = [path for path in files if path.name.lower().endswith(SUFFIXES)]
+    return [*NAMES, *(str(path) for path in sorted(models, key=lambda path: path.stat().st_size))]
+
+
+def row(source: str, planner: str, time_limit: float) -> dict[str, object]:
+    """One line of the table, or why there is none."""
+    name = Path(source).name
+    try:
+        pomdp = rpsr.load_pomdp(source, normalize=Path(source).exists())
+        keep = {"keep_points": True} if "keep_points" in planner_options(planner) else {}
+        plan = rpsr.solve(pomdp, planner, time_limit=time_limit, **keep)
+        began = time.perf_counter()
+        made = rpsr.certify(plan)
+        wrote = time.perf_counter() - began
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "certificate.json"
+            made.save(path)
+            found = rpsr.verify(pomdp, path)
+    except rpsr.RpsrError as error:
+        return {"source": name, "error": str(error)}
+    gap, allowed = plan.gap or 0.0, max(SHARE * (plan.gap or 0.0), ABSOLUTE)
+    low = plan.lower - made.lower
+    high = None if plan.upper is None or made.upper is None else made.upper - plan.upper
+    return {
+        "source": name,
+        "status": plan.status.name.lower(),
+        "gap": gap,
+        "lower": low,
+        "upper": high,
+        "planning": plan.seconds,
+        "writing": wrote,
+        "verifying": found.seconds,
+        "vectors": found.sizes.get("vector", 0),
+        "points": found.sizes.get("point", 0),
+        "bytes": found.size,
+        "tight": low <= allowed and (high is None or high <= allowed),
+        "fast": found.seconds <= SLOWER * plan.seconds,
+    }
+
+
+def shown(found: dict[str, object]) -> str:
+    """A row of the table."""
+    if "error" in found:
+        return f"{found['source']!s:24} {found['error']}"
+    numbers = [found[k] for k in ("gap", "lower", "upper", "planning", "writing", "verifying")]
+    cells = [f"{'' if n is None else f'{n:.3g}':>10}" for n in numbers]
+    counts = [f"{found[k]!s:>9}" for k in ("vectors", "points", "bytes")]
+    met = [word for word in ("tight", "fast") if found[word]]
+    begin = f"{found['source']!s:24} {found['status']!s:10}"
+    return begin + "".join(cells + counts) + " " + " ".join(met)
+
+
+def main() -> int:
+    """Print the table, and how many rows met the goals."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("sources", nargs="*")
+    parser.add_argument("--planner", default="sarsop")
+    parser.add_argument("--time-limit", type=float, default=60.0)
+    parser.add_argument("--mutations", type=int, help="of each certificate")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, help="a JSON file for the rows")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    sources = options.sources or all_sources()
+    if options.mutations is not None:
+        words = ["--count", str(options.mutations), "--seed", str(options.seed), *sources]
+        root = Path(__file__).parents[1]
+        command = [sys.executable, "-m", "tests.certificates.mutations", *words]
+        return subprocess.call(command, cwd=root)
+    heads = ("gap", "lower by", "upper by", "planning", "writing", "verifying")
+    counts = ("vectors", "points", "bytes")
+    print(f"{'source':24} {'status':10}" + "".join(f"{h:>10}" for h in heads), end="")
+    print("".join(f"{h:>9}" for h in counts))
+    rows: list[dict[str, object]] = []
+    for source in sources:
+        rows.append(row(source, options.planner, options.time_limit))
+        print(shown(rows[-1]), flush=True)
+        if options.out is not None:
+            options.out.write_text(json.dumps(rows, indent=1))
+    made = [found for found in rows if "error" not in found]
+    for word in ("tight", "fast"):
+        print(f"{word}: {sum(bool(found[word]) for found in made)} of {len(made)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,330 @@
+"""Bounds on the optimal value at the start, proven in integers.
+
+The model has probabilities D[a,o][s,s'], expected rewards R(s,a), a discount g and a start b0.
+
+**Lower bound.** Vectors alpha_k, each with an action a and a successor k(o) for every observation:
+
+    alpha_k(s) <= R(s,a) + g sum_{o,s'} D[a,o][s,s'] alpha_k(o)(s')         at every state s.
+
+A vector is then at most the value of the policy that takes its action and continues with its
+successors: apply the inequality n times, and what is left after n steps has the factor g^n. So
+b0 . alpha_k <= V*(b0). Without a discount the inequality must be strict wherever alpha_k(s) > 0.
+There are finitely many numbers, so it is strict by some d > 0. Then d times the expected number of
+steps at which the vector is positive is at most what the inequality has to spare, and unless
+rewards add up without limit, what is left after n steps is in the limit not positive.
+
+**Upper bound.** Let m be a number that no R(s,a) is below, the floor. Rewards R - m are not
+negative, and values fall by m / (1 - g). Points are vectors y_i >= 0 over states, of any sum. The
+first S are the corners, one for each state. Every point has numbers q_i(a) >= 0. Weights w >= 0
+*cover* a vector x >= 0 by points: with the remainder z = max(0, x - sum_j w_j y_j) at the corners,
+
+    worth(x, a') = sum_j w_j q_j(a') + sum_s z(s) q_s(a').
+
+For every point and action, one of two inequalities must hold, for some weights:
+
+    ahead:    q_i(a) >= y_i . (R_a - m) + g sum_o max_a' worth(y_i D[a,o], a')
+    mixture:  q_i(a) >= worth(y_i, a), by points before i; not for corners.
+
+Let Q_n(x,a) be the value of action a and n steps, with rewards R - m and nothing afterwards. It is
+the largest of finitely many linear functions with coefficients that are not negative. Hence, if the
+points' numbers are at least their Q_n, then worth(x,a) >= Q_n(x,a): more mass is never worth less,
+and a mixture is worth at most what its parts are. By induction over n, and over i for mixtures,
+q_i(a) >= Q_n(y_i,a). So V*(b0) <= max_a worth(b0,a) + m / (1 - g). Without a discount the floor
+must be 0.
+
+All numbers are integers, in units of 1/scale. Probabilities and rewards are rounded to such units,
+against the claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+from typing import Any, NamedTuple
+
+from rpsr.certificates.exact_model import ExactModel, Row
+from rpsr.certificates.reading import Fault, Pairs, number, pairs, whole, whole_list
+
+
+class Scales(NamedTuple):
+    """What the integers of a certificate are multiples of: 1/model for probabilities, and so on.
+
+    model: of probabilities and weights. values: of vectors and of the numbers of points. beliefs:
+    of the masses of points.
+    """
+
+    model: int
+    values: int
+    beliefs: int
+
+    @staticmethod
+    def read(value: Any) -> Scales:
+        """From the header."""
+        if not isinstance(value, dict) or set(value) != set(Scales._fields):
+            raise Fault(f"scales: expected {', '.join(Scales._fields)}")
+        return Scales(*(whole(value[name], "scales", least=1) for name in Scales._fields))
+
+
+class Vector(NamedTuple):
+    """A vector's action, the vector that follows each observation (O,), and its values (S,)."""
+
+    action: int
+    successors: list[int]
+    values: list[int]
+
+
+class Point(NamedTuple):
+    """A point's belief as [state, mass] and its numbers q (A,).
+
+    moves (A,): how each is proven. A list of weights [point, weight] is a mixture; a dictionary has
+    such a list for each observation whose successor is not covered by corners alone.
+    """
+
+    belief: Pairs
+    values: list[int]
+    moves: list[Pairs | dict[int, Pairs]]
+
+
+# ---- lower bound
+
+
+def read_vector(value: Any, model: ExactModel, count: int, k: int) -> Vector:
+    """A vector of a certificate with `count` of them."""
+    what = f"vector {k}"
+    if not isinstance(value, list) or len(value) != 3:
+        raise Fault(f"{what}: expected an action, successors and values")
+    return Vector(
+        whole(value[0], f"{what}, action", below=len(model.actions)),
+        whole_list(value[1], f"{what}, successors", len(model.observations), below=count),
+        whole_list(value[2], f"{what}, values", len(model.states), least=None),
+    )
+
+
+class LowerCheck:
+    """The inequality of vectors, in units of 1 / (model * values * the discount's denominator)."""
+
+    def __init__(self, model: ExactModel, scales: Scales) -> None:
+        self.model, self.scales = model, scales
+        self._rows: dict[int, list[tuple[int, Row]]] = {}
+
+    def _outcomes(self, action: int) -> list[tuple[int, Row]]:
+        """For each state: the reward, rounded down, and the outcomes, rounded down."""
+        if action not in self._rows:
+            model, scales = self.model, self.scales
+            unit = model.discount.denominator * scales.model * scales.values
+            self._rows[action] = [
+                (_floor(reward * unit), model.rounded(action, s, scales.model, up=False))
+                for s, reward in enumerate(model.rewards[action])
+            ]
+        return self._rows[action]
+
+    def slack(self, vector: Vector, shifted: list[list[int]], least: int) -> Iterator[int]:
+        """For each state, by how much the vector is below its backup.
+
+        shifted: the values of all vectors minus `least`, the least of them. Probabilities of a
+        state sum to 1, so a shift of all values shifts the backup, and rounding probabilities down
+        lowers it.
+        """
+        above, below = self.model.discount.as_integer_ratio()
+        after = [shifted[j] for j in vector.successors]
+        shift = least * self.scales.model
+        unit = below * self.scales.model
+        rows = self._outcomes(vector.action)
+        for (reward, row), value in zip(rows, vector.values, strict=True):
+            total = sum([chance * after[o][s] for o, s, chance in row])
+            yield reward + above * (shift + total) - unit * value
+
+
+def check_lower(model: ExactModel, scales: Scales, vectors: list[Vector]) -> Fraction:
+    """The proven lower bound at the start."""
+    least = min((min(vector.values) for vector in vectors), default=0)
+    shifted = [[value - least for value in vector.values] for vector in vectors]
+    check, endless = LowerCheck(model, scales), model.discount == 1
+    unit = model.discount.denominator * scales.model * scales.values
+    for k, vector in enumerate(vectors):
+        for s, slack in enumerate(check.slack(vector, shifted, least)):
+            if slack < 0 or (endless and slack == 0 and vector.values[s] > 0):
+                by = float(Fraction(-slack, unit))
+                how = f"exceeds its backup by {by:.3g}" if slack else "equals its backup"
+                raise Fault(f"lower bound: vector {k} {how} at state {model.states[s]!r}")
+    begin = [(s, chance) for s, chance in enumerate(model.start) if chance]
+    at_start = [
+        sum((chance * vector.values[s] for s, chance in begin), Fraction(0)) for vector in vectors
+    ]
+    return max(at_start, default=Fraction(0)) / scales.values
+
+
+# ---- upper bound
+
+
+def read_point(value: Any, model: ExactModel, count: int, i: int) -> Point:
+    """A point of a certificate with `count` of them; the first S are the corners."""
+    n_states, what = len(model.states), f"point {i}"
+    keys = {"values", "moves"} if i < n_states else {"belief", "values", "moves"}
+    if not isinstance(value, dict) or set(value) != keys:
+        raise Fault(f"{what}: expected {', '.join(sorted(keys))}")
+    moves = value["moves"]
+    if not isinstance(moves, list) or len(moves) != len(model.actions):
+        raise Fault(f"{what}, moves: expected one for each of {len(model.actions)} actions")
+    belief = [(i, -1)]  # a corner's: replaced by one unit
+    if i >= n_states:
+        belief = pairs(value["belief"], f"{what}, belief", n_states)
+        if len({state for state, _ in belief}) != len(belief):
+            raise Fault(f"{what}, belief: a state is named twice")
+    return Point(
+        belief,
+        whole_list(value["values"], f"{what}, values", len(model.actions)),
+        [_read_move(move, model, count, i) for move in moves],
+    )
+
+
+def _read_move(value: Any, model: ExactModel, count: int, i: int) -> Pairs | dict[int, Pairs]:
+    what = f"point {i}, moves"
+    if isinstance(value, list):
+        if i < len(model.states):
+            raise Fault(f"{what}: a corner is not a mixture of points")
+        return pairs(value, what, i)
+    if not isinstance(value, dict):
+        raise Fault(f"{what}: expected a list or an object")
+    moves: dict[int, Pairs] = {}
+    for key, weights in value.items():
+        if not key.isascii() or not key.isdigit() or len(key) > 9:
+            raise Fault(f"{what}: read {key[:20]!r}, expected the index of an observation")
+        moves[whole(int(key), what, below=len(model.observations))] = pairs(weights, what, count)
+    return moves
+
+
+@dataclass(frozen=True)
+class Cover:
+    """A vector covered by points: weights, and the remainder at the corners."""
+
+    weights: Pairs
+    remainder: Pairs
+
+
+class UpperCheck:
+    """The inequalities of points. Vectors over states are in units of 1/(model * beliefs)."""
+
+    def __init__(
+        self, model: ExactModel, scales: Scales, floor: Fraction, points: list[Point]
+    ) -> None:
+        self.model, self.scales, self.points = model, scales, points
+        unit = model.discount.denominator * scales.model * scales.values
+        self._rewards = [
+            [_ceiling((reward - floor) * unit) for reward in rewards] for rewards in model.rewards
+        ]
+        self._rows: dict[tuple[int, int], Row] = {}
+        corner = scales.beliefs
+        for s in range(len(model.states)):
+            points[s] = points[s]._replace(belief=[(s, corner)])
+
+    def cover(self, x: dict[int, int], weights: Pairs) -> Cover:
+        """A vector over states, covered by weighted points."""
+        left = dict(x)
+        for j, weight in weights:
+            for s, mass in self.points[j].belief:
+                if s in left:
+                    left[s] -= weight * mass
+        return Cover(weights, [(s, rest) for s, rest in left.items() if rest > 0])
+
+    def worth(self, cover: Cover, action: int) -> int:
+        """The worth of what is covered, in units of 1/(model * beliefs * values)."""
+        points = self.points
+        total = sum([weight * points[j].values[action] for j, weight in cover.weights])
+        left = sum([rest * points[s].values[action] for s, rest in cover.remainder])
+        return total * self.scales.beliefs + left
+
+    def successors(self, belief: Pairs, action: int) -> dict[int, dict[int, int]]:
+        """For each observation, the vector y D[a,o], rounded up."""
+        after: dict[int, dict[int, int]] = {}
+        for s, mass in belief:
+            key = (action, s)
+            if key not in self._rows:
+                self._rows[key] = self.model.rounded(action, s, self.scales.model, up=True)
+            for o, target, chance in self._rows[key]:
+                x = after.get(o)
+                if x is None:
+                    x = after[o] = {}
+                x[target] = x.get(target, 0) + mass * chance
+        return after
+
+    def covers(self, i: int, action: int) -> list[Cover]:
+        """What the proof of a point's number needs: the covers of its successors, or its own."""
+        belief, move = self.points[i].belief, self.points[i].moves[action]
+        if isinstance(move, list):
+            return [self.cover({s: mass * self.scales.model for s, mass in belief}, move)]
+        after = self.successors(belief, action)
+        return [self.cover(x, move.get(o, [])) for o, x in after.items()]
+
+    def needed(self, i: int, action: int, covers: list[Cover]) -> int:
+        """The right side of the inequality, in units of 1/(model * beliefs * values).
+
+        Of a look ahead, also over the discount's denominator (see `slack`).
+        """
+        if isinstance(self.points[i].moves[action], list):
+            return self.worth(covers[0], action)
+        earned = sum([mass * self._rewards[action][s] for s, mass in self.points[i].belief])
+        actions = range(len(self.model.actions))
+        later = sum([max([self.worth(cover, a) for a in actions]) for cover in covers])
+        return earned + self.model.discount.numerator * later
+
+    def unit(self, i: int, action: int) -> int:
+        """By what a point's number is multiplied to be compared with `needed`."""
+        mixture = isinstance(self.points[i].moves[action], list)
+        below = 1 if mixture else self.model.discount.denominator
+        return below * self.scales.model * self.scales.beliefs
+
+    def start(self) -> dict[int, int]:
+        """The start, rounded up."""
+        unit = self.scales.model * self.scales.beliefs
+        return {s: _ceiling(chance * unit) for s, chance in enumerate(self.model.start) if chance}
+
+    def at_start(self, weights: Pairs) -> Fraction:
+        """The worth of the start, without the floor."""
+        cover = self.cover(self.start(), weights)
+        most = max(self.worth(cover, action) for action in range(len(self.model.actions)))
+        return Fraction(most, prod(self.scales))
+
+
+def check_upper(
+    model: ExactModel, scales: Scales, floor: Fraction, points: list[Point], start: Pairs
+) -> Fraction:
+    """The proven upper bound at the start."""
+    for a, rewards in enumerate(model.rewards):
+        for s, reward in enumerate(rewards):
+            if reward < floor:
+                where = f"action {model.actions[a]!r} in state {model.states[s]!r}"
+                raise Fault(f"upper bound: the reward of {where} is below the floor {floor}")
+    check = UpperCheck(model, scales, floor, points)
+    for i, point in enumerate(points):
+        for action, value in enumerate(point.values):
+            needed, unit = check.needed(i, action, check.covers(i, action)), check.unit(i, action)
+            if value * unit < needed:
+                by = float(Fraction(needed - value * unit, unit * scales.values))
+                where = f"point {i}, action {model.actions[action]!r}"
+                raise Fault(f"upper bound: {where}: the value is too low by {by:.3g}")
+    return check.at_start(start) + lowest_value(model, floor)
+
+
+def lowest_value(model: ExactModel, floor: Fraction) -> Fraction:
+    """The value of a reward `floor` at every step."""
+    if model.discount < 1:
+        return floor / (1 - model.discount)
+    if floor:
+        raise Fault("upper bound: without a discount the floor must be 0, and no reward negative")
+    return Fraction(0)
+
+
+def _floor(value: Fraction) -> int:
+    return value.numerator // value.denominator
+
+
+def _ceiling(value: Fraction) -> int:
+    return -(-value.numerator // value.denominator)
+
+
+def read_floor(value: Any) -> Fraction:
+    """The floor of a header."""
+    return number(value, "floor")

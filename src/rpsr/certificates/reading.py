@@ -1,0 +1,124 @@
+"""The text of a certificate: one JSON value per line, with numbers that are read exactly.
+
+The first line is an object, the header. Every other line is an object with one key, which says
+what the line is. So a long certificate is read line by line, and the header's counts show whether
+the file is complete.
+
+A whole number is a JSON integer or a string with a hexadecimal one, "0x1f". A number is a whole
+number, a decimal, a fraction "22/7" or a hexadecimal float "0x1.8p-3".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from rpsr.errors import InputError
+from rpsr.io.files import packed, place_of, read_bytes, write_bytes
+
+SCHEMA = "rpsr.certificate/1"
+MOST_DIGITS = 5  # of an exponent
+_DECIMAL = re.compile(rf"[-+]?\d+(\.\d+)?([eE][-+]?\d{{1,{MOST_DIGITS}}})?")
+_FRACTION = re.compile(r"[-+]?\d+/\d*[1-9]\d*")
+_HEXADECIMAL = re.compile(r"[-+]?0x[0-9a-f]+", re.IGNORECASE)
+_HEXADECIMAL_FLOAT = re.compile(r"[-+]?0x[01](\.[0-9a-f]{1,13})?p[-+]?\d{1,4}", re.IGNORECASE)
+
+Pairs = list[tuple[int, int]]
+Line = tuple[str, Any]
+
+
+class Fault(InputError):
+    """A certificate that proves nothing: the message says where it fails."""
+
+
+def read_lines(path: str | Path) -> tuple[dict[str, Any], list[Line], int]:
+    """The header, the other lines as (key, value), and the size of the text in bytes."""
+    place, content = place_of(path), read_bytes(path)
+    values: list[dict[str, Any]] = []
+    for number, line in enumerate(content.splitlines(), 1):
+        try:
+            value = json.loads(line, parse_float=_decimal, parse_constant=_decimal)
+        except (ValueError, RecursionError):
+            damaged = "is not a line of JSON: the certificate is damaged or cut off"
+            raise InputError(damaged, place=place, line=number) from None
+        if not isinstance(value, dict):
+            raise InputError("expected a JSON object", place=place, line=number)
+        values.append(value)
+    if not values or values[0].get("schema") != SCHEMA:
+        raise InputError(f"is not a certificate: expected the schema {SCHEMA}", place=place)
+    lines: list[Line] = []
+    for number, value in enumerate(values[1:], 2):
+        if len(value) != 1:
+            raise InputError("expected an object with one key", place=place, line=number)
+        lines.append(next(iter(value.items())))
+    return values[0], lines, len(content)
+
+
+def write_lines(path: str | Path, header: dict[str, Any], lines: list[Line]) -> int:
+    """Write a certificate, compressed if the name ends in `.gz`; returns the bytes of its text."""
+    values = [{"schema": SCHEMA, **header}, *({key: value} for key, value in lines)]
+    text = "".join(json.dumps(value, separators=(",", ":")) + "\n" for value in values).encode()
+    write_bytes(path, packed(text, path))
+    return len(text)
+
+
+def _decimal(text: str) -> Fraction:
+    if _DECIMAL.fullmatch(text) is None:
+        raise ValueError(text)
+    return Fraction(text)
+
+
+def number(value: Any, what: str) -> Fraction:
+    """A number, exactly."""
+    if isinstance(value, int | Fraction) and not isinstance(value, bool):
+        return Fraction(value)
+    if isinstance(value, str):
+        if _DECIMAL.fullmatch(value) or _FRACTION.fullmatch(value):
+            return Fraction(value)
+        if _HEXADECIMAL.fullmatch(value):
+            return Fraction(int(value, 16))
+        if _HEXADECIMAL_FLOAT.fullmatch(value):
+            try:
+                return Fraction(float.fromhex(value))
+            except OverflowError:
+                pass
+    raise Fault(f"{what}: read {_shown(value)}, expected a number")
+
+
+def whole(value: Any, what: str, *, below: int | None = None, least: int | None = 0) -> int:
+    """A whole number, from `least` on (None: any) and less than `below`."""
+    if isinstance(value, str) and _HEXADECIMAL.fullmatch(value):
+        value = int(value, 16)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise Fault(f"{what}: read {_shown(value)}, expected a whole number")
+    if (least is not None and value < least) or (below is not None and value >= below):
+        limits = f"from {least}" if below is None else f"from {least} to {below - 1}"
+        raise Fault(f"{what}: read {_shown(value)}, expected a whole number {limits}")
+    return value
+
+
+def whole_list(value: Any, what: str, size: int, **limits: Any) -> list[int]:
+    """A list of whole numbers of a given length."""
+    if not isinstance(value, list) or len(value) != size:
+        raise Fault(f"{what}: expected a list of {size} whole numbers")
+    return [whole(item, what, **limits) for item in value]
+
+
+def pairs(value: Any, what: str, below: int) -> Pairs:
+    """A list of [index, amount]: indices less than `below`, amounts that are not negative."""
+    if not isinstance(value, list):
+        raise Fault(f"{what}: expected a list of pairs")
+    read: Pairs = []
+    for item in value:
+        if not isinstance(item, list) or len(item) != 2:
+            raise Fault(f"{what}: expected a list of pairs")
+        read.append((whole(item[0], what, below=below), whole(item[1], what)))
+    return read
+
+
+def _shown(value: Any) -> str:
+    text = str(value) if isinstance(value, Fraction) else repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."

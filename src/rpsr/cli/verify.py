@@ -1,0 +1,80 @@
+"""`rpsr verify`: check a certificate in exact arithmetic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from rpsr.cli.completion import any_file
+from rpsr.cli.objectives import ObjectiveOptions
+from rpsr.cli.options import Discount, Json, Normalize, Source, standard_stream
+from rpsr.cli.output import print_facts, print_json
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from rpsr.certificates import Verified
+
+
+def verify(
+    source: Source,
+    certificate: Annotated[
+        str,
+        Parameter(
+            converter=standard_stream,
+            completer=any_file,
+            help="The certificate, as written by --certificate; - is standard input.",
+        ),
+    ],
+    /,
+    *,
+    objective: ObjectiveOptions | None = None,
+    normalize: Normalize = False,
+    discount: Discount = None,
+    json: Json = False,
+) -> None:
+    """Check a certificate against a model in exact arithmetic, without any planner.
+
+    Exit 0: everything that the certificate states is proven; 1: the first statement that is not.
+    """
+    from rpsr.certificates import verify
+    from rpsr.errors import InputError
+    from rpsr.models import POMDP
+    from rpsr.sources import load
+
+    if source == "-" and certificate == "-":
+        raise InputError("standard input can be read once; give one of the two as a file")
+    stated = objective or ObjectiveOptions()
+    if stated.objective is not None and discount is not None:
+        raise InputError("--discount: an objective without a discount was given")
+    loaded = load(source, normalize=normalize, discount=discount)
+    model = stated.task(loaded, source)
+    if not isinstance(model, POMDP):
+        raise InputError(f"holds a {model.kind} model, expected a POMDP", place=source)
+    found = verify(model, certificate)
+    if json:
+        print_json("verify", source, _document(found))
+        return
+    print_facts((key, value) for key, value in _document(found).items() if value is not None)
+
+
+def _document(found: Verified) -> dict[str, Any]:
+    return {
+        "certificate": "verified",
+        "name": found.name,
+        "lower": _number(found.lower),
+        "upper": _number(found.upper),
+        "psr_rank": found.psr_rank,
+        "rpsr_rank": found.rpsr_rank,
+        "accurate": found.accurate,
+        "controller_value": _number(found.controller_value),
+        "vectors": found.sizes.get("vector"),
+        "points": found.sizes.get("point"),
+        "bytes": found.size,
+        "seconds": found.seconds,
+    }
+
+
+def _number(value: Fraction | None) -> float | None:
+    return None if value is None else float(value)

@@ -1,0 +1,234 @@
+"""Write certificates of plans: files that `rpsr verify` checks without knowing of planners.
+
+The lower half has the vectors of the plan that its best vector at the start leads to, lowered until
+each is at most its own backup in integers: if one exceeds it by v, all are lowered by
+v / (1 - discount). The upper half has the points of an anytime search (see `point_certificates`).
+A plan without points is completed by `sarsop`, beginning with the plan's vectors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rpsr._version import __version__
+from rpsr.certificates.bounds import LowerCheck, Scales, Vector, lowest_value
+from rpsr.certificates.exact_model import ExactModel
+from rpsr.certificates.reading import Line, write_lines
+from rpsr.errors import ModelError
+from rpsr.models.pomdp import POMDP
+from rpsr.planning.convergence import undiscounted
+from rpsr.planning.files.checkpoint import Checkpoint, Resumable
+from rpsr.planning.planners import planner_by_name
+from rpsr.planning.point_certificates import upper_lines
+from rpsr.planning.solution import Solution, silent
+from rpsr.planning.value.coordinates import to_beliefs
+
+DIGITS = 59  # bits of a probability, of a mass, and of the largest value
+SWEEPS = 100  # of lowering vectors without a discount
+ABSOLUTE = 1e-9  # a smaller gap is not sought
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """A header and lines that prove `lower` and `upper`, bounds on the value at the start.
+
+    upper: None for some plans without a discount: if rewards may be negative, or if points form a
+    loop in which rounding errors cannot be paid for.
+    """
+
+    lower: float
+    upper: float | None
+    header: dict[str, Any]
+    lines: list[Line]
+
+    def save(self, path: str | Path) -> int:
+        """Write it, compressed if the name ends in `.gz`; returns the bytes of its text."""
+        return write_lines(path, self.header, self.lines)
+
+
+def certify(
+    solution: Solution, pomdp: POMDP | None = None, *, time_limit: float | None = None
+) -> Certificate:
+    """A certificate of a plan for the infinite horizon, on a POMDP's beliefs or on its R-PSR.
+
+    pomdp: needed for a plan on an R-PSR. time_limit: seconds of the search for the upper bound, if
+    the planner kept no points; by default ten times those of the planner, and at least ten.
+    A `ModelError` if the plan is of another kind, or if its bounds cannot be proven in integers.
+    """
+    if solution.horizon is not None:
+        raise ModelError("no certificate: it is a plan for a number of steps, not for all")
+    pomdp = _pomdp(solution, pomdp)
+    plan = _on_beliefs(solution, pomdp)
+    if undiscounted(plan.model) and float(pomdp.R.min()) < 0:
+        return _certificate(replace(plan, points=None), pomdp)
+    if plan.points is None:
+        search = _search(plan, time_limit)
+        if int(plan.successors.min(initial=0)) < 0:
+            plan = replace(plan, value_function=search.value_function)
+        plan = replace(plan, points=search.points)
+    return _certificate(plan, pomdp)
+
+
+def _pomdp(solution: Solution, pomdp: POMDP | None) -> POMDP:
+    """The POMDP that the plan is for."""
+    record = solution.model.record
+    if pomdp is None and record is None:
+        raise ModelError(
+            f"no certificate: for a plan on a {solution.model.kind} model, give its POMDP"
+        )
+    if solution.model.kind not in ("belief", "rpsr"):
+        raise ModelError(
+            f"no certificate: a plan on a {solution.model.kind} model bounds the value of that "
+            "model, not of the POMDP; plan on the POMDP or on its R-PSR"
+        )
+    if pomdp is not None and record is not None and record.digest() != pomdp.digest:
+        raise ModelError(f"no certificate: the plan is not one for {pomdp.name}")
+    if pomdp is not None:
+        return pomdp
+    assert record is not None, "one of them is given"
+    return POMDP(record)
+
+
+def _on_beliefs(solution: Solution, pomdp: POMDP) -> Solution:
+    """The plan with vectors over the POMDP's states."""
+    if solution.model.record is not None:
+        return solution
+    found = solution.value_function
+    vectors = to_beliefs(solution.model, found.vectors)
+    if vectors.shape[1] != len(pomdp.states):
+        raise ModelError(f"no certificate: the plan is not one for {pomdp.name}")
+    model = pomdp.belief_model()
+    return replace(solution, model=model, value_function=replace(found, vectors=vectors))
+
+
+def _search(plan: Solution, time_limit: float | None) -> Solution:
+    """A search for points that prove an upper bound, beginning with the plan's vectors."""
+    limit = max(10.0, 10 * plan.seconds) if time_limit is None else time_limit
+    epsilon = None if not plan.gap else max(plan.gap, ABSOLUTE)
+    sarsop = planner_by_name("sarsop", epsilon=epsilon, time_limit=limit, keep_points=True)
+    if int(plan.successors.min(initial=0)) < 0 or not isinstance(sarsop, Resumable):
+        return sarsop.solve(plan.model, silent)
+    begun = Checkpoint(
+        plan.planner, plan.value_function, plan.lower, plan.upper, plan.iterations, plan.seconds
+    )
+    return sarsop.resume(plan.model, silent, begun)
+
+
+def _certificate(plan: Solution, pomdp: POMDP) -> Certificate:
+    model = ExactModel(pomdp.record)
+    most = max(1.0, float(np.abs(plan.vectors).max()), abs(plan.upper or 0.0))
+    scales = Scales(
+        _model_scale(model), 1 << max(DIGITS - math.ceil(math.log2(most)), 0), 1 << DIGITS
+    )
+    proven, lines = lower_lines(model, scales, plan)
+    lower, upper = _below(proven), None
+    header: dict[str, Any] = {
+        "version": __version__,
+        "model": {"name": pomdp.name, "digest": pomdp.digest, "discount": str(model.discount)},
+        "planner": {"name": plan.planner, "lower": plan.lower, "upper": plan.upper},
+        "lower": lower.hex(),
+        "scales": scales._asdict(),
+        "lines": {"vector": len(lines)},
+    }
+    half = None if plan.points is None else upper_lines(model, scales, plan.points)
+    if half is not None:
+        worth, floor, start, more = half
+        upper = -_below(-(worth + lowest_value(model, floor)))
+        header |= {"upper": upper.hex(), "floor": str(floor), "start": start}
+        header["lines"]["point"] = len(more)
+        lines += more
+    return Certificate(lower, upper, header, lines)
+
+
+def lower_lines(
+    model: ExactModel, scales: Scales, solution: Solution
+) -> tuple[Fraction, list[Line]]:
+    """The proven lower bound, and the lines that prove it."""
+    vectors = _family(model, solution, scales)
+    lowered = _lowered_together if model.discount < 1 else _lowered_apart
+    vectors = lowered(LowerCheck(model, scales), vectors)
+    begin = [(s, chance) for s, chance in enumerate(model.start) if chance]
+    at_start = sum((chance * vectors[0].values[s] for s, chance in begin), Fraction(0))
+    return at_start / scales.values, [("vector", list(v)) for v in vectors]
+
+
+def _slacks(check: LowerCheck, vectors: list[Vector]) -> Iterator[list[int]]:
+    least = min(min(vector.values) for vector in vectors)
+    shifted = [[value - least for value in vector.values] for vector in vectors]
+    return (list(check.slack(vector, shifted, least)) for vector in vectors)
+
+
+def _lowered_together(check: LowerCheck, vectors: list[Vector]) -> list[Vector]:
+    """All vectors, lowered by one number: a fall by c gains (1 - discount) c everywhere."""
+    discount, unit = check.model.discount, check.scales.model
+    worst = min(min(slack) for slack in _slacks(check, vectors))
+    gain = (discount.denominator - discount.numerator) * unit
+    fall = max(0, -(worst // gain))
+    return [v._replace(values=[value - fall for value in v.values]) for v in vectors]
+
+
+def _lowered_apart(check: LowerCheck, vectors: list[Vector]) -> list[Vector]:
+    """Without a discount: each number is lowered below its backup, until all are."""
+    unit = check.scales.model
+    for _ in range(SWEEPS):
+        settled, fresh = True, list[Vector]()
+        for vector, slacks in zip(vectors, _slacks(check, vectors), strict=True):
+            values = list(vector.values)
+            for s, slack in enumerate(slacks):
+                if slack < 0 or (slack == 0 and values[s] > 0):
+                    values[s] -= -slack // unit + 1
+                    settled = False
+            fresh.append(vector._replace(values=values))
+        if settled:
+            return vectors
+        vectors = fresh
+    raise ModelError("no certificate: rounding errors of the lower bound cannot be paid for")
+
+
+def _family(model: ExactModel, solution: Solution, scales: Scales) -> list[Vector]:
+    """The best vector at the start and all that it leads to, rounded down."""
+    possible = [sorted({o for _, row in rows for o, _, _ in row}) for rows in model.rows]
+    best = int((solution.vectors @ solution.model.start).argmax())
+    kept, waiting = {best: 0}, [best]
+    while waiting:
+        k = waiting.pop()
+        for o in possible[int(solution.actions[k])]:
+            j = int(solution.successors[k, o])
+            if j < 0:
+                raise ModelError("no certificate: the plan's vectors have no successors")
+            if j not in kept:
+                kept[j] = len(kept)
+                waiting.append(j)
+    unit = scales.values
+    return [
+        Vector(
+            int(solution.actions[k]),
+            [kept.get(int(j), 0) for j in solution.successors[k]],
+            [math.floor(Fraction(value) * unit) for value in solution.vectors[k].tolist()],
+        )
+        for k in kept
+    ]
+
+
+def _model_scale(model: ExactModel) -> int:
+    """A scale in which all probabilities are whole, if a short one is; else a power of 2."""
+    whole = 1
+    for rows in model.rows:
+        for total, row in rows:
+            whole = math.lcm(whole, total // math.gcd(total, *(weight for _, _, weight in row)))
+            if whole.bit_length() > DIGITS:
+                return 1 << DIGITS
+    return whole << (DIGITS - whole.bit_length())
+
+
+def _below(value: Fraction) -> float:
+    """The largest float that is at most a fraction."""
+    near = float(value)
+    return near if Fraction(near) <= value else math.nextafter(near, -math.inf)

@@ -1,0 +1,267 @@
+"""The verifier accepts what is proven, and says which inequality fails where."""
+
+import json
+from fractions import Fraction
+
+import pytest
+
+from rpsr import POMDP, InputError, verify
+from rpsr.certificates.exact_model import ExactModel
+from rpsr.domains import build
+
+# Two states, one action, one observation. State a pays 1 and stays; state b pays 0 and moves to a
+# with probability 1/2. With discount 1/2: V(a) = 2, V(b) = 1/2 (V(a) + V(b)) / 2, so V(b) = 2/3.
+ONE = 1 << 20
+SCALES = {"model": ONE, "values": ONE, "beliefs": ONE}
+V_A, V_B = Fraction(2), Fraction(2, 3)
+
+
+def two_states() -> POMDP:
+    transition = [[[1.0, 0.0], [0.5, 0.5]]]
+    emission = [[[1.0], [1.0]]]
+    rewards = [[1.0], [0.0]]
+    return POMDP.from_arrays(transition, emission, rewards, [0.5, 0.5], "1/2", exact=True)
+
+
+def low(value):
+    return (value * ONE).__floor__()
+
+
+def high(value):
+    return (value * ONE).__ceil__()
+
+
+def good():
+    """A certificate of the two states, by hand: values rounded by one unit in 2^20."""
+    header = {
+        "schema": "rpsr.certificate/1",
+        "model": {"name": "arrays", "digest": two_states().digest, "discount": "1/2"},
+        "scales": SCALES,
+        "lines": {"vector": 1, "point": 2},
+        "lower": "1.33332",
+        "upper": "1.33334",
+        "floor": 0,
+        "start": [],
+    }
+    corners = [{"values": [high(v) + 1], "moves": [{}]} for v in (V_A, V_B)]
+    vector = [0, [0], [low(V_A) - 2, low(V_B) - 2]]
+    return [header, {"vector": vector}, *({"point": corner} for corner in corners)]
+
+
+def written(tmp_path, lines):
+    path = tmp_path / "c.json"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def refused(tmp_path, lines):
+    with pytest.raises(InputError) as caught:
+        verify(two_states(), written(tmp_path, lines))
+    text = str(caught.value)
+    assert text.startswith(str(tmp_path))
+    assert "\n" not in text
+    return text
+
+
+def test_bounds_are_those_that_the_certificate_states(tmp_path):
+    found = verify(two_states(), written(tmp_path, good()))
+    assert (found.lower, found.upper) == (Fraction("1.33332"), Fraction("1.33334"))
+    assert found.lower < (V_A + V_B) / 2 < found.upper
+    assert found.sizes == {"vector": 1, "point": 2}
+
+
+@pytest.mark.parametrize(
+    ("number", "value"),
+    [
+        ("1.33332", "1.33332"),
+        ("133332/100000", "1.33332"),
+        ("0x1.5p+0", "1.3125"),
+        ("1.33332e0", "1.33332"),
+    ],
+)
+def test_numbers_are_read_exactly(tmp_path, number, value):
+    lines = good()
+    lines[0]["lower"] = number
+    assert verify(two_states(), written(tmp_path, lines)).lower == Fraction(value)
+
+
+def test_whole_numbers_may_be_hexadecimal(tmp_path):
+    lines = good()
+    lines[1]["vector"][2] = [hex(value) for value in lines[1]["vector"][2]]
+    verify(two_states(), written(tmp_path, lines))
+
+
+def test_a_vector_above_its_backup_is_named_with_its_state(tmp_path):
+    lines = good()
+    lines[1]["vector"][2][1] += 4
+    assert "lower bound: vector 0 exceeds its backup by" in (said := refused(tmp_path, lines))
+    assert "'1'" in said or "'s1'" in said
+
+
+def test_a_point_below_its_backup_is_named_with_its_action(tmp_path):
+    lines = good()
+    lines[3]["point"]["values"][0] -= 4
+    assert "upper bound: point 1, action" in refused(tmp_path, lines)
+
+
+@pytest.mark.parametrize(
+    ("which", "stated"), [("lower", "1.33334"), ("upper", "1.33333"), ("lower", 2), ("upper", 0)]
+)
+def test_a_statement_beyond_the_proof_is_refused(tmp_path, which, stated):
+    lines = good()
+    lines[0][which] = stated
+    assert f"{which} bound: states" in refused(tmp_path, lines)
+
+
+def test_points_may_be_mixtures_and_cover_the_start(tmp_path):
+    """The start as a point, proven by a look ahead whose successor is covered by the point itself.
+
+    The successor of (1/2, 1/2) is (3/4, 1/4), covered by half of the point and half of state a.
+    """
+    lines = good()
+    lines[0]["lines"]["point"] = 3
+    half = ONE // 2
+    value = high((V_A + V_B) / 2) + 4
+    look = {"0": [[2, half], [0, half]]}
+    point = {"belief": [[0, half], [1, half]], "values": [value], "moves": [look]}
+    lines.append({"point": point})
+    lines[0]["start"] = [[2, ONE]]
+    assert verify(two_states(), written(tmp_path, lines)).upper == Fraction("1.33334")
+    point["moves"] = [[[0, half], [1, half]]]
+    verify(two_states(), written(tmp_path, lines))
+    point["values"] = [value - 8]
+    assert "point 2" in refused(tmp_path, lines)
+
+
+def test_a_mixture_of_itself_proves_nothing(tmp_path):
+    lines = good()
+    lines[0]["lines"]["point"] = 3
+    half = ONE // 2
+    point = {"belief": [[0, half], [1, half]], "values": [0], "moves": [[[2, ONE]]]}
+    lines.append({"point": point})
+    lines[0]["start"] = [[2, ONE]]
+    assert "expected a whole number from 0 to 1" in refused(tmp_path, lines)
+
+
+def test_a_corner_is_no_mixture(tmp_path):
+    lines = good()
+    lines[2]["point"]["moves"] = [[]]
+    assert "a corner is not a mixture" in refused(tmp_path, lines)
+
+
+def test_a_floor_above_a_reward_is_refused(tmp_path):
+    lines = good()
+    lines[0]["floor"] = "1/1000"
+    assert "is below the floor 1/1000" in refused(tmp_path, lines)
+
+
+def test_certificates_of_another_model_or_discount_are_refused(tmp_path):
+    path = written(tmp_path, good())
+    with pytest.raises(InputError, match="for another model, 'arrays'"):
+        verify(build("tiger"), path)
+    lines = good()
+    lines[0]["model"]["discount"] = "2/3"
+    assert "another discount" in refused(tmp_path, lines)
+
+
+@pytest.mark.parametrize("kept", [0, 1, 2, 3])
+def test_a_file_that_is_cut_off_is_refused(tmp_path, kept):
+    refused(tmp_path, good()[:kept])
+
+
+@pytest.mark.parametrize(
+    ("line", "change"),
+    [
+        (0, {"lower": "x"}),
+        (0, {"lower": True}),
+        (0, {"upper": "1e999999999"}),
+        (0, {"upper": "0x1.8p+9999"}),
+        (0, {"upper": "1/0"}),
+        (0, {"scales": {"model": 20}}),
+        (0, {"scales": {**SCALES, "values": 0}}),
+        (0, {"lines": None}),
+        (0, {"lines": {"vector": 2, "point": 2}}),
+        (0, {"start": [[9, 1]]}),
+        (0, {"start": [[0, -1]]}),
+        (0, {"start": None}),
+        (0, {"floor": None}),
+        (0, {"model": []}),
+        (0, {"schema": "rpsr.certificate/2"}),
+        (1, {"vector": [0, [0], [1.5, 0]]}),
+        (1, {"vector": [0, [1], [0, 0]]}),
+        (1, {"vector": [1, [0], [0, 0]]}),
+        (1, {"vector": [0, [0], [0]]}),
+        (1, {"vector": None}),
+        (1, {"something": 1}),
+        (2, {"point": {"values": [ONE]}}),
+        (2, {"point": {"values": [-1], "moves": [{}]}}),
+        (2, {"point": {"values": [4 * ONE], "moves": [{"7": []}]}}),
+        (2, {"point": {"values": [4 * ONE], "moves": [{"-1": []}]}}),
+        (2, {"point": {"values": [4 * ONE], "moves": [{"0": [[0, 1, 2]]}]}}),
+        (2, {"point": {"belief": [], "values": [4 * ONE], "moves": [{}]}}),
+    ],
+)
+def test_wrong_lines_are_one_line_of_error(tmp_path, line, change):
+    lines = good()
+    lines[line] = {**lines[line], **change} if line == 0 else change
+    refused(tmp_path, lines)
+
+
+def test_broken_text_is_refused(tmp_path):
+    for text in ("", "[1]\n", '{"schema": NaN}', "[" * 100000, '{"schema"'):
+        path = tmp_path / "c.json"
+        path.write_text(text)
+        with pytest.raises(InputError):
+            verify(two_states(), path)
+
+
+# ---- without a discount
+
+
+def endless(tmp_path, vector, successors=(0,)):
+    """One state that pays nothing and stays, and an end: every value is 0."""
+    pomdp = POMDP.from_arrays([[[1.0]]], [[[1.0]]], [[0.0]], [1.0], 1, exact=True)
+    header = {
+        "schema": "rpsr.certificate/1",
+        "model": {"name": "arrays", "digest": pomdp.digest, "discount": "1"},
+        "scales": SCALES,
+        "lines": {"vector": 1},
+        "lower": Fraction(vector, ONE).__float__().hex(),
+    }
+    path = written(tmp_path, [header, {"vector": [0, list(successors), [vector]]}])
+    return verify(pomdp, path)
+
+
+def test_without_a_discount_a_loop_does_not_prove_a_positive_value(tmp_path):
+    """The vector equals its own backup, and yet its policy never earns it."""
+    with pytest.raises(InputError, match="vector 0 equals its backup"):
+        endless(tmp_path, ONE)
+    assert endless(tmp_path, 0).lower == 0
+    assert endless(tmp_path, -ONE).lower == -1
+
+
+# ---- the model in integers
+
+
+def test_a_model_in_integers_has_its_rows_divided_by_their_sums():
+    tiger = build("tiger")
+    model = ExactModel(tiger.record)
+    assert model.rewards == [list(row) for row in zip(*tiger.exact_rewards(), strict=True)]
+    for a, rows in enumerate(model.rows):
+        for s, (total, row) in enumerate(rows):
+            assert sum(weight for _, _, weight in row) == total
+            for o, target, weight in row:
+                assert weight / total == pytest.approx(tiger.D[a][o][s, target], rel=1e-15)
+            down, up = (model.rounded(a, s, 2**30, up=up) for up in (False, True))
+            for (_, _, w), (_, _, below), (_, _, above) in zip(row, down, up, strict=True):
+                exact = Fraction(w, total) * 2**30
+                assert below <= exact <= above <= below + 1
+
+
+def test_a_model_in_floats_is_divided_by_its_sums_too():
+    moves, seen = [[[0.1, 0.9], [0.3, 0.7]]], [[[1.0], [1.0]]]
+    pomdp = POMDP.from_arrays(moves, seen, [[0.1], [0.2]], None, 0.5)
+    assert not pomdp.exact
+    total, row = ExactModel(pomdp.record).rows[0][0]
+    assert total == sum(weight for _, _, weight in row)
+    assert row[0][2] / row[1][2] == pytest.approx(1 / 9, rel=1e-15)

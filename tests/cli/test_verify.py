@@ -1,0 +1,125 @@
+"""`rpsr solve --certificate` and `rpsr verify`."""
+
+import gzip
+import json
+
+import pytest
+
+
+@pytest.fixture
+def certificate(say):
+    code, _, err = say("solve", "tiger", "--planner", "sarsop", "--certificate", "tiger.json")
+    assert code == 0
+    assert "the certificate proves 19.37" in err
+    return "tiger.json"
+
+
+def test_a_certificate_is_written_and_verified(say, certificate):
+    code, out, err = say("verify", "tiger", certificate, "--json")
+    found = json.loads(out)
+    assert (code, err) == (0, "")
+    assert (found["schema"], found["certificate"]) == ("rpsr.verify/1", "verified")
+    assert 19.3 < found["lower"] <= found["upper"] < 19.4
+    assert found["vectors"] > 0
+    assert found["points"] > 2
+    assert found["bytes"] > 1000
+    code, out, _ = say("verify", "tiger", certificate)
+    assert code == 0
+    assert "verified" in out
+
+
+def test_a_compressed_certificate_is_read(say):
+    words = ("--planner", "vi", "--certificate", "c.json.gz", "--json")
+    assert say("solve", "tiger", *words)[0] == 0
+    with gzip.open("c.json.gz") as file:
+        assert file.readline().startswith(b'{"schema":"rpsr.certificate/1"')
+    assert say("verify", "tiger", "c.json.gz")[0] == 0
+
+
+def test_a_plan_on_the_r_psr_and_on_a_smaller_model_has_one(say):
+    for option in (("--model", "rpsr"), ("--compress",)):
+        words = ("--planner", "sarsop", "--certificate", "c.json", *option)
+        assert say("solve", "parr", *words)[0] == 0
+        assert say("verify", "parr", "c.json")[0] == 0
+
+
+def test_the_objective_and_the_discount_are_part_of_the_model(say):
+    words = ("cheese", "--goal", "state:goal")
+    assert say("solve", *words, "--certificate", "c.json")[0] == 0
+    assert say("verify", *words, "c.json")[0] == 0
+    code, out, err = say("verify", "cheese", "c.json")
+    assert (code, out) == (1, "")
+    assert "is a certificate for another model" in err
+    code, _, err = say("verify", "cheese", "c.json", "--goal", "state:goal", "--discount", "0.5")
+    assert code == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "change", "said"),
+    [
+        ("parr", lambda text: text, "is a certificate for another model, 'tiger'"),
+        ("tiger", lambda text: text[: len(text) // 2], "damaged or cut off"),
+        ("tiger", lambda text: text[: text.rindex('{"point"')], "lines of kind point, expected"),
+        ("tiger", lambda text: "", "is not a certificate"),
+        ("tiger", lambda text: text.replace('"vector":[', '"vector":[7,', 1), "vector 0"),
+    ],
+)
+def test_wrong_certificates_are_one_line(say, certificate, source, change, said):
+    with open(certificate) as file:
+        text = file.read()
+    with open("wrong.json", "w") as file:
+        file.write(change(text))
+    code, out, err = say("verify", source, "wrong.json")
+    assert (code, out) == (1, "")
+    assert err.count("\n") == 1
+    assert "wrong.json" in err
+    assert said in err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--horizon", "3"), "a plan for a number of steps has no certificate"),
+        (("--model", "psr"), "a plan on a psr model has none"),
+        (("-o", "c.json"), "is already an output"),
+    ],
+)
+def test_what_has_no_certificate_is_refused_before_planning(say, words, said):
+    code, _, err = say("solve", "tiger", *words, "--certificate", "c.json")
+    assert code == 1
+    assert said in err
+
+
+def test_a_missing_certificate_is_named(say):
+    code, _, err = say("verify", "tiger", "none.json")
+    assert code == 1
+    assert "none.json: cannot be read" in err
+
+
+def test_ranks_and_accuracy_are_certified(say):
+    assert say("accuracy", "loadunload", "--certificate", "a.json")[0] == 0
+    code, out, _ = say("verify", "loadunload", "a.json", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert (found["psr_rank"], found["rpsr_rank"], found["accurate"]) == (5, 9, False)
+    assert (found["lower"], found["vectors"]) == (None, None)
+    code, _, err = say("core", "tiger", "--model", "rpsr", "--certificate", "c.json")
+    assert (code, err) == (0, "rpsr: wrote c.json\n")
+    code, out, _ = say("verify", "tiger", "c.json", "--json")
+    found = json.loads(out)
+    assert (found["psr_rank"], found["rpsr_rank"], found["accurate"]) == (None, 2, None)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("core", "tiger", "--float"), "there is none for --float"),
+        (("core", "tiger", "--model", "ra-psr"), "there is none for a reward-aware PSR"),
+        (("accuracy", "tiger", "parr"), "expected one source"),
+        (("accuracy", "tiger", "--float"), "exact arithmetic"),
+    ],
+)
+def test_ranks_without_a_certificate_say_why(say, words, said):
+    code, _, err = say(*words, "--certificate", "c.json")
+    assert code == 1
+    assert said in err

@@ -1,0 +1,117 @@
+"""Certificates of plans: verified, as tight as the plan, and never above what is true."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from rpsr import POMDP, ModelError, certify, reach, solve, verify
+from rpsr.domains import build
+from rpsr.predictive import psr, rpsr
+
+
+def proven(plan, pomdp, path):
+    made = certify(plan, pomdp)
+    made.save(path)
+    found = verify(pomdp, path)
+    assert found.lower == Fraction(made.lower)
+    assert found.upper == (None if made.upper is None else Fraction(made.upper))
+    return found
+
+
+@pytest.mark.parametrize("planner", ["sarsop", "hsvi", "vi", "pbvi", "perseus", "policy-iteration"])
+@pytest.mark.parametrize("name", ["tiger", "parr", "shuttle"])
+def test_certificates_are_as_tight_as_the_plan(tmp_path, planner, name):
+    pomdp = build(name)
+    plan = solve(pomdp, planner, time_limit=20)
+    found = proven(plan, pomdp, tmp_path / "c.json")
+    allowed = 1e-9 if plan.gap is None else max(1e-9, 0.01 * plan.gap)
+    assert found.lower >= plan.lower - allowed
+    assert found.lower <= found.upper
+    if plan.upper is not None and planner in ("sarsop", "hsvi", "vi"):
+        assert found.upper <= plan.upper + allowed
+
+
+def test_kept_points_are_what_the_certificate_is_made_of(tmp_path):
+    pomdp = build("tiger")
+    plan = solve(pomdp, "sarsop", keep_points=True)
+    assert plan.points is not None
+    assert proven(plan, pomdp, tmp_path / "c.json.gz").upper <= plan.upper
+
+
+def test_bounds_hold_against_an_independent_value(tmp_path):
+    """Tiger with discount 0: the first reward is the value. And with any: listening costs 1."""
+    pomdp = build("tiger").with_discount(0)
+    found = proven(solve(pomdp, "sarsop"), pomdp, tmp_path / "c.json")
+    assert found.lower <= -1 <= found.upper
+    assert found.upper - found.lower < Fraction(1, 10**9)
+
+
+def test_a_plan_that_a_limit_stopped_has_a_certificate(tmp_path):
+    pomdp = build("hallway")
+    plan = solve(pomdp, "sarsop", max_iterations=2, keep_points=True)
+    found = proven(plan, pomdp, tmp_path / "c.json.gz")
+    assert found.upper <= plan.upper + 0.01 * plan.gap
+
+
+def test_a_plan_on_the_r_psr_bounds_the_pomdp(tmp_path):
+    pomdp = build("parr")
+    plan = solve(rpsr(pomdp), "sarsop")
+    found = proven(plan, pomdp, tmp_path / "c.json")
+    assert found.lower >= plan.lower - max(1e-9, 0.01 * plan.gap)
+
+
+def test_a_model_in_floats_is_certified_too(tmp_path):
+    rng = np.random.default_rng(0)
+    transition, emission = rng.dirichlet(np.ones(3), (2, 3)), rng.dirichlet(np.ones(2), (2, 3))
+    pomdp = POMDP.from_arrays(transition, emission, rng.normal(size=(3, 2)), None, 0.9)
+    assert not pomdp.exact
+    plan = solve(pomdp, "sarsop")
+    found = proven(plan, pomdp, tmp_path / "c.json")
+    assert found.upper - found.lower <= 1.01 * plan.gap
+
+
+def corridor(reward: float) -> POMDP:
+    """Left or right from the middle, unseen; one end is the goal, the other ends without it.
+
+    An attempt fails with probability 1/5. The best chance of the goal is 1.
+    """
+    goes = [[[0.2, 0.8, 0.0], [0, 1, 0], [0, 0, 1]], [[0.2, 0.0, 0.8], [0, 1, 0], [0, 0, 1]]]
+    rewards = np.zeros((3, 2))
+    rewards[0] = reward
+    return POMDP.from_arrays(
+        goes,
+        np.ones((2, 3, 1)),
+        rewards,
+        [1.0, 0, 0],
+        1,
+        {"states": ["middle", "goal", "other"]},
+        exact=True,
+    )
+
+
+def test_reaching_a_goal_without_a_discount_is_certified(tmp_path):
+    task = reach("goal").task(corridor(0.0))
+    found = proven(solve(task, "sarsop"), task, tmp_path / "c.json")
+    assert found.lower <= 1 <= found.upper
+    assert found.upper - found.lower < Fraction(1, 10**6)
+
+
+def test_costs_without_a_discount_have_a_lower_bound_alone(tmp_path):
+    """The sum of rewards until an attempt succeeds: -1 for each attempt, -5/4 in the mean."""
+    pomdp = corridor(-1.0)
+    found = proven(solve(pomdp, "sarsop"), pomdp, tmp_path / "c.json")
+    assert found.upper is None
+    assert Fraction(-5, 4) - Fraction(1, 10**6) <= found.lower <= Fraction(-5, 4)
+
+
+def test_plans_that_have_no_certificate_say_why():
+    pomdp = build("parr")
+    with pytest.raises(ModelError, match="a number of steps"):
+        certify(solve(pomdp, "vi", horizon=3))
+    with pytest.raises(ModelError, match="bounds the value of that model, not of the POMDP"):
+        certify(solve(psr(pomdp), "sarsop"), pomdp)
+    with pytest.raises(ModelError, match="give its POMDP"):
+        certify(solve(rpsr(pomdp), "sarsop"))
+    with pytest.raises(ModelError, match="not one for tiger"):
+        certify(solve(pomdp, "sarsop"), build("tiger"))
