@@ -1,6 +1,6 @@
 """Tables, figures and pages."""
 
-from rpsr.report.page import Figure, Page, Section, Text, write_page
+from rpsr.report.page import Card, Figure, Grid, Page, Section, Text, write_page
 from rpsr.report.plots.corridor import plot_corridor
 from rpsr.report.plots.planning import plot_bounds, plot_convergence
 from rpsr.report.plots.policy_graphs import plot_policy_graph
@@ -13,7 +13,9 @@ from rpsr.report.stepper import Stepper, Steps
 from rpsr.report.tables import Table
 
 __all__ = [
+    "Card",
     "Figure",
+    "Grid",
     "Page",
     "Section",
     "Stepper",
