@@ -64,7 +64,7 @@ def test_the_page_of_diagnostics_is_written(log, tmp_path, capsys):
         "Observed frequency of observations against predicted probability",
         "Singular values of the moments, with the level of noise",
     ]
-    titles = ["The model", "The log", "Held-out episodes", "Rank", "Overlap", "Is a PSR enough?"]
+    titles = ["Is a PSR enough?", "The model", "The log", "Held-out episodes", "Rank", "Overlap"]
     assert re.findall("<h2.*?>(.*?)</h2>", text) == titles
     out = capsys.readouterr().out
     assert re.search(r"^rank +5 *$", out, re.MULTILINE)
