@@ -274,9 +274,9 @@ def test_every_file_of_a_corpus_has_a_row(tmp_path):
 # ---- what the README shows
 
 
-def test_the_readme_shows_what_is_printed(printed):
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    (block,) = (part for part in readme.split("```") if "$ rpsr reproduce --quick" in part)
+def test_the_page_on_the_paper_shows_what_is_printed(printed):
+    page = (Path(__file__).parents[2] / "docs/start/paper.md").read_text(encoding="utf-8")
+    (block,) = (part for part in page.split("```") if "$ rpsr reproduce --quick" in part)
     _, command, *lines = block.strip().splitlines()
     assert command == "$ rpsr reproduce --quick"
     rest = printed.splitlines()

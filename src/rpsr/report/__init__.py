@@ -4,6 +4,7 @@ from rpsr.report.page import Card, Figure, Grid, Page, Section, Text, write_page
 from rpsr.report.plots.corridor import plot_corridor
 from rpsr.report.plots.planning import plot_bounds, plot_convergence
 from rpsr.report.plots.policy_graphs import plot_policy_graph
+from rpsr.report.plots.predictions import plot_predictions
 from rpsr.report.plots.returns import plot_returns
 from rpsr.report.plots.rewards import plot_reconstruction
 from rpsr.report.plots.svg import png_bytes, svg_text
@@ -26,6 +27,7 @@ __all__ = [
     "plot_convergence",
     "plot_corridor",
     "plot_policy_graph",
+    "plot_predictions",
     "plot_reconstruction",
     "plot_returns",
     "plot_simplex",
