@@ -40,7 +40,8 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 autodoc_typehints_format = "short"
-autodoc_default_options = {"members": True, "show-inheritance": True}
+autodoc_default_options = {"members": True}
+autodoc_type_aliases = {name: name for name in ("Floats", "Ints", "Bools")}  # arrays
 
 
 def setup(app):
@@ -94,6 +95,10 @@ def setup(app):
         drawn = f"<div class=drawn>{svg}</div>"
         source[0] = source[0].replace(mark, f"```{{raw}} html\n{drawn}\n```")
 
+    def hide_boilerplate(app, what, name, obj, skip, options):
+        """How an object shows itself is not for users to call."""
+        return True if name in ("title", "facts", "columns") else skip
+
     def with_commands(app, page, source):
         """In place of its mark, the help of every command."""
         source[0] = source[0].replace("<!-- commands -->", commands.reference())
@@ -109,6 +114,7 @@ def setup(app):
     app.connect("autodoc-process-docstring", escape_bars, priority=600)
     app.connect("autodoc-process-docstring", as_written, priority=400)
     app.connect("autodoc-process-docstring", with_fields, priority=500)
+    app.connect("autodoc-skip-member", hide_boilerplate)
     app.connect("source-read", with_commands)
     app.connect("source-read", with_bounds)
     app.connect("source-read", with_consistency)

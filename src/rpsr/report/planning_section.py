@@ -159,9 +159,10 @@ def _remedy(pomdp: POMDP, source: str) -> str:
 def _controller(solution: Solution, belief: LinearModel) -> FiniteStateController | None:
     """The policy as a controller of its reachable nodes, if small enough for its exact value."""
     whole = extract_controller(solution)
-    edges = reachable_edges(whole, belief)
+    most = MOST_EQUATIONS // belief.dimension
+    edges = reachable_edges(whole, belief, most=most)
     nodes = list(dict.fromkeys([whole.first, *(target for _, target, _ in edges)]))
-    if len(nodes) * belief.dimension > MOST_EQUATIONS:
+    if len(nodes) > most:
         return None
     number = {node: index for index, node in enumerate(nodes)}
     successors = np.full((len(nodes), len(whole.observation_names)), -1)
