@@ -24,7 +24,12 @@ from rpsr.predictive.reward_accuracy import Accuracy, accuracy
 from rpsr.report.histories import first_wrong_history
 from rpsr.report.page import Block, Card, Figure, Page, Section, Text
 from rpsr.report.planning_section import Plans, planning_blocks, plans_of
-from rpsr.report.plots.rewards import MOST_STATES, plot_reconstruction, worst_states
+from rpsr.report.plots.rewards import (
+    MOST_STATES,
+    NUMBERED,
+    plot_reconstruction,
+    worst_states,
+)
 from rpsr.report.prose import plain
 from rpsr.report.stepper import Stepper, Steps
 from rpsr.report.tables import Cell, Table
@@ -165,7 +170,10 @@ def _rewards(pomdp: POMDP, found: Accuracy) -> list[Block]:
     states = worst_states(pomdp, found.reconstruction)
     left = ""
     if len(states) < len(pomdp.states):
-        left = f" The {MOST_STATES} states with the largest errors of {len(pomdp.states)}."
+        left = (
+            f" The {MOST_STATES} states ({NUMBERED} on a narrow screen) with the largest errors of "
+            f"{len(pomdp.states)}."
+        )
     drawing = Figure(
         plot_reconstruction(pomdp, found),
         narrow=plot_reconstruction(pomdp, found, stacked=True),

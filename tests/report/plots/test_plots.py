@@ -332,6 +332,21 @@ def test_the_users_style_does_not_change_a_figure(loadunload, found):
 # ---- predictions
 
 
+def test_a_narrow_heat_map_has_the_worst_states_in_three_rows():
+    pomdp = rpsr.load_pomdp("iff")
+    found = rpsr.accuracy(pomdp)
+    axes = plot_reconstruction(pomdp, found, stacked=True).axes
+    lefts = {round(each.get_position().x0, 3) for each in axes[:3]}
+    assert len(lefts) == 1
+    shown = [label.get_text() for label in axes[2].get_yticklabels()]
+    errors = dict(
+        zip(pomdp.states, np.abs(pomdp.R - found.reconstruction).max(axis=1), strict=True)
+    )
+    assert len(shown) == 24
+    others = [errors[state] for state in pomdp.states if state not in shown]
+    assert min(errors[state] for state in shown) >= max(others) - 1e-9
+
+
 def test_a_matrix_of_predictions_shows_them_all(loadunload):
     histories = ["ε", "left loading", "left loading, right travel"]
     axes = plot_predictions(loadunload, histories, ["ε; left", "right travel"]).axes[0]

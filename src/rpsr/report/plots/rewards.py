@@ -16,7 +16,7 @@ from rpsr.report.plots.style import DIVERGING, NARROW, PAGE, new_figure, styled
 from rpsr.report.tables import show
 
 MOST_STATES = 60
-_NUMBERED = 24  # states whose rewards are also printed in their cells
+NUMBERED = 24  # states whose rewards are also printed in their cells
 _TITLES = ("true R", "reconstructed by the PSR", "difference")
 
 
@@ -28,17 +28,18 @@ def plot_reconstruction(
 
     Rows are states, columns actions; white is zero. Of more than 60 states those with the largest
     errors are drawn, in their order. found: `rpsr.accuracy(pomdp)` or its reconstruction (S, A);
-    computed if it is not given. stacked: one map below the other, for a narrow page.
+    computed if it is not given. stacked: one map below the other, for a narrow page, and of at most
+    24 states.
     """
     pomdp = as_pomdp(pomdp)
     found = accuracy(pomdp) if found is None else found
     reconstruction = found.reconstruction if isinstance(found, Accuracy) else found
-    states = worst_states(pomdp, reconstruction)
+    states = worst_states(pomdp, reconstruction, NUMBERED if stacked else MOST_STATES)
     maps = [pomdp.R[states], reconstruction[states]]
     maps.append(maps[1] - maps[0])
     limit = max(float(np.abs(array).max()) for array in maps) or 1.0
     norm = Normalize(-limit, limit)
-    height = 1.0 + 0.2 * len(states) if len(states) <= _NUMBERED else 1.0 + 0.115 * len(states)
+    height = 1.0 + 0.2 * len(states) if len(states) <= NUMBERED else 1.0 + 0.115 * len(states)
     if stacked:
         figure = new_figure(NARROW, 3 * max(1.4, height - 0.4) + 0.4)
         all_axes: Any = figure.subplots(3, 1)
@@ -57,9 +58,9 @@ def plot_reconstruction(
                 label.set_horizontalalignment("right")
         for spine in axes.spines.values():
             spine.set_visible(False)
-        if len(states) <= _NUMBERED and len(pomdp.actions) <= 6:
+        if len(states) <= NUMBERED and len(pomdp.actions) <= 6:
             _print_numbers(axes, array, limit)
-    small = 7.0 if len(states) <= _NUMBERED else 5.5
+    small = 7.0 if len(states) <= NUMBERED else 5.5
     for axes in all_axes if stacked else all_axes[:1]:
         axes.set_yticks(np.arange(len(states)) + 0.5, [pomdp.states[s] for s in states])
         axes.tick_params("y", labelsize=small)
@@ -70,12 +71,12 @@ def plot_reconstruction(
     return figure
 
 
-def worst_states(pomdp: POMDP, reconstruction: Floats) -> Ints:
-    """The states that the heat map shows: all, or the sixty with the largest errors, in order."""
+def worst_states(pomdp: POMDP, reconstruction: Floats, most: int = MOST_STATES) -> Ints:
+    """The states that the heat map shows: all, or those with the largest errors, in order."""
     errors = np.abs(pomdp.R - reconstruction).max(axis=1)
     scale = float(np.abs(pomdp.R).max()) or 1.0
     order = -np.round(errors / scale, 9)  # rounding does not decide between states
-    worst = np.argsort(order, kind="stable")[:MOST_STATES]
+    worst = np.argsort(order, kind="stable")[:most]
     return np.sort(worst)
 
 
