@@ -297,3 +297,14 @@ def test_the_reference_shows_every_public_package() -> None:
     assert set(rpsr.__all__) <= named
     for name in shown - {"rpsr.errors"}:
         assert importlib.import_module(name).__all__  # a list of names, not all that is imported
+
+
+def test_the_landing_page_has_a_picture_and_three_doors_that_end_in_something_seen() -> None:
+    text = (DOCS / "index.md").read_text(encoding="utf-8")
+    (picture,) = re.findall(r"^```{image} (\S+)$", text, re.MULTILINE)
+    assert (DOCS / picture).exists()
+    doors = re.findall(r'<a href="(\S+)\.html">', text)
+    assert len(doors) == 3
+    for door in doors:
+        assert "## See it" in (DOCS / f"{door}.md").read_text(encoding="utf-8")
+    assert text.index(picture) < text.index(doors[0]) < text.index("pip install")
