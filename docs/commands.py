@@ -33,8 +33,9 @@ def reference() -> str:
 
 
 def help_of(verb: str) -> str:
-    """The text of `rpsr VERB --help`."""
+    """The text of `rpsr VERB --help`, without the lines that all verbs share."""
     console = Console(file=StringIO(), width=92, highlight=False)
     with console.capture() as captured:
         app.help_print(verb.split(), console=console)
-    return "\n".join(line.rstrip() for line in captured.get().strip().splitlines())
+    text = captured.get().split("Every verb accepts")[0].strip()
+    return "\n".join(line.rstrip() for line in text.splitlines())
