@@ -1,7 +1,6 @@
 """Sphinx configuration; built by `make docs` with warnings as errors."""
 
 import json
-import re
 import sys
 from pathlib import Path
 
@@ -16,19 +15,33 @@ from rpsr.report.plots.svg import inline_svg
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 from learning import plot_consistency
 
+sys.path.append(str(Path(__file__).parent))
+import commands
+from docstrings import with_fields
+
 project = "rpsr"
 author = "the rpsr contributors"
 copyright = author
 release = version = __version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
-myst_enable_extensions = ["dollarmath", "deflist"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+nb_execution_mode = "force"  # pages with code cells are notebooks, run at every build
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
+nb_execution_show_tb = True
 exclude_patterns = ["_build"]
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_math_renderer = "mathml"  # formulas that need no network to be read
 html_title = f"rpsr {version}"
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
-autodoc_default_options = {"members": True, "show-inheritance": True}
+autodoc_typehints_description_target = "documented"
+autodoc_typehints_format = "short"
+autodoc_default_options = {"members": True}
+autodoc_type_aliases = {name: name for name in ("Floats", "Ints", "Bools")}  # arrays
 
 
 def setup(app):
@@ -55,27 +68,6 @@ def setup(app):
                 shown.append(line)
             lines[:] = shown
 
-    def with_figures(app, page, source):
-        """After each example of the gallery, what it draws, in the colours of the site."""
-        if page != "reference/gallery":
-            return
-        namespace, shown = {}, []
-        pieces = re.split(r"(^```python\n.*?^```\n)", source[0], flags=re.DOTALL | re.MULTILINE)
-        for piece in pieces:
-            shown.append(piece)
-            if not piece.startswith("```python"):
-                continue
-            before = namespace.get("figure")
-            exec(piece.removeprefix("```python\n").removesuffix("```\n"), namespace)
-            figure = namespace.get("figure")
-            if figure is not before:
-                alt = "What the example above draws"
-                svg = inline_svg(figure, alt=alt, prefix=f"gallery{len(shown)}")
-                shown.append(f"\n```{{raw}} html\n<div class=drawn>{svg}</div>\n```\n")
-        style = "body { --paper: var(--color-background-primary) } .drawn { overflow-x: auto }"
-        shown.append(f"\n```{{raw}} html\n<style>{style}</style>\n```\n")
-        source[0] = "".join(shown)
-
     def with_bounds(app, page, source):
         """In place of its mark, the measured bounds of `bounds.json`, drawn."""
         mark = "<!-- bounds over time: hallway -->"
@@ -88,8 +80,7 @@ def setup(app):
         }
         alt = "Lower and upper bounds of both programs over 30 seconds; ours are closer throughout"
         svg = inline_svg(plot_bounds(traces), alt=alt, prefix="bounds")
-        style = "body { --paper: var(--color-background-primary) } .drawn { overflow-x: auto }"
-        drawn = f"<div class=drawn>{svg}</div><style>{style}</style>"
+        drawn = f"<div class=drawn>{svg}</div>"
         source[0] = source[0].replace(mark, f"```{{raw}} html\n{drawn}\n```")
 
     def with_consistency(app, page, source):
@@ -101,9 +92,16 @@ def setup(app):
         alt = "Errors of predictions on three domains; each falls as the root of the log's length"
         figure = plot_consistency(measured["steps"], measured["curves"])
         svg = inline_svg(figure, alt=alt, prefix="consistency")
-        style = "body { --paper: var(--color-background-primary) } .drawn { overflow-x: auto }"
-        drawn = f"<div class=drawn>{svg}</div><style>{style}</style>"
+        drawn = f"<div class=drawn>{svg}</div>"
         source[0] = source[0].replace(mark, f"```{{raw}} html\n{drawn}\n```")
+
+    def hide_boilerplate(app, what, name, obj, skip, options):
+        """How an object shows itself is not for users to call."""
+        return True if name in ("title", "facts", "columns") else skip
+
+    def with_commands(app, page, source):
+        """In place of its mark, the help of every command."""
+        source[0] = source[0].replace("<!-- commands -->", commands.reference())
 
     def as_mathml(display):
         def visit(writer, node):
@@ -115,6 +113,8 @@ def setup(app):
     app.add_html_math_renderer("mathml", as_mathml("inline"), as_mathml("block"))
     app.connect("autodoc-process-docstring", escape_bars, priority=600)
     app.connect("autodoc-process-docstring", as_written, priority=400)
-    app.connect("source-read", with_figures)
+    app.connect("autodoc-process-docstring", with_fields, priority=500)
+    app.connect("autodoc-skip-member", hide_boilerplate)
+    app.connect("source-read", with_commands)
     app.connect("source-read", with_bounds)
     app.connect("source-read", with_consistency)

@@ -1,10 +1,12 @@
-"""The examples of the documentation's pages run, and print what the pages say they print."""
+"""The pages of the documentation, followed from an empty folder: commands, Python and notebooks."""
 
 from __future__ import annotations
 
 import importlib
 import json
 import re
+import shlex
+import subprocess
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,31 +14,50 @@ from typing import Any
 import pytest
 
 import rpsr
-from rpsr.cli.app import main
+from rpsr.cli.app import app, main
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = [
+    "../README.md",
     "explanation/errata.md",
+    "explanation/learning.md",
     "explanation/planning.md",
     "explanation/predictive-states.md",
+    "howto/add-a-domain.md",
+    "howto/add-a-planner.md",
+    "howto/add-an-environment.md",
+    "howto/add-an-estimator.md",
     "howto/choosing-a-planner.md",
     "howto/environments.md",
-    "howto/extending.md",
     "howto/from-csv-to-policy.md",
+    "howto/goals.md",
     "howto/is-a-psr-enough.md",
     "howto/reading-the-report.md",
     "howto/record-an-environment.md",
     "howto/sarsop.md",
     "howto/solve-a-file.md",
     "howto/your-own-arrays.md",
+    "howto/your-own-file.md",
+    "howto/your-own-logs.md",
     "howto/your-own-policy.md",
+    "start/install.md",
+    "start/logs.md",
+    "start/paper.md",
+    "start/pomdp-file.md",
+]
+NOTEBOOKS = [
+    "explanation/what-is-an-r-psr.md",
     "reference/gallery.md",
     "tutorials/learning.md",
     "tutorials/load-unload.md",
-    "explanation/learning.md",
-    "howto/your-own-logs.md",
 ]
-BLOCK = re.compile(r"^```(python)\n(.*?)^```\n(?:```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
+# Programs of others, a network, set-up, and what tests/reproduce runs and compares.
+NOT_HERE = ("pip", "make", "pomdp", "rpsr domains fetch", "rpsr --", "rpsr reproduce")
+NEEDS_OTHERS = ("my-problem.pomdpx", "theirs.policy", "plan.alpha plan.policy", ".prism")
+BLOCK = re.compile(
+    r"^```(python|console)\n(.*?)^```$(?:\n```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE
+)
+CELL = re.compile(r"^```{code-cell} ipython3\n(?::[^\n]*\n)*(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 def plain(text: str) -> str:
@@ -45,19 +66,111 @@ def plain(text: str) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_examples_print_what_the_page_says(
+def test_a_page_can_be_followed_from_an_empty_folder(
     page: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")  # a narrow terminal would fold tables
     namespace: dict[str, Any] = {}
     found = BLOCK.findall(text)
     assert found, "the page has examples"
-    for _, code, expected in found:
+    for kind, code, expected in found:
+        if kind == "console":
+            follow(code, capsys)
+            continue
         exec(compile(code, page, "exec"), namespace)
         printed = capsys.readouterr().out
         if expected:
             assert plain(printed) == plain(expected), code
+
+
+def follow(block: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Run the commands of a block; lines below a command are lines that it prints.
+
+    A number in a remark is the mean return by true rewards. `...` stands for other lines.
+    """
+    printed: str | None = None
+    for line in block.replace("\\\n", "").splitlines():
+        if not line.startswith("$ "):
+            assert (
+                printed is None
+                or line == "..."
+                or any(alike(line, row) for row in printed.splitlines())
+            ), line
+            continue
+        command, _, remark = line[2:].partition("  #")
+        if command.startswith(NOT_HERE) or any(name in command for name in NEEDS_OTHERS):
+            printed = None
+            continue
+        if not command.startswith("rpsr "):
+            subprocess.run(command, shell=True, check=True)
+            continue
+        words, _, target = command.partition(" > ")
+        assert main(shlex.split(words)[1:]) == 0, command
+        printed = capsys.readouterr().out
+        if target:
+            Path(target).write_text(printed, encoding="utf-8")
+        value = re.match(r" (\d+\.\d+)", remark)
+        if value:
+            mean = next(row.split()[2] for row in printed.splitlines() if " pomdp " in row)
+            assert float(mean) == pytest.approx(float(value[1]), abs=0.005)
+
+
+def alike(shown: str, printed: str) -> bool:
+    """The same words, and numbers that differ by the rounding of another processor at most."""
+    pairs = list(zip(shown.split(), printed.split(), strict=False))
+    return len(shown.split()) == len(printed.split()) and all(
+        a == b or (_number(a) is not None and _number(a) == pytest.approx(_number(b), rel=0.02))
+        for a, b in pairs
+    )
+
+
+def _number(word: str) -> float | None:
+    try:
+        return float(word.strip("();:"))
+    except ValueError:
+        return None
+
+
+@pytest.mark.parametrize("page", NOTEBOOKS)
+def test_a_notebook_runs(
+    page: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Cell by cell; cells that a page hides assert the numbers in its sentences."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, Any] = {}
+    cells = [cell for cell in CELL.findall(text) if not cell.lstrip().startswith("%")]
+    assert len(cells) > 5
+    for cell in cells:
+        exec(compile(cell, page, "exec"), namespace)
+    assert "```python" not in text  # which would not run
+
+
+def test_every_page_with_examples_is_followed() -> None:
+    named = {(DOCS / page).resolve() for page in [*PAGES, *NOTEBOOKS]}
+    left = {
+        page.relative_to(DOCS).as_posix()
+        for page in DOCS.rglob("*.md")
+        if page.resolve() not in named and BLOCK.search(page.read_text(encoding="utf-8"))
+    }
+    assert left == {"howto/classic-repository.md", "index.md"}  # a network; the installation
+
+
+def test_every_command_has_an_example_that_runs(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.syspath_prepend(str(DOCS))
+    commands = importlib.import_module("commands")
+    nested = {"domains list", "domains export", "domains fetch"}
+    verbs = {name for name in app if not name.startswith("-")} - {"domains"} | nested
+    assert set(commands.EXAMPLES) == verbs
+    monkeypatch.chdir(tmp_path)
+    for verb, example in commands.EXAMPLES.items():
+        assert example.startswith(f"rpsr {verb}")
+        assert f"Usage: rpsr {verb}" in commands.help_of(verb)
+        follow(f"$ {example}", capsys)
 
 
 @pytest.mark.parametrize("page", ["explanation/paper-map.md", "explanation/errata.md"])
@@ -99,7 +212,10 @@ def test_examples_import_public_names_only() -> None:
     """A page, the README or an example imports a name from a package that lists it."""
     root = DOCS.parent
     texts = {
-        page.name: "\n".join(code for _, code, _ in BLOCK.findall(page.read_text(encoding="utf-8")))
+        page.name: "\n".join(
+            [code for _, code, _ in BLOCK.findall(page.read_text(encoding="utf-8"))]
+            + CELL.findall(page.read_text(encoding="utf-8"))
+        )
         for page in [root / "README.md", *DOCS.rglob("*.md")]
     }
     texts |= {path.name: path.read_text(encoding="utf-8") for path in root.glob("examples/*.py")}
@@ -171,10 +287,26 @@ def _explained(page: Path, heading: str) -> set[str]:
 
 def test_the_reference_shows_every_public_package() -> None:
     text = (DOCS / "reference" / "api.md").read_text(encoding="utf-8")
-    shown = set(re.findall(r"automodule:: (\S+)", text))
+    pages = (DOCS / "reference" / "python").glob("*.md")
+    shown = {
+        name
+        for page in pages
+        for name in re.findall(r"automodule:: (\S+)", page.read_text(encoding="utf-8"))
+    }
     packages = [name for name in rpsr.__all__ if isinstance(getattr(rpsr, name), ModuleType)]
     assert {f"rpsr.{name}" for name in packages} <= shown
     named = set(re.findall(r"`(\w+)`", text.split("```{eval-rst}", 1)[0]))
     assert set(rpsr.__all__) <= named
     for name in shown - {"rpsr.errors"}:
         assert importlib.import_module(name).__all__  # a list of names, not all that is imported
+
+
+def test_the_landing_page_has_a_picture_and_three_doors_that_end_in_something_seen() -> None:
+    text = (DOCS / "index.md").read_text(encoding="utf-8")
+    (picture,) = re.findall(r"^```{image} (\S+)$", text, re.MULTILINE)
+    assert (DOCS / picture).exists()
+    doors = re.findall(r'<a href="(\S+)\.html">', text)
+    assert len(doors) == 3
+    for door in doors:
+        assert "## See it" in (DOCS / f"{door}.md").read_text(encoding="utf-8")
+    assert text.index(picture) < text.index(doors[0]) < text.index("pip install")

@@ -64,7 +64,7 @@ def test_the_page_of_diagnostics_is_written(log, tmp_path, capsys):
         "Observed frequency of observations against predicted probability",
         "Singular values of the moments, with the level of noise",
     ]
-    titles = ["The model", "The log", "Held-out episodes", "Rank", "Overlap", "Is a PSR enough?"]
+    titles = ["Is a PSR enough?", "The model", "The log", "Held-out episodes", "Rank", "Overlap"]
     assert re.findall("<h2.*?>(.*?)</h2>", text) == titles
     out = capsys.readouterr().out
     assert re.search(r"^rank +5 *$", out, re.MULTILINE)
@@ -191,7 +191,11 @@ def test_a_plan_is_chosen_among_models_and_reported(log, tmp_path, capsys):
     choice = json.loads(capsys.readouterr().out)["choice"]
     assert "mean value" in choice["rule"]
     assert len(choice["options"]) == 3
-    assert "The chosen plan" in page.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
+    chosen = next(option for option in choice["options"] if option["chosen"])
+    promise = f"The chosen policy is predicted to earn {chosen['mean_value']:.4g} per episode"
+    verdict = text.index("Is a PSR enough? <strong>")
+    assert text.index(promise) < verdict < text.index("<nav") < text.index(">The chosen plan</h2>")
     assert main(["evaluate", "loadunload", "--policy", str(policy), "--episodes", "50"]) == 0
     capsys.readouterr()
     assert main(words) == 0

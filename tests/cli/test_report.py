@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 
 import pytest
 
 from rpsr.cli.app import main
 from rpsr.domains import build
+from rpsr.errors import ModelError
 from rpsr.planning import Reachable, solve
 from rpsr.planning.solution import Status
+from rpsr.report.model_page import condition
 
 PAGE = Path("page.html")
 
@@ -48,7 +51,7 @@ def test_a_built_in_domain(say):
     optimum = solve(build("loadunload"), Reachable()).value
     for row in planned:
         found = dict(zip(head, row, strict=True))
-        assert found["status"] == "solved"
+        assert found["status"] in ("solved", "exact")
         assert float(found["lower"]) <= float(found["value"]) <= float(found["upper"])
         if found["model"] != "PSR":
             assert float(found["value"]) == pytest.approx(optimum, rel=1e-5)
@@ -73,12 +76,85 @@ def test_a_limit_is_said_on_the_page(say):
         "rpsr: wrote page.html\n"
         "rpsr: 4x3: planning on POMDP, PSR, R-PSR reached the time limit; the bounds hold\n"
     )
-    assert [row[-1] for row in rows("Value at the start")[1:]] == ["time"] * 3
+    assert [row[1] for row in rows("Value at the start")[1:]] == ["time"] * 3
+
+
+def card() -> str:
+    """The text of the verdict."""
+    found = re.search(r'<div class="card.*?</div>\n', PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert found is not None
+    return unescape(re.sub("<.*?>", " ", found[0]))
+
+
+def test_the_verdict_comes_first_with_what_to_do(say):
+    assert say("report", "loadunload", "-o", "page.html")[0] == 0
+    text = PAGE.read_text(encoding="utf-8")
+    assert text.index('class="card bad"') < text.index("<nav") < text.index("<table")
+    words = card()
+    assert "confuses states loaded-0 and empty-0 (and 1 more group of states)" in words
+    assert "gets rewards wrong by up to 0.5" in words
+    assert "rpsr solve loadunload --model rpsr -o policy.json" in words
+    optimum = solve(build("loadunload"), Reachable()).value
+    assert f"{optimum:.4g}, proven" in words
+    assert "earns 0.6339, promised 9.149" in words  # of the PSR's policy
+
+
+def test_the_verdict_is_undecided_where_floats_cannot_tell(say, monkeypatch):
+    def accuracy(pomdp, *, seed):
+        raise ModelError("floats cannot determine the span of the tests")
+
+    monkeypatch.setattr("rpsr.report.model_page.accuracy", accuracy)
+    assert say("report", "tiger", "-o", "page.html")[0] == 0
+    assert "undecided" in card()
+    assert "floats cannot determine the span of the tests" in card()
+    assert [row[0] for row in rows("Value at the start")[1:]] == ["POMDP"]
+
+
+def test_a_task_without_a_discount_is_planned_where_its_sums_converge(say):
+    assert say("report", "line4-2goals", "-o", "page.html")[0] == 0
+    head, *planned = rows("Value at the start")
+    found = {row[0]: dict(zip(head, row, strict=True)) for row in planned}
+    discounted = solve(build("line4-2goals").with_discount(1 - 1e-9), Reachable()).value
+    for model in ("POMDP", "R-PSR"):
+        assert float(found[model]["value"]) == pytest.approx(discounted, rel=1e-5)
+    text = unescape(PAGE.read_text(encoding="utf-8"))
+    assert "PSR" not in found  # by its rewards, staying pays at every step
+    assert "Planning on the PSR is left out: " in text
+    assert "rpsr report line4-2goals --discount 0.95 -o page.html" in text
+    assert "Its state of 1 core test does not" in text
+
+
+def test_what_is_not_drawn_has_a_reason(say, monkeypatch):
+    monkeypatch.setattr("rpsr.report.planning_section.MOST_EQUATIONS", 1)
+    assert say("report", "loadunload", "-o", "page.html")[0] == 0
+    text = unescape(PAGE.read_text(encoding="utf-8"))
+    assert "The value function is not drawn: " in text
+    for name in ("POMDP", "PSR", "R-PSR"):
+        assert f"The graph of the policy found on the {name} is not drawn: " in text
+    assert "Earns: left out where" in text
+
+
+def test_curves_and_repeated_graphs_are_explained(say):
+    assert say("report", "loadunload", "-o", "page.html")[0] == 0
+    text = unescape(PAGE.read_text(encoding="utf-8"))
+    assert re.search(r"Why the curves end: POMDP: the .* after \d+ iteration", text)
+    assert "The policy found on the R-PSR earns the same as the POMDP's, 4.563" in text
+    assert "`" not in re.sub(r"<(script|style).*?</\1>", "", text, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(3.0, "determine the state well"), (2e9, "about 9 of 16 digits"), (2e18, "all digits")],
+)
+def test_a_condition_number_says_what_it_means(number, words):
+    assert words in condition(number)
 
 
 def test_what_cannot_be_planned_is_said(say, monkeypatch):
     assert say("report", "parr", "-o", "page.html", "--discount", "1")[0] == 0
-    assert "Planning is left out: " in PAGE.read_text(encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
+    assert "Planning is left out: " in text
+    assert "rpsr solve parr --horizon 20" in text
     monkeypatch.setattr("rpsr.report.planning_section.MOST_STATES", 1)
     monkeypatch.setattr("rpsr.report.stepper.LARGEST", 1)
     assert say("report", "tiger", "-o", "page.html")[0] == 0

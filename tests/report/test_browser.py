@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from rpsr.report import (
     write_page,
 )
 from rpsr.report import plot_reconstruction as heat_map
+from rpsr.report.model_page import model_page
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = [
@@ -59,7 +61,12 @@ def browser():
 
 @pytest.fixture(scope="module")
 def steps():
-    return {name: Steps.of(rpsr.load_pomdp(name)) for name in DOMAINS}
+    """The domains to step through; the first has plans on its three models."""
+    found = {name: Steps.of(rpsr.load_pomdp(name)) for name in DOMAINS}
+    first = found["loadunload"]
+    models = {"POMDP": first.pomdp, "PSR": first.psr, "R-PSR": first.rpsr}
+    plans = {name: rpsr.solve(model, "vi") for name, model in models.items()}
+    return {**found, "loadunload": replace(first, plans=plans)}
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +94,7 @@ def visit(browser, path):
     """Open the page; whatever it complains of or asks the network for fails the test."""
     complaints, contexts = [], []
 
-    def open_page(**settings):
+    def open_page(target=path, **settings):
         context = browser.new_context(**settings)
         contexts.append(context)
         page = context.new_page()
@@ -99,7 +106,7 @@ def visit(browser, path):
                 request.url.startswith(("file:", "data:")) or complaints.append(request.url)
             ),
         )
-        page.goto(path.as_uri())
+        page.goto(target.as_uri())
         return page
 
     yield open_page
@@ -130,6 +137,10 @@ def click(page, action, observation):
         "button", name=action, exact=True
     ).click()
     page.locator("fieldset").nth(1).locator("button", has_text=observation).first.click()
+
+
+def taken(page):
+    return page.locator(".history li").all_text_contents()
 
 
 def walk(steps, length, seed):
@@ -189,6 +200,96 @@ def test_what_is_wrong_is_marked_and_said(visit):
     assert "wrong about the reward of right by 0.25" in page.locator(".status").text_content()
 
 
+def test_nothing_is_chosen_at_first(visit):
+    page = visit()
+    assert page.locator(".stepper [aria-pressed=true]").count() == 0
+    observations = page.locator("fieldset").nth(1)
+    assert observations.locator("button:visible").count() == 0
+    assert "after an action" in observations.text_content()
+    page.locator("fieldset").nth(0).locator("button").first.click()
+    assert observations.locator("button:visible").count() == 3
+
+
+def test_a_step_can_be_chosen_and_continued_differently(visit):
+    page = visit()
+    click(page, "left", "loading")
+    once = values(page, ".panels")
+    click(page, "right", "travel")
+    page.locator(".history button").nth(1).click()
+    assert values(page, ".panels") == once
+    assert taken(page) == ["start", "left → loading", "right → travel"]
+    assert page.locator(".history [aria-current]").text_content() == "left → loading"
+    click(page, "left", "loading")
+    assert taken(page) == ["start", "left → loading", "left → loading"]
+
+
+def test_best_actions_and_values_are_those_of_the_plans(visit, steps):
+    page = visit()
+    chosen = steps["loadunload"]
+    models = {"POMDP": chosen.pomdp.belief_model(), "PSR": chosen.psr, "R-PSR": chosen.rpsr}
+    filters = {name: model.filter() for name, model in models.items()}
+    click(page, "left", "loading")
+    click(page, "right", "travel")
+    for action, observation in (("left", "loading"), ("right", "travel")):
+        for filter_ in filters.values():
+            filter_.update(action, observation)
+    for name, solution in chosen.plans.items():
+        row = page.locator(f'.best tr[data-model="{name}"]')
+        state = filters[name].state
+        best = int((solution.vectors @ state).argmax())
+        assert (
+            row.locator("td").first.text_content()
+            == models[name].actions[int(solution.actions[best])]
+        )
+        value = float(row.locator("[data-value]").get_attribute("data-value"))
+        assert value == pytest.approx(float(solution.value_at(state)[0]), abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["Random", "Optimal"])
+def test_a_walk_is_a_possible_history(visit, steps, kind):
+    page = visit()
+    page.get_by_role("button", name=f"{kind} walk").click()
+    pairs = [each.split(" → ") for each in taken(page)[1:]]
+    assert len(pairs) == 8
+    filter_ = steps["loadunload"].pomdp.belief_model().filter()
+    plan = steps["loadunload"].plans["POMDP"]
+    for action, observation in pairs:
+        if kind == "Optimal":
+            values_ = plan.vectors @ filter_.state
+            best = values_ >= values_.max() - 1e-9
+            assert action in {plan.model.actions[int(a)] for a in plan.actions[best]}
+        filter_.update(action, observation)  # an impossible observation is an error
+    page.get_by_label("Domain").select_option(label="4x3")
+    assert page.get_by_role("button", name="Optimal walk").count() == 0  # it has no plan
+
+
+def test_negative_numbers_point_the_other_way_and_rewards_have_their_own_scale(visit, steps):
+    page = visit()
+    page.get_by_label("Domain").select_option(label="4x3")  # rewards of -1, -0.04 and 1
+    rewards = page.locator('.panel[data-model="R-PSR"] tbody[data-kind=reward]')
+    drawn = rewards.locator("tr[data-index]").evaluate_all(
+        """rows => rows.map(row => {
+            const [cell, bar] = [row.querySelector('.bar'), row.querySelector('.bar span')];
+            const [box, inner] = [cell.getBoundingClientRect(), bar.getBoundingClientRect()];
+            const style = getComputedStyle(cell);
+            const width = cell.clientWidth - parseFloat(style.paddingRight);
+            const value = +row.querySelector('[data-value]').dataset.value;
+            return [value, inner.left - box.left - width / 2, inner.width / width,
+                    getComputedStyle(bar).backgroundColor];
+        })"""
+    )
+    scale = max(float(np.abs(steps["4x3"].pomdp.R).max()), max(abs(row[0]) for row in drawn))
+    assert {np.sign(value) for value, *_ in drawn} >= {-1.0}
+    for value, left, width, _ in drawn:
+        assert width == pytest.approx(0.5 * abs(value) / scale, abs=0.02)
+        if abs(value) > 0.01:
+            assert (left < -0.5) == (value < 0)
+    colours = {np.sign(value): colour for value, *_, colour in drawn if value}
+    assert len(set(colours.values())) == len(colours)
+    chances = page.locator('.panel[data-model="R-PSR"] tbody[data-kind=probability] .bar.signed')
+    assert chances.count() == 0
+
+
 def lit(page):
     ids = page.locator(".lit").evaluate_all("all => all.map(each => each.id)")
     return sorted(name.removeprefix("f2-") for name in ids)
@@ -219,13 +320,13 @@ def test_undo_and_reset(visit):
     click(page, "left", "loading")
     once = values(page, ".panels")
     click(page, "right", "travel")
-    assert page.locator(".history li").all_text_contents() == ["left → loading", "right → travel"]
+    assert taken(page) == ["start", "left → loading", "right → travel"]
     undo.click()
     assert values(page, ".panels") == once != begin
     click(page, "right", "travel")
     reset.click()
     assert values(page, ".panels") == begin
-    assert page.locator(".history li").all_text_contents() == ["nothing has happened yet"]
+    assert taken(page) == ["start"]
 
 
 def test_another_domain_begins_anew(visit, steps):
@@ -243,10 +344,10 @@ def test_the_keyboard_is_enough(visit):
     page.keyboard.press("Space")  # action left: loading or travel
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    assert page.locator(".history li").all_text_contents() == ["left → loading"]
+    assert taken(page) == ["start", "left → loading"]
     for _ in range(3):  # at the end of the corridor, left gives loading at every step
         page.keyboard.press("Enter")
-    assert page.locator(".history li").count() == 4
+    assert len(taken(page)) == 5
     page.locator("fieldset").nth(0).locator("button").nth(0).focus()
     page.keyboard.press("Enter")
     page.locator("fieldset").nth(1).locator("button:enabled").focus()
@@ -296,3 +397,29 @@ def test_structure(visit):
     assert page.locator("table:not(:has(caption))").count() == 0
     assert page.locator("svg[role=img]").count() == 1  # a policy graph is a group of buttons
     assert page.locator("svg[role=img]").get_attribute("aria-label") == "rewards"
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """A whole report, whose rewards have wide heat maps and tables."""
+    target = tmp_path_factory.mktemp("report") / "report.html"
+    page, _ = model_page(rpsr.load_pomdp("loadunload"), story="A cart.", time_limit=5.0)
+    write_page(page, target)
+    return target
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 820, 1280])
+def test_the_verdict_is_visible_without_scrolling_and_nothing_is_cut(visit, report, width, scheme):
+    page = visit(report, viewport={"width": width, "height": 844}, color_scheme=scheme)
+    for part in (".card .badge", ".card .verdict", ".card dl"):
+        box = page.locator(part).bounding_box()
+        assert box["y"] + box["height"] <= 844, part
+        assert box["x"] + box["width"] <= width, part
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    cut = page.locator("caption, figcaption, .footnotes, h2, .badge").evaluate_all(
+        "(all, width) => all.filter(e => e.getBoundingClientRect().right > width + 1).length", width
+    )
+    assert cut == 0
+    drawn = page.locator(".drawing .scroll:visible").first
+    assert drawn.evaluate("box => box.scrollWidth <= box.clientWidth + 1")

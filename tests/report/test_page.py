@@ -192,6 +192,8 @@ def luminance(colour):
         ("muted", "panel", 4.5),
         ("accent", "paper", 4.5),
         ("wrong", "wrong-panel", 4.5),
+        ("good", "good-panel", 4.5),
+        ("barely", "barely-panel", 4.5),
         *((f"series-{i}", "paper", 3) for i in range(1, 8)),
     ],
 )

@@ -152,3 +152,19 @@ def test_sentences_carry_their_titles_for_narrow_screens_and_numbers_a_minus_sig
     assert "data-title" not in numbers
     assert ">a-1<" in numbers
     assert ">\N{MINUS SIGN}1.5 to 2<" in numbers
+
+
+def test_verdicts_are_badges_on_a_page_and_words_elsewhere():
+    table = Table(
+        "t",
+        ("what", "verdict"),
+        (("a", "agrees"), ("b", "agrees, barely (1)"), ("c", "unheard of")),
+        footnotes=("Run `rpsr solve`.",),
+        badges=(("agrees", "good"), ("agrees, barely", "barely")),
+    )
+    shown = table.html()
+    assert '<span class="badge good">agrees</span></td>' in shown
+    assert '<span class="badge barely">agrees, barely</span> (1)</td>' in shown
+    assert ">unheard of</td>" in shown
+    assert "<p>Run <code>rpsr solve</code>.</p>" in shown
+    assert "badge" not in table.text() + table.markdown() + table.latex() + table.csv()

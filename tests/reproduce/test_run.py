@@ -101,8 +101,8 @@ def test_what_is_printed_says_what_the_paper_claims_before_it_shows_a_table(fold
     heads = [
         "The question.",
         "What the paper claims.",
-        "What we find.",
         "A quick look.",
+        "What we find.",
         "cells of",
     ]
     places = [text.index(words) for words in heads]
@@ -112,6 +112,14 @@ def test_what_is_printed_says_what_the_paper_claims_before_it_shows_a_table(fold
     assert "What the paper claims." in page
     assert "(a quick look)" in page
     assert 'class="stepper"' in page
+    assert page.index('class="card good"') < page.index("What the paper claims.")
+    assert "45 of 48 agree, 1 barely, and 2 differ" in page
+    assert '<span class="badge good">agrees</span>' in page
+    assert '<span class="badge bad">differs</span>' in page
+    figures = {path.stem for path in (folders[0] / "figures").glob("returns-*.svg")}
+    assert page.count('<div class="grid">') == 1
+    text = (folders[0] / "report.md").read_text()
+    assert all(f"(figures/{name}.svg)" in text for name in figures)
 
 
 def test_tables_are_read_back_from_csv(folders):
@@ -266,9 +274,9 @@ def test_every_file_of_a_corpus_has_a_row(tmp_path):
 # ---- what the README shows
 
 
-def test_the_readme_shows_what_is_printed(printed):
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    (block,) = (part for part in readme.split("```") if "$ rpsr reproduce --quick" in part)
+def test_the_page_on_the_paper_shows_what_is_printed(printed):
+    page = (Path(__file__).parents[2] / "docs/start/paper.md").read_text(encoding="utf-8")
+    (block,) = (part for part in page.split("```") if "$ rpsr reproduce --quick" in part)
     _, command, *lines = block.strip().splitlines()
     assert command == "$ rpsr reproduce --quick"
     rest = printed.splitlines()

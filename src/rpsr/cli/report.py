@@ -50,7 +50,12 @@ def report(
     story = str(builtin_facts(source).get("story", ""))
     with counted_progress("report", len(STAGES)) as progress:
         page, solutions = model_page(
-            pomdp, story=story, time_limit=time_limit, seed=seed, progress=progress
+            pomdp,
+            story=story,
+            source=source,
+            time_limit=time_limit,
+            seed=seed,
+            progress=progress,
         )
     try:
         write_page(page, output)

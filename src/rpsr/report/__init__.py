@@ -1,9 +1,10 @@
 """Tables, figures and pages."""
 
-from rpsr.report.page import Figure, Page, Section, Text, write_page
+from rpsr.report.page import Card, Figure, Grid, Page, Section, Text, write_page
 from rpsr.report.plots.corridor import plot_corridor
 from rpsr.report.plots.planning import plot_bounds, plot_convergence
 from rpsr.report.plots.policy_graphs import plot_policy_graph
+from rpsr.report.plots.predictions import plot_predictions
 from rpsr.report.plots.returns import plot_returns
 from rpsr.report.plots.rewards import plot_reconstruction
 from rpsr.report.plots.svg import png_bytes, svg_text
@@ -13,7 +14,9 @@ from rpsr.report.stepper import Stepper, Steps
 from rpsr.report.tables import Table
 
 __all__ = [
+    "Card",
     "Figure",
+    "Grid",
     "Page",
     "Section",
     "Stepper",
@@ -24,6 +27,7 @@ __all__ = [
     "plot_convergence",
     "plot_corridor",
     "plot_policy_graph",
+    "plot_predictions",
     "plot_reconstruction",
     "plot_returns",
     "plot_simplex",

@@ -17,10 +17,10 @@ from rpsr.learning.spectral.enough import GROUPS, Enough
 from rpsr.logs.census import Census
 from rpsr.models.renaming import END
 from rpsr.predictive.futures import NOTATION
-from rpsr.report.page import Block, Figure, Page, Section, Text
+from rpsr.report.page import Block, Card, Figure, Page, Section, Text
 from rpsr.report.plots.style import COLOURS, COLUMN, MARKERS, new_figure, styled
 from rpsr.report.prose import plain
-from rpsr.report.tables import Table
+from rpsr.report.tables import Table, Tone
 from rpsr.showing import counted
 
 FEWEST = 20  # predictions in a bin that is drawn
@@ -31,7 +31,11 @@ VISIBLE = 1e-4  # of the largest singular value: below, only rounding
 def learning_page(learned: Learned, source: str) -> Page:
     """All diagnostics of a learned model, on one page."""
     found = learned.findings
-    sections = [
+    sections: list[Section] = []
+    if learned.choice is not None:
+        sections.append(Section("The chosen plan", _choice(learned.choice, learned.census.digits)))
+    sections += [
+        Section("Is a PSR enough?", (_enough(learned.psr_enough),)),
         Section("The model", (_model(learned),)),
         Section("The log", _shown(learned.census, learned.model.observations)),
         Section("Held-out episodes", _held_out(learned.heldout)),
@@ -43,13 +47,51 @@ def learning_page(learned: Learned, source: str) -> Page:
     sections.append(Section("Overlap", _overlap(learned)))
     if found.candidates:
         sections.append(Section("Candidates", _candidates(found)))
-    if learned.choice is not None:
-        sections.append(Section("The chosen plan", _choice(learned.choice, learned.census.digits)))
-    sections.append(Section("Is a PSR enough?", (_enough(learned.psr_enough),)))
     return Page(
         title=f"A model learned from {source}",
         sections=tuple(sections),
         lead="The results of an estimator on a log, and how far they can be trusted.",
+        verdict=verdict_card(learned),
+    )
+
+
+_TONES: dict[str, tuple[Tone, str]] = {
+    "yes": ("good", "a PSR is enough"),
+    "no": ("bad", "a PSR is not enough"),
+    "undecided": ("open", "PSR: undecided"),
+}
+
+
+def verdict_card(learned: Learned) -> Card:
+    """What the chosen policy is predicted to earn, and whether a PSR is enough."""
+    found, choice, digits = learned.psr_enough, learned.choice, learned.census.digits
+    tone, badge = ("open", "PSR: not tested") if found is None else _TONES[found.verdict]
+    enough = "The log is too short to test whether a PSR is enough."
+    if found is not None:
+        enough = f"Is a PSR enough? **{found.verdict.capitalize()}**: {found.words}."
+    size = f"rank {learned.findings.rank}, from {counted(learned.episodes, 'episode')}"
+    if choice is None:
+        return Card(
+            tone,
+            badge,
+            f"A model was learned ({size}); no policy was planned.",
+            f"{enough}\n\nTo plan a policy, too: `rpsr learn LOG -o MODEL --plan policy.json`.",
+        )
+    chosen = choice.chosen
+    earned = f"{chosen.mean:.{digits}g}"
+    low, high = (f"{end:.{digits}g}" for end in (chosen.values.min(), chosen.values.max()))
+    facts = [("the model", size)]
+    if len(chosen.values) > 1:
+        facts.append((f"in the {len(chosen.values)} models of the log", f"{low} to {high}"))
+    if chosen.off_policy is not None:
+        facts.append(("by the log alone (off-policy)", plain(str(chosen.off_policy))))
+    doubt = f"**Do not trust this number yet**: {plain(chosen.doubt)}.\n\n" if chosen.doubt else ""
+    return Card(
+        "bad" if chosen.doubt else tone,
+        badge,
+        f"The chosen policy is predicted to earn {earned} per episode, discounted.",
+        f"{doubt}{enough}",
+        tuple(facts),
     )
 
 

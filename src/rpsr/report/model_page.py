@@ -6,27 +6,35 @@ that were too large, and why they are left out.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 
 import numpy as np
 
 from rpsr._version import __version__
+from rpsr.errors import ModelError
 from rpsr.io.records import Bools
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.solution import Solution
-from rpsr.predictive.certainty import sentence
 from rpsr.predictive.constructors import predictive_model
 from rpsr.predictive.core import Core, find_core
 from rpsr.predictive.futures import NOTATION, Test
 from rpsr.predictive.reward_accuracy import Accuracy, accuracy
 from rpsr.report.histories import first_wrong_history
-from rpsr.report.page import Block, Figure, Page, Section, Text
-from rpsr.report.planning_section import planning_blocks, solutions_of
-from rpsr.report.plots.rewards import MOST_STATES, plot_reconstruction, worst_states
+from rpsr.report.page import Block, Card, Figure, Page, Section, Text
+from rpsr.report.planning_section import Plans, planning_blocks, plans_of
+from rpsr.report.plots.rewards import (
+    MOST_STATES,
+    NUMBERED,
+    plot_reconstruction,
+    worst_states,
+)
 from rpsr.report.prose import plain
 from rpsr.report.stepper import Stepper, Steps
-from rpsr.report.tables import Table
+from rpsr.report.tables import Cell, Table
+from rpsr.report.verdict_card import undecided_card, verdict, verdict_card
+from rpsr.showing import counted
 
 STAGES = ("ranks and rewards", "POMDP", "PSR", "R-PSR", "page")  # names for `progress`
 MOST_MEMBERS = 40
@@ -39,16 +47,22 @@ def model_page(
     pomdp: POMDP,
     *,
     story: str = "",
+    source: str = "",
     time_limit: float = 20.0,
     seed: int = 0,
     progress: Callable[[str], None] = lambda stage: None,
 ) -> tuple[Page, dict[str, Solution]]:
     """The page, and the solutions it shows by the names of their models.
 
-    story: a sentence about the model. time_limit: seconds for planning on each of the three models.
-    progress: called with the name of each of `STAGES` when it is done. Ctrl-C ends it all.
+    story: a sentence about the model. source: as the command line names it, for the commands on the
+    page. time_limit: seconds for planning on each of the three models. progress: called with the
+    name of each of `STAGES` when it is done. Ctrl-C ends it all.
     """
-    found = accuracy(pomdp, seed=seed)
+    source = shlex.quote(source or pomdp.name)
+    try:
+        found = accuracy(pomdp, seed=seed)
+    except ModelError as error:
+        return _undecided(pomdp, str(error), story, source, time_limit, progress)
     tests, intents = (
         core if core.members else find_core(pomdp, core.kind, seed=seed)
         for core in (found.psr, found.rpsr)
@@ -59,51 +73,68 @@ def model_page(
         "R-PSR": predictive_model(pomdp, intents),
     }
     progress(STAGES[0])
-    solutions, reason = solutions_of(pomdp, models, time_limit, progress)
+    plans = plans_of(pomdp, models, time_limit, progress)
     sections = [
-        Section("At a glance", (_facts(pomdp, found), *_warnings(pomdp))),
         Section(
             "Rewards of the PSR",
             (Text(verdict(found)), *_merges(found), *_rewards(pomdp, found)),
         ),
-        Section("Plans on each model", planning_blocks(pomdp, solutions, reason)),
-        Section("Step through a history", _stepping(pomdp, models)),
+        Section("Plans on each model", planning_blocks(plans, source)),
+        Section("Step through a history", _stepping(pomdp, models, plans)),
+        Section("Sizes and errors", (_facts(pomdp, found), *_warnings(pomdp))),
         Section("Core tests and core intents", (*_core(pomdp, tests), *_core(pomdp, intents))),
     ]
-    footer = f"Written by rpsr {__version__}. The page needs no network and stores nothing."
+    card = verdict_card(found, plans, source)
     progress(STAGES[-1])
+    return _page(pomdp, story, card, sections), dict(plans.solutions)
+
+
+def _undecided(
+    pomdp: POMDP,
+    reason: str,
+    story: str,
+    source: str,
+    time_limit: float,
+    progress: Callable[[str], None],
+) -> tuple[Page, dict[str, Solution]]:
+    """The page where the PSR cannot be found: the POMDP alone."""
+    progress(STAGES[0])
+    plans = plans_of(pomdp, {"POMDP": pomdp.belief_model()}, time_limit, progress)
+    sections = [
+        Section("Plans on the POMDP", planning_blocks(plans, source)),
+        Section("Sizes", (_facts(pomdp, None), *_warnings(pomdp))),
+    ]
+    progress(STAGES[-1])
+    card = undecided_card(reason, plans, source)
+    return _page(pomdp, story, card, sections), dict(plans.solutions)
+
+
+def _page(pomdp: POMDP, story: str, card: Card, sections: list[Section]) -> Page:
     return Page(
-        f"Report on {pomdp.name}", tuple(sections), lead=plain(story), footer=footer
-    ), solutions
+        f"Report on {pomdp.name}",
+        tuple(sections),
+        lead=plain(story),
+        footer=f"Written by rpsr {__version__}. The page needs no network and stores nothing.",
+        verdict=card,
+    )
 
 
-def verdict(found: Accuracy) -> str:
-    """Whether a PSR is enough, in a paragraph."""
-    if found.accurate:
-        text = (
-            "**A PSR is enough.** Every action's reward is a linear function of the PSR's state, "
-            "so the PSR, the R-PSR and the POMDP expect the same rewards after every history."
-        )
-    else:
-        text = (
-            f"**A PSR is not enough.** Its state of {found.psr.rank} core tests does not determine "
-            f"the rewards: the closest rewards have an error of up to {found.d_inf:.4g} "
-            f"({found.rel_d_inf:.3g} of the largest reward). The R-PSR, with {found.rpsr.rank} "
-            "core intents, is exact."
-        )
-        if found.accurate_reachable:
-            text += " On every reachable belief, though, the PSR is right."
-    return f"{text} {sentence('This is', found.certified, found.error_probability, found.margin)}"
-
-
-def _facts(pomdp: POMDP, found: Accuracy) -> Table:
+def _facts(pomdp: POMDP, found: Accuracy | None) -> Table:
     low, high = float(pomdp.outcomes.reward.min()), float(pomdp.outcomes.reward.max())
-    rows = (
+    rows: tuple[tuple[str, Cell], ...] = (
         ("states", len(pomdp.states)),
         ("actions", len(pomdp.actions)),
         ("observations", len(pomdp.observations)),
         ("discount", "none given" if pomdp.discount is None else f"{pomdp.discount:g}"),
         ("rewards", f"{low:g} to {high:g}"),
+    )
+    if found is not None:
+        rows += _measured(found)
+    return Table(f"The POMDP {pomdp.name}", ("property", "value"), rows, align="lr")
+
+
+def _measured(found: Accuracy) -> tuple[tuple[str, Cell], ...]:
+    return (
         ("PSR rank (core tests)", found.psr.rank),
         ("R-PSR rank (core intents)", found.rpsr.rank),
         ("the PSR is accurate", found.accurate),
@@ -114,7 +145,6 @@ def _facts(pomdp: POMDP, found: Accuracy) -> Table:
         ("error along random histories, largest", found.history_error[1]),
         ("states that look like another state to every test", found.merged_states),
     )
-    return Table(f"The POMDP {pomdp.name}", ("property", "value"), rows, align="lr")
 
 
 def _warnings(pomdp: POMDP) -> list[Block]:
@@ -130,7 +160,7 @@ def _merges(found: Accuracy) -> list[Block]:
     lines = [f"- {plain(str(merge))}" for merge in found.merges[:MOST_MERGES]]
     more = len(found.merges) - MOST_MERGES
     if more > 0:
-        lines.append(f"- and {more} more groups of states")
+        lines.append(f"- and {counted(more, 'more group')} of states")
     return [Text("States that the PSR cannot distinguish:\n\n" + "\n".join(lines))]
 
 
@@ -140,13 +170,18 @@ def _rewards(pomdp: POMDP, found: Accuracy) -> list[Block]:
     states = worst_states(pomdp, found.reconstruction)
     left = ""
     if len(states) < len(pomdp.states):
-        left = f" The {MOST_STATES} states with the largest errors of {len(pomdp.states)}."
+        left = (
+            f" The {MOST_STATES} states ({NUMBERED} on a narrow screen) with the largest errors of "
+            f"{len(pomdp.states)}."
+        )
     drawing = Figure(
         plot_reconstruction(pomdp, found),
+        narrow=plot_reconstruction(pomdp, found, stacked=True),
         alt=f"Heat maps of the rewards of {pomdp.name}: true, reconstructed by the PSR, and "
         f"their difference, which is at most {found.d_inf:.4g}.",
         caption="Expected rewards R(s, a): the true ones, the PSR's, and the difference, on one "
-        f"scale; white is zero.{left}",
+        "scale; white is zero. Look for colour in the difference: there the PSR is wrong, too high "
+        f"where red, too low where blue.{left}",
     )
     return [drawing, _reward_table(pomdp, found)]
 
@@ -179,7 +214,7 @@ def _reward_table(pomdp: POMDP, found: Accuracy) -> Table:
     )
 
 
-def _stepping(pomdp: POMDP, models: dict[str, LinearModel]) -> tuple[Block, ...]:
+def _stepping(pomdp: POMDP, models: dict[str, LinearModel], plans: Plans) -> tuple[Block, ...]:
     steps = Steps(pomdp, models["PSR"], models["R-PSR"])
     if steps.too_large:
         return (Stepper((steps,)),)
@@ -191,10 +226,10 @@ def _stepping(pomdp: POMDP, models: dict[str, LinearModel]) -> tuple[Block, ...]
     return (
         Text(
             "Choose an action, then click the observation that follows it. The page shows the "
-            "belief over states, the PSR's predictions of its core tests, the R-PSR's of its core "
-            "intents, and the rewards that each of them expects."
+            "rewards that each model expects, its best action, the belief over states, the PSR's "
+            "predictions of its core tests and the R-PSR's of its core intents."
         ),
-        Stepper((Steps(pomdp, models["PSR"], models["R-PSR"], note),)),
+        Stepper((Steps(pomdp, models["PSR"], models["R-PSR"], note, plans=dict(plans.solutions)),)),
     )
 
 
@@ -208,7 +243,7 @@ def _core(pomdp: POMDP, core: Core) -> list[Block]:
         (_words(member), float(at_start[i]), *(core.outcomes[:, i].tolist() if wide else ()))
         for i, member in enumerate(members)
     ]
-    notes = [f"The condition number of the outcome matrix U is {core.condition_number:.3g}."]
+    notes = [condition(core.condition_number)]
     if kind == "intent":
         notes.append(NOTATION)
     if len(members) < len(core.members):
@@ -216,7 +251,7 @@ def _core(pomdp: POMDP, core: Core) -> list[Block]:
     if not wide:
         notes.append(
             f"Outcomes in each of the {len(pomdp.states)} states are left out; a page lists them "
-            f"for at most {MOST_OUTCOMES} states, and rpsr core --matrix prints them all."
+            f"for at most {MOST_OUTCOMES} states, and `rpsr core --matrix` prints them all."
         )
     return [
         Table(
@@ -228,5 +263,18 @@ def _core(pomdp: POMDP, core: Core) -> list[Block]:
     ]
 
 
+def condition(number: float) -> str:
+    """The condition number of an outcome matrix, and what it means."""
+    lost = min(16, max(0, round(np.log10(number)))) if np.isfinite(number) else 16
+    text = f"The condition number of the outcome matrix U is {number:.3g}"
+    if lost < 6:
+        return f"{text}: these predictions determine the state well."
+    what = "all digits" if lost >= 15 else f"about {lost} of 16 digits"
+    return (
+        f"{text}: computing with these predictions would lose {what}. rpsr computes in an "
+        "orthonormal basis instead, which loses none."
+    )
+
+
 def _words(member: object) -> str:
-    return str(member) if not isinstance(member, Test) or len(member) else "ε (certain)"
+    return str(member) if not isinstance(member, Test) or len(member) else "ε (probability 1)"

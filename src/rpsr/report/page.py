@@ -1,7 +1,8 @@
 """A page: one HTML file that holds everything it needs and opens from disk.
 
-A `Page` is sections of blocks: `Text`, `Table`, `Figure`, `Stepper`. Style and script are files in
-`assets/`, written into the page; nothing is fetched. The same page always gives the same bytes.
+A `Page` begins with its verdict, a `Card`, and continues with sections of blocks: `Text`, `Table`,
+`Figure`, `Grid`, `Stepper`. Style and script are files in `assets/`, written into the page; nothing
+is fetched. The same page always gives the same bytes.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from rpsr.io.files import write_bytes
 from rpsr.io.printable import printable
 from rpsr.report.plots.policy_graphs import GRAPH
 from rpsr.report.plots.svg import inline_svg
-from rpsr.report.prose import prose
+from rpsr.report.prose import prose, spans
 from rpsr.report.stepper import Stepper
-from rpsr.report.tables import Table
+from rpsr.report.tables import Table, Tone
 
 
 @dataclass(frozen=True)
@@ -35,15 +36,60 @@ class Text:
 class Figure:
     """A matplotlib figure, shown as SVG in the colours of the page.
 
-    alt: what it shows, for those who cannot see it. caption: what to read from it.
+    alt: what it shows, for those who cannot see it. caption: what to read from it, in the Markdown
+    of `Text`. narrow: the same figure drawn for a phone, if it does not shrink well.
     """
 
     drawing: Drawing
     alt: str
     caption: str = ""
+    narrow: Drawing | None = None
 
 
-Block = Text | Table | Figure | Stepper
+@dataclass(frozen=True)
+class Grid:
+    """Small figures side by side, as many in a row as the screen has space for."""
+
+    figures: tuple[Figure, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "figures", tuple(self.figures))
+
+
+@dataclass(frozen=True)
+class Card:
+    """The verdict of a page, above everything else.
+
+    tone: its colour. badge: the verdict in a few words. title: the verdict as a sentence. text:
+    what to do. facts: names and values to show beside it. Title, text and values are Markdown.
+    """
+
+    tone: Tone
+    badge: str
+    title: str
+    text: str = ""
+    facts: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "facts", tuple(self.facts))
+
+    def html(self) -> str:
+        """The card's markup."""
+        facts = "".join(
+            f"<div><dt>{html.escape(name)}</dt><dd>{spans(value)}</dd></div>"
+            for name, value in self.facts
+        )
+        return (
+            f'<div class="card {self.tone}" role="region" aria-label="Verdict">'
+            f'<p><span class="badge {self.tone}">{html.escape(self.badge)}</span></p>'
+            f'<p class="verdict">{spans(self.title)}</p>'
+            + (f"<dl>{facts}</dl>" if facts else "")
+            + prose(self.text)
+            + "</div>\n"
+        )
+
+
+Block = Text | Table | Figure | Grid | Stepper
 
 
 @dataclass(frozen=True)
@@ -59,12 +105,13 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """A title, a sentence or two under it, sections, and a last line in small print."""
+    """A title, the verdict, a sentence or two, sections, and a last line in small print."""
 
     title: str
     sections: tuple[Section, ...]
     lead: str = ""
     footer: str = ""
+    verdict: Card | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sections", tuple(self.sections))
@@ -89,6 +136,7 @@ class Page:
             title=html.escape(self.title),
             style=_asset("page.css"),
             script=scripts,
+            verdict=self.verdict.html() if self.verdict else "",
             lead=f'<div class="lead">{prose(self.lead)}</div>' if self.lead else "",
             contents=contents,
             sections=sections,
@@ -116,20 +164,28 @@ class _Places:
             case Table():
                 return block.html()
             case Figure():
-                self.figures += 1
-                return _figure(block, f"f{self.figures}")
+                return self._figure(block)
+            case Grid():
+                return f'<div class="grid">{"".join(map(self._figure, block.figures))}</div>\n'
             case Stepper():
                 self.steppers += 1
                 return block.html(f"s{self.steppers}")
 
+    def _figure(self, block: Figure) -> str:
+        drawn = self._drawn(block.drawing, block.alt, "broad" if block.narrow else "")
+        if block.narrow is not None:
+            drawn += self._drawn(block.narrow, block.alt, "narrow")
+        caption = f"<figcaption>{spans(block.caption)}</figcaption>" if block.caption else ""
+        return f'<figure class="drawing">{drawn}{caption}</figure>\n'
 
-def _figure(block: Figure, prefix: str) -> str:
-    svg = inline_svg(block.drawing, alt=block.alt, prefix=prefix)
-    caption = f"<figcaption>{html.escape(block.caption)}</figcaption>" if block.caption else ""
-    return (
-        f'<figure class="drawing"><div class="scroll" role="region" tabindex="0" '
-        f'aria-label="figure {prefix[1:]}">{svg}</div>{caption}</figure>\n'
-    )
+    def _drawn(self, drawing: Drawing, alt: str, width: str) -> str:
+        self.figures += 1
+        number = self.figures
+        svg = inline_svg(drawing, alt=alt, prefix=f"f{number}")
+        return (
+            f'<div class="{f"scroll {width}".strip()}" role="region" tabindex="0" '
+            f'aria-label="figure {number}">{svg}</div>'
+        )
 
 
 def _anchors(sections: tuple[Section, ...]) -> Iterator[str]:

@@ -3,137 +3,210 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from rpsr.errors import ModelError
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
+from rpsr.planning.convergence import undiscounted
 from rpsr.planning.exact.value_iteration import ValueIteration
-from rpsr.planning.planners import solve
-from rpsr.planning.solution import Solution, Status
+from rpsr.planning.planners import default_planner, planner_by_name, solve
+from rpsr.planning.solution import Planner, Solution, Status
 from rpsr.planning.value.controllers import FiniteStateController, extract_controller
-from rpsr.report.page import Block, Figure, Text
+from rpsr.report.page import Block, Figure, Grid, Text
 from rpsr.report.plots.planning import plot_convergence
 from rpsr.report.plots.policy_graphs import plot_policy_graph, reachable_edges
+from rpsr.report.plots.style import COLUMN
 from rpsr.report.plots.values import plot_value_function
 from rpsr.report.prose import plain
-from rpsr.report.tables import Cell, Table
+from rpsr.report.tables import Cell, Table, Tone, show
+from rpsr.showing import counted
 
 MOST_STATES = 400
+DRAWN = (2, 3)  # states of a POMDP whose value function is drawn
 MOST_EQUATIONS = 6_000  # nodes times states, for a controller's exact value
+_TONES: tuple[tuple[str, Tone], ...] = (
+    ("solved", "good"),
+    ("exact", "good"),
+    ("rounding", "good"),
+    ("horizon", "good"),
+    *((status.name.lower(), "barely") for status in Status if not status.reached_goal),
+)
 
 
-def solutions_of(
+@dataclass(frozen=True, eq=False)
+class Plans:
+    """Solutions by the names of their models, and reasons where there is none."""
+
+    pomdp: POMDP
+    solutions: Mapping[str, Solution]
+    reasons: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @cached_property
+    def belief(self) -> LinearModel:
+        """The model in which all policies are valued."""
+        return self.pomdp.belief_model()
+
+    @cached_property
+    def controllers(self) -> dict[str, FiniteStateController | None]:
+        """The policies as controllers, by model; None where one is too large to be valued."""
+        return {name: _controller(found, self.belief) for name, found in self.solutions.items()}
+
+    @cached_property
+    def earned(self) -> dict[str, float | None]:
+        """The exact values of the policies in the POMDP, by model."""
+        return {
+            name: None if controller is None else controller.value(self.belief)
+            for name, controller in self.controllers.items()
+        }
+
+    def tidy(self, number: float | None) -> float | None:
+        """The number, or 0 where it is only the rounding of a plan's precision."""
+        scale = max(1.0, float(np.abs(self.pomdp.R).max()))
+        return 0.0 if number is not None and abs(number) < 1e-6 * scale else number
+
+    def shown(self, number: float | None) -> str:
+        """The number in a sentence."""
+        return show(self.tidy(number), ".4g").replace("-", "\N{MINUS SIGN}")
+
+
+def plans_of(
     pomdp: POMDP,
     models: Mapping[str, LinearModel],
     time_limit: float,
     progress: Callable[[str], None],
-) -> tuple[dict[str, Solution], str]:
-    """Exact value iteration on every model, or the reason why it is left out."""
+) -> Plans:
+    """Plans on every model, by the planner that suits it, or the reasons why there are none."""
     if len(pomdp.states) > MOST_STATES:
-        return {}, (
-            f"Planning is left out: the POMDP has {len(pomdp.states)} states, and a report plans "
-            f"on at most {MOST_STATES}. `rpsr solve` has no such limit."
+        reason = (
+            f"the POMDP has {len(pomdp.states)} states, and a report plans on at most "
+            f"{MOST_STATES}. `rpsr solve` has no such limit"
         )
+        return Plans(pomdp, {}, dict.fromkeys(models, reason))
     solutions: dict[str, Solution] = {}
-    # Vectors proven on faces only cannot be drawn over the domain.
-    drawn = False if len(pomdp.states) <= 3 else None
-    planner = ValueIteration(time_limit=time_limit, faces=drawn)
+    reasons: dict[str, str] = {}
     for name, model in models.items():
         try:
-            solutions[name] = solve(model, planner)
+            solutions[name] = solve(model, _planner(model, time_limit))
         except ModelError as error:
-            return {}, f"Planning is left out: {plain(str(error))}"
+            reasons[name] = plain(str(error))
+            continue
         if solutions[name].status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         progress(name)
-    return solutions, ""
+    if "POMDP" in reasons:  # a value of another model alone compares with nothing
+        return Plans(pomdp, {}, reasons)
+    return Plans(pomdp, solutions, reasons)
 
 
-def planning_blocks(
-    pomdp: POMDP, solutions: Mapping[str, Solution], reason: str
-) -> tuple[Block, ...]:
-    """Text, table and figures on the solutions; reason: why there are none."""
-    if reason:
-        return (Text(reason),)
-    belief = pomdp.belief_model()
-    controllers = {name: _controller(solution, belief) for name, solution in solutions.items()}
-    earned = {
-        name: None if controller is None else controller.value(belief)
-        for name, controller in controllers.items()
-    }
+def _planner(model: LinearModel, time_limit: float) -> Planner:
+    if len(model.domain.corners) in DRAWN and not undiscounted(model):
+        # Vectors proven on faces only cannot be drawn over the domain.
+        return ValueIteration(time_limit=time_limit, faces=False)
+    return planner_by_name(default_planner(model), time_limit=time_limit)
+
+
+def planning_blocks(plans: Plans, source: str) -> tuple[Block, ...]:
+    """Text, table and figures on the plans; source: as the command line names the POMDP."""
+    if not plans.solutions:
+        reason = next(iter(plans.reasons.values()))
+        return (Text(f"Planning is left out: {reason}.{_remedy(plans.pomdp, source)}"),)
     blocks: list[Block] = [
         Text(
-            "Exact value iteration on each model. *Value* is the value at the start by the model's "
-            "rewards; *lower* and *upper* are proven bounds. *earns* is the exact value, in the "
-            "POMDP, of the policy found on that model, as a finite-state controller."
+            "*Value* is the value at the start by the model's own rewards; *lower* and *upper* are "
+            "proven bounds on its optimum. *Earns* is the exact value, in the POMDP, of the policy "
+            "found on that model, as a finite-state controller: compare it with the POMDP's value."
         ),
-        _table(solutions, earned),
-        *_stopped(solutions),
+        _table(plans),
+        *(
+            Text(f"Planning on the {name} is left out: {reason}.{_remedy(plans.pomdp, source)}")
+            for name, reason in plans.reasons.items()
+        ),
+        *_stopped(plans.solutions),
     ]
-    if any(len(solution.trace) > 1 for solution in solutions.values()):
+    graphs = _graphs(plans)
+    figures = [*_convergence(plans.solutions), *_value_function(plans)]
+    figures += [graph for graph in graphs if isinstance(graph, Figure) and _is_small(graph)]
+    if figures:
+        blocks.append(Grid(tuple(figures)))
+    if len(plans.pomdp.states) not in DRAWN:
         blocks.append(
-            Figure(
-                plot_convergence(solutions),
-                alt="The gap between upper and lower bound by iteration, for the three models.",
-                caption="The gap between the bounds on the value at the start, by iteration.",
+            Text(
+                "The value function is not drawn: a picture shows all beliefs over two or three "
+                f"states, and this POMDP has {len(plans.pomdp.states)}."
             )
         )
-    return (*blocks, *_value_function(pomdp, solutions), *_graph(belief, controllers, earned))
+    return (*blocks, *(graph for graph in graphs if graph not in figures))
+
+
+def _is_small(figure: Figure) -> bool:
+    return figure.drawing.get_figwidth() <= COLUMN
+
+
+def _remedy(pomdp: POMDP, source: str) -> str:
+    """What to do where sums of rewards are not discounted; empty where they are."""
+    if not undiscounted(pomdp):
+        return ""
+    return (
+        f" To see plans here, give a discount: `rpsr report {source} --discount 0.95 -o page.html`."
+        f" To plan for a number of steps: `rpsr solve {source} --horizon 20`."
+    )
 
 
 def _controller(solution: Solution, belief: LinearModel) -> FiniteStateController | None:
     """The policy as a controller of its reachable nodes, if small enough for its exact value."""
     whole = extract_controller(solution)
-    edges = reachable_edges(whole, belief)
+    most = MOST_EQUATIONS // belief.dimension
+    edges = reachable_edges(whole, belief, most=most)
     nodes = list(dict.fromkeys([whole.first, *(target for _, target, _ in edges)]))
-    if len(nodes) * belief.dimension > MOST_EQUATIONS:
+    if len(nodes) > most:
         return None
+    number = {node: index for index, node in enumerate(nodes)}
     successors = np.full((len(nodes), len(whole.observation_names)), -1)
     for source, target, seen in edges:
-        successors[nodes.index(source), list(seen)] = nodes.index(target)
+        successors[number[source], list(seen)] = number[target]
     names = (whole.action_names, whole.observation_names)
     return FiniteStateController(*names, whole.actions[nodes], successors)
 
 
-def _table(solutions: Mapping[str, Solution], earned: Mapping[str, float | None]) -> Table:
+def _table(plans: Plans) -> Table:
     rows: list[tuple[Cell, ...]] = [
         (
             name,
-            solution.value,
-            solution.lower,
-            solution.upper,
-            earned[name],
-            len(solution.vectors),
-            solution.iterations,
-            solution.status.name.lower(),
+            found.status.name.lower(),
+            *map(plans.tidy, (found.value, found.lower, found.upper, plans.earned[name])),
+            found.planner,
+            len(found.vectors),
         )
-        for name, solution in solutions.items()
+        for name, found in plans.solutions.items()
     ]
+    statuses = dict.fromkeys(found.status for found in plans.solutions.values())
     notes = [
-        f"{status.name.lower()}: {status.value.partition(': ')[2]}."
-        for status in _statuses(solutions)
+        f"{status.name.lower()}: {status.value.partition(': ')[2] or status.value}."
+        for status in statuses
     ]
     notes.append(
         "If several policies are optimal for a model, their values in the POMDP may differ; the "
         "table shows one of them."
     )
-    if None in earned.values():
+    if None in plans.earned.values():
         notes.append(
-            f"earns: left out where a policy has more than {MOST_EQUATIONS:,} nodes times states."
+            "Earns: left out where a policy has too many nodes for its exact value (more than "
+            f"{MOST_EQUATIONS:,} nodes times states). The policy of the POMDP or the R-PSR earns "
+            "at least its lower bound."
         )
     return Table(
         "Value at the start",
-        ("model", "value", "lower", "upper", "earns", "vectors", "passes", "status"),
+        ("model", "status", "value", "lower", "upper", "earns", "planner", "vectors"),
         tuple(rows),
-        formats=("", ".6g", ".6g", ".6g", ".6g", "", "", ""),
+        align="llrrrrlr",
+        formats=("", "", ".6g", ".6g", ".6g", ".6g", "", ""),
         footnotes=tuple(notes),
+        badges=_TONES,
     )
-
-
-def _statuses(solutions: Mapping[str, Solution]) -> list[Status]:
-    return list(dict.fromkeys(solution.status for solution in solutions.values()))
 
 
 def _stopped(solutions: Mapping[str, Solution]) -> list[Block]:
@@ -148,42 +221,81 @@ def _stopped(solutions: Mapping[str, Solution]) -> list[Block]:
     ]
 
 
-def _value_function(pomdp: POMDP, solutions: Mapping[str, Solution]) -> list[Block]:
-    if len(pomdp.states) not in (2, 3):
+def _convergence(solutions: Mapping[str, Solution]) -> list[Figure]:
+    if not any(len(solution.trace) > 1 for solution in solutions.values()):
         return []
+    ends = "; ".join(
+        f"{name}: {_end(solution)}" for name, solution in solutions.items() if solution.trace
+    )
     return [
         Figure(
-            plot_value_function(solutions["POMDP"], pomdp.states),
-            alt="The optimal value of every belief, and the first action of the best policy there.",
-            caption="The optimal value over all beliefs; colours show the first action.",
+            plot_convergence(solutions),
+            alt="The gap between upper and lower bound by iteration, for the three models.",
+            caption="The gap between the bounds on the value at the start: the lower a curve, the "
+            f"better the value is known. Why the curves end: {ends}.",
         )
     ]
 
 
-def _graph(
-    belief: LinearModel,
-    controllers: Mapping[str, FiniteStateController | None],
-    earned: Mapping[str, float | None],
-) -> list[Block]:
-    blocks: list[Block] = []
-    for name, worth in earned.items():
-        controller = controllers[name]
-        if controller is None or worth is None or (blocks and _same(worth, earned["POMDP"])):
+def _end(solution: Solution) -> str:
+    gap = "" if solution.gap is None else f", {show(solution.gap, '.2g')} apart"
+    reason = {
+        Status.SOLVED: "the requested precision is proven",
+        Status.EXACT: "the finitely many reachable states are solved",
+        Status.ROUNDING: "only rounding error is left",
+    }.get(solution.status, solution.status.value.partition(":")[0])
+    return f"{reason} after {counted(solution.iterations, 'iteration')}{gap}"
+
+
+def _value_function(plans: Plans) -> list[Figure]:
+    if len(plans.pomdp.states) not in DRAWN:
+        return []
+    return [
+        Figure(
+            plot_value_function(plans.solutions["POMDP"], plans.pomdp.states),
+            alt="The optimal value of every belief, and the first action of the best policy there.",
+            caption="The optimal value over all beliefs. Where the colour changes, the best first "
+            "action changes.",
+        )
+    ]
+
+
+def _graphs(plans: Plans) -> list[Figure | Text]:
+    """The policies as graphs; a sentence where one equals the POMDP's, or is not drawn."""
+    blocks: list[Figure | Text] = []
+    for name, worth in plans.earned.items():
+        controller = plans.controllers[name]
+        if controller is None or worth is None:
+            size = counted(len(plans.solutions[name].vectors), "vector")
+            blocks.append(_not_drawn(name, f"it is too large to follow (a plan of {size})"))
+            continue
+        if name != "POMDP" and _same(worth, plans.earned["POMDP"]):
+            blocks.append(
+                Text(
+                    f"The policy found on the {name} earns the same as the POMDP's, "
+                    f"{plans.shown(worth)}; its graph is not repeated."
+                )
+            )
             continue
         try:
-            drawing = plot_policy_graph(controller, belief)
-        except ModelError:
-            continue  # too many nodes to read
+            drawing = plot_policy_graph(controller, plans.belief)
+        except ModelError as error:
+            blocks.append(_not_drawn(name, plain(str(error))))
+            continue
         blocks.append(
             Figure(
                 drawing,
                 alt=f"The policy that planning on the {name} finds, as a graph.",
-                caption=f"The policy found on the {name}, worth {worth:.4g} in the POMDP: "
+                caption=f"The policy found on the {name}, worth {plans.shown(worth)} in the POMDP: "
                 "nodes are actions, arrows observations, and dashed ones lead back. Choose a "
                 "node to see where it leads.",
             )
         )
     return blocks
+
+
+def _not_drawn(name: str, reason: str) -> Text:
+    return Text(f"The graph of the policy found on the {name} is not drawn: {reason}.")
 
 
 def _same(worth: float, other: float | None) -> bool:

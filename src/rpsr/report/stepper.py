@@ -5,15 +5,16 @@ them as `rpsr.Filter` does: in the orthonormal basis Q, through the shared spars
 
     y = x Q^T      P(o | x, a) = sum(y D[a,o])      x' = (y D[a,o]) Q / P      rewards x (Q^T R)
 
-and reads the state in the core's coordinates, x T. The belief model is the case Q = 1.
+and reads the state in the core's coordinates, x T. The belief model is the case Q = 1. A plan goes
+into the page as its vectors: the best action at x is that of the vector with the largest x alpha.
 """
 
 from __future__ import annotations
 
 import html
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -24,17 +25,22 @@ from rpsr.io.records import Floats
 from rpsr.models.labels import index_of
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
+from rpsr.planning.solution import Solution
 from rpsr.predictive import psr as psr_of
 from rpsr.predictive import rpsr as rpsr_of
+from rpsr.predictive.futures import ZETA, Test, parse_future
+from rpsr.showing import counted
 
 LARGEST = 120_000  # numbers that one POMDP may bring into a page; about 1.5 MB
+LARGEST_PLAN = 60_000  # numbers of one plan
 
 
 @dataclass(frozen=True, eq=False)
 class Steps:
     """A POMDP with its PSR and its R-PSR, to be stepped through.
 
-    note: a sentence shown beneath; history: pairs of names that the page begins with.
+    note: a sentence shown beneath; history: pairs of names that the page begins with. plans: by the
+    names POMDP, PSR and R-PSR, for the best actions; none are shown without them.
     """
 
     pomdp: POMDP
@@ -42,6 +48,7 @@ class Steps:
     rpsr: LinearModel
     note: str = ""
     history: tuple[tuple[str, str], ...] = ()
+    plans: Mapping[str, Solution] = field(default_factory=dict[str, Solution])
 
     @staticmethod
     def of(pomdp: POMDP, *, note: str = "", history: Sequence[tuple[str, str]] = ()) -> Steps:
@@ -89,24 +96,33 @@ class Steps:
             "values": values,
             "process": process,
             "models": [
-                _model("POMDP", "belief b(h)", belief, pomdp.states, None, None),
-                _model(
-                    "PSR",
-                    "core tests p(h)",
-                    self.psr,
-                    self.psr.core,
-                    _basis(self.psr),
-                    _coordinates(self.psr),
-                ),
-                _model(
-                    "R-PSR",
-                    "core intents r(h)",
-                    self.rpsr,
-                    self.rpsr.core,
-                    _basis(self.rpsr),
-                    _coordinates(self.rpsr),
-                ),
+                self._model("POMDP", "belief b(h)", belief, pomdp.states),
+                self._model("PSR", "core tests p(h)", self.psr, self.psr.core),
+                self._model("R-PSR", "core intents r(h)", self.rpsr, self.rpsr.core),
             ],
+        }
+
+    def _model(
+        self, name: str, title: str, model: LinearModel, labels: Sequence[str]
+    ) -> dict[str, Any]:
+        predictive = model.coordinates is not None
+        rewards = self.pomdp.R
+        plan, without = _plan(self.plans.get(name)) if self.plans else (None, "")
+        return {
+            "name": name,
+            "title": title,
+            "labels": labels,
+            "rounding": model.rounding,
+            "start": model.start.tolist(),
+            "normalizer": model.normalizer.tolist(),
+            "rewards": _sparse(model.rewards),
+            "basis": _sparse(_basis(model)) if predictive else None,
+            "coordinates": _sparse(_coordinates(model)) if predictive else None,
+            "kinds": [_kind(label) for label in labels] if predictive else None,
+            "scale": float(np.abs(rewards).max()),
+            "signed": bool(rewards.min() < 0),
+            "plan": plan,
+            "without_plan": without,
         }
 
     def stored(self) -> StoredSteps:
@@ -156,25 +172,23 @@ class Stepper:
         )
 
 
-def _model(
-    name: str,
-    title: str,
-    model: LinearModel,
-    labels: Sequence[str],
-    basis: Floats | None,
-    coordinates: Floats | None,
-) -> dict[str, Any]:
+def _kind(label: str) -> str:
+    """Whether a core member is the probability of a test, or an expected reward after one."""
+    member = parse_future(label)
+    return "probability" if isinstance(member, Test) or member.action is ZETA else "reward"
+
+
+def _plan(solution: Solution | None) -> tuple[dict[str, Any] | None, str]:
+    """The vectors of a plan with their actions, or the reason why there are none."""
+    if solution is None:
+        return None, "not planned"
+    if solution.vectors.size > LARGEST_PLAN:
+        return None, f"left out: the plan has {counted(len(solution.vectors), 'vector')}"
+    # Different planners keep vectors that are nowhere best; they change nothing here.
     return {
-        "name": name,
-        "title": title,
-        "labels": labels,
-        "rounding": model.rounding,
-        "start": model.start.tolist(),
-        "normalizer": model.normalizer.tolist(),
-        "rewards": _sparse(model.rewards),
-        "basis": None if basis is None else _sparse(basis),
-        "coordinates": None if coordinates is None else _sparse(coordinates),
-    }
+        "vectors": solution.vectors.tolist(),
+        "actions": solution.actions.tolist(),
+    }, ""
 
 
 def _basis(model: LinearModel) -> Floats:

@@ -13,12 +13,13 @@ import io
 import re
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol, SupportsFloat, SupportsIndex
+from typing import Literal, Protocol, SupportsFloat, SupportsIndex
 
 from rich.console import Console
 
 from rpsr.errors import InputError
 from rpsr.report.escapes import escape_latex, escape_markdown
+from rpsr.report.prose import spans
 from rpsr.showing import Side, grid
 
 FORMAT = ".4g"
@@ -42,6 +43,7 @@ class EstimateLike(Protocol):
         ...
 
 
+Tone = Literal["good", "barely", "bad", "open"]  # of a verdict: the colour of its badge
 Cell = str | bool | int | float | EstimateLike | None
 
 
@@ -51,8 +53,10 @@ class Table:
 
     align: one letter per column, `l`, `c` or `r`; by default columns with text are on the left and
     columns of numbers on the right. formats: the number format of each column, as in `format()`; an
-    empty one is `.4g`. bold: places (row, column) in bold. footnotes: one sentence each. grouped: a
-    first cell is shown only if it differs from the one above; CSV has all.
+    empty one is `.4g`. bold: places (row, column) in bold. footnotes: one sentence each, in which
+    a page shows `code` and *emphasis*. grouped: a first cell is shown only if it differs from the
+    one above; CSV has all. badges: verdicts with their tones; where a cell begins with one of them,
+    a page shows it in the colour of its tone.
     """
 
     caption: str
@@ -63,10 +67,11 @@ class Table:
     bold: frozenset[tuple[int, int]] = frozenset()
     footnotes: tuple[str, ...] = ()
     grouped: bool = False
+    badges: tuple[tuple[str, Tone], ...] = ()
 
     def __post_init__(self) -> None:
         width = len(self.columns)
-        for name in ("columns", "formats", "footnotes"):
+        for name in ("columns", "formats", "footnotes", "badges"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         object.__setattr__(self, "rows", tuple(tuple(row) for row in self.rows))
         object.__setattr__(self, "bold", frozenset(self.bold))
@@ -160,7 +165,7 @@ class Table:
             for title, letter in zip(self.columns, self.align, strict=True)
         )
         body = "".join(self._html_row(i, row) for i, row in enumerate(self._shown()))
-        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.footnotes)
+        notes = "".join(f"<p>{spans(note)}</p>" for note in self.footnotes)
         label = html.escape(self.caption or "table")
         prose = " prose" if self._is_prose() else ""
         return (
@@ -201,13 +206,22 @@ class Table:
                 cell = cell.replace("-", "\u2212")
             elif letter == "r":
                 cell = _MINUS.sub("\u2212", cell)
-            content = html.escape(cell)
+            content = self._badge(cell) or html.escape(cell)
             content = f"<strong>{content}</strong>" if (i, j) in self.bold else content
             tag = 'th scope="row"' if j == 0 else "td"
             title = f' data-title="{html.escape(self.columns[j])}"' if self._is_prose() else ""
             kept = " short" if letter == "l" and len(cell) <= _SHORT else ""
             cells.append(f'<{tag} class="{letter}{kept}"{title}>{content}</{tag[:2]}>')
         return f"<tr>{''.join(cells)}</tr>"
+
+    def _badge(self, cell: str) -> str:
+        """A verdict as a badge, followed by the rest of its cell; empty if the cell has none."""
+        found = [(words, tone) for words, tone in self.badges if cell.startswith(words)]
+        if not found:
+            return ""
+        words, tone = max(found, key=lambda badge: len(badge[0]))
+        badge = f'<span class="badge {tone}">{html.escape(words)}</span>'
+        return badge + html.escape(cell.removeprefix(words))
 
 
 def show(cell: Cell, spec: str = FORMAT) -> str:

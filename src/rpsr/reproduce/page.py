@@ -8,7 +8,7 @@ import numpy as np
 
 from rpsr._version import __version__
 from rpsr.planning import ProgressRow
-from rpsr.report.page import Block, Figure, Page, Section, Text
+from rpsr.report.page import Block, Card, Figure, Grid, Page, Section, Text
 from rpsr.report.plots.corridor import plot_corridor
 from rpsr.report.plots.planning import plot_convergence
 from rpsr.report.plots.returns import plot_returns
@@ -64,7 +64,9 @@ def _figures(all_: Reproduction) -> dict[str, Figure]:
         "reconstruction": Figure(
             plot_reconstruction(pomdp, reconstruction),
             "Three heat maps over the states of load/unload: true rewards, the PSR's, difference.",
-            "True rewards of load/unload, the PSR's rewards, and the difference.",
+            "True rewards of load/unload, the PSR's rewards, and the difference: too high where "
+            "red, too low where blue.",
+            narrow=plot_reconstruction(pomdp, reconstruction, stacked=True),
         ),
     }
     for name, found in all_.returns.items():
@@ -76,7 +78,8 @@ def _figures(all_: Reproduction) -> dict[str, Figure]:
         figures[f"returns-{name}"] = Figure(
             plot_returns(rows),
             f"Returns on {paper.DOMAINS[name]} by policy, once by true rewards, once by the PSR's.",
-            f"{paper.DOMAINS[name]}: means with 95 % intervals; a bar marks the exact value.",
+            f"**{paper.DOMAINS[name]}**: means with 95 % intervals; a bar marks the exact value. "
+            "Compare PSR-VI on the left, by true rewards, with what the PSR promises on the right.",
         )
     for name, curves in all_.curves.items():
         traces = {
@@ -89,7 +92,8 @@ def _figures(all_: Reproduction) -> dict[str, Figure]:
         figures[f"convergence-{name}"] = Figure(
             plot_convergence(traces, quantity="residual"),
             f"Residuals of value iteration on {paper.DOMAINS[name]}, by iteration, three models.",
-            f"{paper.DOMAINS[name]}: the change of the value function by iteration.{_flat(curves)}",
+            f"**{paper.DOMAINS[name]}**: the change of the value function by iteration. The curves "
+            f"stop after the fixed number of iterations that every run makes.{_flat(curves)}",
         )
     return figures
 
@@ -112,7 +116,7 @@ def page(findings: Findings, found: Exhibits) -> Page:
         losses += [Text(corpus_paragraph(all_)), shown["corpus"]]
     optima: list[Block] = [Text(story.plans_text(all_)), shown["optima"]]
     if with_prefix["convergence"]:
-        optima += [Text(story.CONVERGENCE), *with_prefix["convergence"]]
+        optima += [Text(story.CONVERGENCE), Grid(tuple(with_prefix["convergence"]))]
     case = (
         Text(story.CASE),
         drawn["corridor"],
@@ -123,11 +127,12 @@ def page(findings: Findings, found: Exhibits) -> Page:
         Text(story.RETURNS),
         shown["returns"],
         shown["expected-returns"],
-        *with_prefix["returns"],
+        Grid(tuple(with_prefix["returns"])),
     )
     quick = " (a quick look)" if all_.settings.quick else ""
     return Page(
         title=story.TITLE + quick,
+        verdict=verdict_card(findings),
         lead=story.lead(findings),
         sections=(
             Section("A cart that forgets its load", case),
@@ -140,6 +145,25 @@ def page(findings: Findings, found: Exhibits) -> Page:
         ),
         footer=f"The paper: {paper.REFERENCE}. Made by `rpsr reproduce`, version {__version__}, "
         f"seed {all_.settings.seed}.",
+    )
+
+
+def verdict_card(findings: Findings) -> Card:
+    """Whether the paper's claim is confirmed, with the counts of all verdicts."""
+    counts = (
+        ("reward errors", findings.about_errors()),
+        ("returns", findings.about_cells()),
+        ("statements", findings.about_claims()),
+    )
+    if findings.confirmed:
+        return Card(
+            "good",
+            "confirmed, with corrections",
+            "The paper is right: PSRs lose rewards on all its problems, and R-PSRs lose none.",
+            facts=counts,
+        )
+    return Card(
+        "bad", "not confirmed", "The paper's main claim does not hold in this run.", facts=counts
     )
 
 

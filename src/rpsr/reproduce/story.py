@@ -52,30 +52,35 @@ class Findings:
     def paragraph(self) -> str:
         """Our findings, in one paragraph."""
         head = "Confirmed, with corrections." if self.confirmed else "Not confirmed."
-        parts = [
-            f"{self.all_.count_right_errors} of the paper's {2 * len(paper.ERRORS)} reward errors "
-            "are right to the last digit",
-            self._about_cells(),
-            self._about_claims(),
-        ]
-        return f"**What we find.** {head} {'; '.join(parts)}."
+        errors, returns, claims = self.about_errors(), self.about_cells(), self.about_claims()
+        return (
+            f"**What we find.** {head} Of the paper's reward errors, {errors}; of its returns, "
+            f"{returns}; of its statements, {claims}."
+        )
 
-    def _about_cells(self) -> str:
+    def about_errors(self) -> str:
+        """How many of the paper's reward errors are right."""
+        right, printed = self.all_.count_right_errors, 2 * len(paper.ERRORS)
+        return f"{right} of {printed} are right to the last digit"
+
+    def about_cells(self) -> str:
+        """How many of the paper's returns agree."""
         found = Counter(cell.judgement.verdict for cell in self.all_.cells)
         apart = [cell for cell in self.all_.cells if cell.judgement.verdict is Verdict.DIFFERS]
         why = ""
         if apart and all(cell.one_step_less is not None for cell in apart):
             why = " in the last digit, because the authors' program stops one step early"
         return (
-            f"of its {len(self.all_.cells)} returns, {found[Verdict.AGREES]} agree, "
+            f"{found[Verdict.AGREES]} of {len(self.all_.cells)} agree, "
             f"{found[Verdict.CHANCE]} barely, and {found[Verdict.DIFFERS]} differ{why}"
         )
 
-    def _about_claims(self) -> str:
+    def about_claims(self) -> str:
+        """How many of the paper's statements hold."""
         found = Counter(claim.verdict for claim in self.claims)
         unchecked = found[Verdict.OPEN]
         return (
-            f"of its {len(self.claims)} statements, {found[Verdict.AGREES]} hold, "
+            f"{found[Verdict.AGREES]} of {len(self.claims)} hold, "
             f"{found[Verdict.QUALIFIED]} hold with a qualification, {found[Verdict.DIFFERS]} not"
             + (f", and {unchecked} were not checked" if unchecked else "")
         )
@@ -92,8 +97,8 @@ def quick_note(all_: Reproduction) -> str:
 
 
 def lead(findings: Findings) -> str:
-    """The opening, as paragraphs of Markdown."""
-    parts = [QUESTION, CLAIM, findings.paragraph(), quick_note(findings.all_)]
+    """The opening of a page, below its verdict, as paragraphs of Markdown."""
+    parts = [QUESTION, CLAIM, quick_note(findings.all_)]
     return "\n\n".join(part for part in parts if part)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rpsr.report.tables import Cell, Table
+from rpsr.report.tables import Cell, Table, Tone
 from rpsr.reproduce import paper
 from rpsr.reproduce.case_study import CaseStudy, Walk
 from rpsr.reproduce.cells import best_policies, earned_by_all
@@ -10,8 +10,16 @@ from rpsr.reproduce.claim import Claim, holds
 from rpsr.reproduce.one_domain import PAPER_DISCOUNTS, Plan
 from rpsr.reproduce.returns import Returns
 from rpsr.reproduce.run import Reproduction
+from rpsr.reproduce.verdicts import Verdict
 
 _RA = "RA-PSR-VI"
+BADGES: tuple[tuple[str, Tone], ...] = (
+    (Verdict.AGREES.value, "good"),
+    (Verdict.CHANCE.value, "barely"),
+    (Verdict.QUALIFIED.value, "barely"),
+    (Verdict.DIFFERS.value, "bad"),
+    (Verdict.OPEN.value, "open"),
+)
 WALK_FROM = 3  # an empty cart on the second cell: the shortest walk that shows the difference
 
 
@@ -55,13 +63,14 @@ def walks(case: CaseStudy) -> Table:
         columns=("policy", "cells of the first 20 steps", "earned", "by the PSR's rewards"),
         rows=tuple(rows),
         formats=("", "", ".1f", ".1f"),
-        footnotes=("Rewards of 20 steps, not discounted.",),
+        footnotes=("A digit is the cell after one step. Rewards of 20 steps, not discounted.",),
     )
 
 
 def _walk(walk: Walk) -> tuple[str, float, float]:
-    cells = " ".join(str(cell) for cell in walk["cells"])
-    return cells, sum(walk["earned"]), sum(walk["believed"])
+    cells = "".join(map(str, walk["cells"]))  # one digit each
+    groups = [cells[at : at + 5] for at in range(0, len(cells), 5)]
+    return " ".join(groups), sum(walk["earned"]), sum(walk["believed"])
 
 
 def errors(all_: Reproduction) -> Table:
@@ -81,6 +90,7 @@ def errors(all_: Reproduction) -> Table:
         columns=("domain", "verdict", *ranks, "d_inf", "paper", "relative", "paper", "R-PSR"),
         rows=tuple(rows),
         align="llrrrrrrrr",
+        badges=BADGES,
         footnotes=(
             "d_inf: the largest difference between a true reward and the PSR's; relative: divided "
             "by the largest reward; last column: the same difference for the R-PSR.",
@@ -225,6 +235,7 @@ def cells(all_: Reproduction) -> Table:
         columns=("domain", "policy", "rewards", "paper", "ours", "exact", "distance", "verdict"),
         rows=tuple(rows),
         align="lllrrrrl",
+        badges=BADGES,
         formats=("", "", "", "", ".1f", "", ".1f", ""),
         footnotes=(
             "Distance: from the exact value to the nearest number that rounds to the printed one, "
@@ -242,6 +253,7 @@ def sentences(found: list[Claim]) -> Table:
         caption="The paper's sentences one by one",
         columns=("verdict", "section", "the paper says", "we find"),
         rows=tuple((claim.verdict.value, claim.where, claim.says, claim.found) for claim in found),
+        badges=BADGES,
     )
 
 

@@ -15,8 +15,9 @@ from typing import Any
 from rpsr._version import __version__
 from rpsr.errors import InputError
 from rpsr.io.files import write_bytes
-from rpsr.report.page import Figure, Page, Text, write_page
+from rpsr.report.page import Figure, Grid, Page, Text, write_page
 from rpsr.report.plots.svg import png_bytes, svg_text
+from rpsr.report.stepper import Stepper
 from rpsr.report.tables import Table
 from rpsr.reproduce import paper
 from rpsr.reproduce.page import Exhibits, corpus_paragraph, page
@@ -75,7 +76,7 @@ def _remove_earlier(out: Path, names: set[str]) -> None:
 
 def summary(findings: Findings, found: Exhibits) -> str:
     """The text for the terminal: the opening, the main tables, and the verdicts."""
-    parts = [TITLE.upper(), paragraphs(lead(findings))]
+    parts = [TITLE.upper(), paragraphs(f"{lead(findings)}\n\n{findings.paragraph()}")]
     parts += [table_text(found.tables[name]) for name in ("walks", "errors")]
     if findings.all_.corpus:
         parts.append(paragraphs(corpus_paragraph(findings.all_)))
@@ -137,7 +138,14 @@ def _indented(text: str) -> str:
 def markdown(whole: Page, found: Exhibits) -> str:
     """The page as Markdown, with links to the figures' files."""
     names = {id(figure): name for name, figure in found.figures.items()}
+
+    def linked(figure: Figure) -> str:
+        return f"![{figure.alt}](figures/{names[id(figure)]}.svg)\n{figure.caption}"
+
     parts = [f"# {whole.title}", whole.lead]
+    if whole.verdict is not None:
+        facts = "; ".join(f"{name}: {words}" for name, words in whole.verdict.facts)
+        parts.insert(1, f"**{whole.verdict.title}** {facts}.")
     for section in whole.sections:
         parts.append(f"## {section.title}")
         for block in section.blocks:
@@ -147,8 +155,10 @@ def markdown(whole: Page, found: Exhibits) -> str:
                 case Table():
                     parts.append(block.markdown().rstrip("\n"))
                 case Figure():
-                    parts.append(f"![{block.alt}](figures/{names[id(block)]}.svg)\n{block.caption}")
-                case _:
+                    parts.append(linked(block))
+                case Grid(figures=figures):
+                    parts += map(linked, figures)
+                case Stepper():
                     parts.append("Stepping needs a browser: open report.html.")
     return "\n\n".join([*parts, whole.footer]) + "\n"
 

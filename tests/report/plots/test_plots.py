@@ -21,6 +21,7 @@ from rpsr.report import (
     plot_convergence,
     plot_corridor,
     plot_policy_graph,
+    plot_predictions,
     plot_reconstruction,
     plot_returns,
     plot_simplex,
@@ -326,3 +327,34 @@ def test_the_users_style_does_not_change_a_figure(loadunload, found):
     plain = svg_text(plot_reconstruction(loadunload, found))
     with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red", "figure.dpi": 37}):
         assert svg_text(plot_reconstruction(loadunload, found)) == plain
+
+
+# ---- predictions
+
+
+def test_a_narrow_heat_map_has_the_worst_states_in_three_rows():
+    pomdp = rpsr.load_pomdp("iff")
+    found = rpsr.accuracy(pomdp)
+    axes = plot_reconstruction(pomdp, found, stacked=True).axes
+    lefts = {round(each.get_position().x0, 3) for each in axes[:3]}
+    assert len(lefts) == 1
+    shown = [label.get_text() for label in axes[2].get_yticklabels()]
+    errors = dict(
+        zip(pomdp.states, np.abs(pomdp.R - found.reconstruction).max(axis=1), strict=True)
+    )
+    assert len(shown) == 24
+    others = [errors[state] for state in pomdp.states if state not in shown]
+    assert min(errors[state] for state in shown) >= max(others) - 1e-9
+
+
+def test_a_matrix_of_predictions_shows_them_all(loadunload):
+    histories = ["ε", "left loading", "left loading, right travel"]
+    axes = plot_predictions(loadunload, histories, ["ε; left", "right travel"]).axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == histories
+    columns = [label.get_text() for label in axes.get_xticklabels()]
+    assert columns == ["right travel", "ε; left"]  # tests first
+    shown = [text.get_text() for text in axes.texts]
+    # At the start every state is equally likely: 6 of 10 move right onto travel, 2 of 10 are paid.
+    assert shown == ["0.6", "0.2", "1", "0.25", "1", "0"]
+    with pytest.raises(InputError, match="at least one history"):
+        plot_predictions(loadunload, [], ["ε; left"])

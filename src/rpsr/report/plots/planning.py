@@ -49,7 +49,7 @@ def plot_convergence(traces: Traces, *, quantity: Literal["gap", "residual"] = "
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("iteration")
     axes.set_ylabel("upper \N{MINUS SIGN} lower bound" if quantity == "gap" else "Bellman residual")
-    axes.legend()
+    figure.legend(loc="outside upper center", ncols=3)  # no curve crosses it there
     return figure
 
 
@@ -87,7 +87,7 @@ def plot_bounds(traces: Traces) -> Figure:
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("seconds")
     axes.set_ylabel("bounds on the value at the start")
-    axes.legend()
+    figure.legend(loc="outside upper center", ncols=3)  # no curve crosses it there
     return figure
 
 

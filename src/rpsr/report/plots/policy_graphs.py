@@ -116,16 +116,19 @@ def _layout(
 
 
 def reachable_edges(
-    controller: FiniteStateController, model: LinearModel | None
+    controller: FiniteStateController, model: LinearModel | None, *, most: int | None = None
 ) -> list[tuple[int, int, tuple[int, ...]]]:
-    """(source, target, observations), in breadth-first order from the first node."""
+    """(source, target, observations), in breadth-first order from the first node.
+
+    most: stop when more nodes than this were reached.
+    """
     if model is not None:
         controller.check(model)
     process, support = _process(model)
     reached: dict[int, Bools] = {controller.first: support}
     queue = [controller.first]
     taken: dict[tuple[int, int], set[int]] = {}
-    while queue:
+    while queue and (most is None or len(reached) <= most):
         node = queue.pop(0)
         for o in range(len(controller.observation_names)):
             after = np.ones(1, dtype=np.bool_)

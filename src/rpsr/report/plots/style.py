@@ -25,6 +25,7 @@ DIVERGING = "RdBu_r"  # readable without seeing red and green, and white at zero
 
 COLUMN = 4.6  # inches: a figure as wide as a column of text
 PAGE = 7.2
+NARROW = 3.7  # a figure as wide as a phone
 
 STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",

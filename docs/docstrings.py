@@ -1,0 +1,43 @@
+"""Parameters in docstrings, which are sentences such as `start (S,): probabilities`, as fields."""
+
+import inspect
+import re
+
+
+def with_fields(app, what, name, obj, options, lines):
+    """Move the sentences on parameters to a list of fields, for autodoc to add the types."""
+    if what not in ("class", "function", "method", "staticmethod", "classmethod"):
+        return
+    try:
+        parameters = inspect.signature(obj).parameters
+    except (TypeError, ValueError):
+        return
+    known = [each for each in parameters if each not in ("self", "cls")]
+    if not known:
+        return
+    word = "|".join(map(re.escape, sorted(known, key=len, reverse=True)))
+    start = re.compile(rf"(?:^|(?<=[.;] ))((?:{word})(?:(?:, | and )(?:{word}))*)( \([^)]*\))?: ")
+    kept, fields = [], []
+    for paragraph in "\n".join(lines).split("\n\n"):
+        if paragraph.startswith((" ", "- ", ".. ")):
+            kept.append(paragraph)
+            continue
+        text = " ".join(paragraph.split())
+        found = list(start.finditer(text))
+        before = text[: found[0].start()].strip() if found else paragraph
+        kept += [before] if before else []
+        for here, after in zip(found, [*found[1:], None], strict=False):
+            said = text[here.end() : after.start() if after else None].strip()
+            shape = (here[2] or "").strip()
+            for parameter in re.split(r", | and ", here[1]):
+                fields.append(f":param {parameter}: {_described(said, shape)}")
+                untyped = parameters[parameter].annotation in ("Any", inspect.Parameter.empty)
+                if untyped and (shape or re.search(r"\bas \(|array", said)):
+                    fields.append(f":type {parameter}: array")
+    lines[:] = [*"\n\n".join(kept).split("\n"), "", *fields, ""]
+
+
+def _described(said, shape):
+    said = said[:1].upper() + said[1:]
+    said = said if said.endswith(".") else f"{said.rstrip(';,')}."
+    return f"Shape {shape}. {said}" if shape else said

@@ -1,0 +1,107 @@
+"""The first thing on a report: whether a PSR is enough, what that costs, and what to do."""
+
+from __future__ import annotations
+
+from rpsr.predictive.certainty import sentence
+from rpsr.predictive.reward_accuracy import Accuracy
+from rpsr.report.page import Card
+from rpsr.report.planning_section import Plans
+from rpsr.report.prose import plain
+from rpsr.showing import counted
+
+MOST_STATES = 3  # of a group of confused states that are named
+
+
+def verdict_card(found: Accuracy, plans: Plans, source: str) -> Card:
+    """The verdict on a POMDP; source: as the command line names it."""
+    facts = _facts(plans)
+    if found.accurate:
+        return Card(
+            "good",
+            "PSR accurate",
+            "A PSR is enough for this task: its state determines every reward.",
+            f"Plan on whichever model you like: the PSR ({counted(found.psr.rank, 'core test')}) "
+            "and the POMDP expect the same rewards after every history, and have the same optimal "
+            f"policies. {_best(source, 'pomdp')}",
+            facts,
+        )
+    wrong = f"gets rewards wrong by up to {found.d_inf:.4g}"
+    if found.accurate_reachable:
+        return Card(
+            "barely",
+            "PSR accurate from the start",
+            f"A PSR is enough for every history that can happen; from other beliefs it {wrong}.",
+            "If the start never changes, plan on whichever model you like; else use the R-PSR "
+            f"({counted(found.rpsr.rank, 'core intent')}). {_best(source, 'rpsr')}",
+            facts,
+        )
+    return Card(
+        "bad",
+        "PSR not accurate",
+        f"A PSR is not enough for this task: it {_confusion(found)} and {wrong}.",
+        f"Use the POMDP or its R-PSR ({counted(found.rpsr.rank, 'core intent')}), whose rewards "
+        f"are exact. {_best(source, 'rpsr')}",
+        facts,
+    )
+
+
+def undecided_card(reason: str, plans: Plans, source: str) -> Card:
+    """The verdict where floating point cannot decide."""
+    return Card(
+        "open",
+        "undecided",
+        "Whether a PSR is enough for this task is undecided.",
+        f"Reason: {plain(reason)}. The POMDP itself is exact: plan on it. {_best(source, 'pomdp')}",
+        _facts(plans),
+    )
+
+
+def verdict(found: Accuracy) -> str:
+    """Whether a PSR is enough, in a paragraph."""
+    tests, intents = counted(found.psr.rank, "core test"), counted(found.rpsr.rank, "core intent")
+    if found.accurate:
+        text = (
+            "**A PSR is enough.** Every action's reward is a linear function of the PSR's state, "
+            "so the PSR, the R-PSR and the POMDP expect the same rewards after every history."
+        )
+    else:
+        text = (
+            f"**A PSR is not enough.** Its state of {tests} does not determine "
+            f"the rewards: the closest rewards have an error of up to {found.d_inf:.4g} "
+            f"({found.rel_d_inf:.3g} of the largest reward). The R-PSR, with {intents}, is exact."
+        )
+        if found.accurate_reachable:
+            text += " On every reachable belief, though, the PSR is right."
+    return f"{text} {sentence('This is', found.certified, found.error_probability, found.margin)}"
+
+
+def _confusion(found: Accuracy) -> str:
+    if not found.merges:
+        return "does not determine the rewards"
+    states = found.merges[0].states
+    names = [plain(state) for state in states]
+    if len(names) > MOST_STATES:
+        names[MOST_STATES - 1 :] = [f"{len(names) - MOST_STATES + 1} more"]
+    groups = len({merge.states for merge in found.merges}) - 1
+    more = f" (and {counted(groups, 'more group')} of states)" if groups else ""
+    return f"confuses states {', '.join(names[:-1])} and {names[-1]}{more}"
+
+
+def _best(source: str, model: str) -> str:
+    return f"The best policy: `rpsr solve {source} --model {model} -o policy.json`."
+
+
+def _facts(plans: Plans) -> tuple[tuple[str, str], ...]:
+    """The optimum with its bounds, and what the PSR's policy earns."""
+    found = plans.solutions.get("POMDP")
+    if found is None:
+        return ()
+    lower, upper, value = (plans.shown(each) for each in (found.lower, found.upper, found.value))
+    known = found.status.reached_goal or lower == upper
+    optimum = f"{value}, proven" if known else f"between {lower} and {upper}"
+    facts = [("optimal value at the start", optimum)]
+    earned, promised = plans.earned.get("PSR"), plans.solutions.get("PSR")
+    if earned is not None and promised is not None:
+        words = f"earns {plans.shown(earned)}, promised {plans.shown(promised.value)}"
+        facts.append(("policy planned on the PSR", words))
+    return tuple(facts)
