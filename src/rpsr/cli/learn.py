@@ -146,6 +146,13 @@ def learn(
             help="Random seed; equal seeds give equal output.",
         ),
     ] = 0,
+    device: Annotated[
+        Literal["auto", "cpu", "gpu"] | None,
+        Parameter(
+            help="Where em runs: cpu, gpu (pip install 'rpsr[gpu]'), or auto (the default), a GPU "
+            "for a large log if there is one. For em only."
+        ),
+    ] = None,
     jobs: Jobs = None,
     scheduler: Scheduler = None,
     scheduler_file: SchedulerFile = None,
@@ -184,6 +191,7 @@ def learn(
         "seed": seed,
         "rank": None if rank == "auto" else rank,
         "behaviour": behaviour,
+        "device": device,
     }
     configured(estimator, **asked)  # a wrong option is refused before a large log is read
     with (

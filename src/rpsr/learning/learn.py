@@ -42,7 +42,7 @@ ESTIMATORS = Registry(
 )
 
 
-ON_COMMAND_LINE = ("rank", "behaviour")  # parameters that are options of `rpsr learn`
+ON_COMMAND_LINE = ("rank", "behaviour", "device")  # parameters that are options of `rpsr learn`
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -39,6 +39,7 @@ from rpsr.learning.em.candidates import (
     distinct,
 )
 from rpsr.learning.em.conversion import Facts, as_pomdp, as_rpsr, caution_of
+from rpsr.learning.em.devices import Device, check_device
 from rpsr.learning.em.merge import descend
 from rpsr.learning.em.partitions import Views
 from rpsr.learning.em.settings import RANGES, Choosing, Fitting, Search
@@ -81,8 +82,9 @@ class EMRPSR(Estimator):
     discount: of the model. states: the number of states, or 'auto', by held-out episodes. rewards:
     their family; 'auto' is categorical if there are few values, else Gaussian; 'none' learns states
     from observations alone. search, fitting, choosing: see `settings`. enough: a number of visits
-    that is always enough for an action in a state to be known. seed: the random seed. progress:
-    called with the name of each stage.
+    that is always enough for an action in a state to be known. seed: the random seed. device: where
+    EM runs, 'cpu', 'gpu' (the extra `gpu`) or 'auto', a GPU for a large log if there is one; a log
+    in partitions runs on the CPU. progress: called with the name of each stage.
     """
 
     rank_parameter = "states"
@@ -94,6 +96,7 @@ class EMRPSR(Estimator):
         **RANGES,
         "enough": NOT_NEGATIVE,
         "seed": FROM_0,
+        "device": one_of(*Device.__args__),
     }
 
     discount: float | None = None
@@ -104,6 +107,7 @@ class EMRPSR(Estimator):
     choosing: Choosing = field(default_factory=Choosing)
     enough: float = ENOUGH
     seed: int = 0
+    device: Device = "auto"
     progress: Callable[[str], None] | None = None
     candidates_: tuple[Candidate, ...] = field(init=False, repr=False)
     pomdp_: POMDP = field(init=False, repr=False)
@@ -111,7 +115,8 @@ class EMRPSR(Estimator):
 
     def learn(self, log: PreparedLog) -> None:
         """Learn from episodes with rewards; of a stream, a sample is searched (`partitions`)."""
-        views = Views.of(log, self.rewards, self.seed)
+        check_device(self.device)
+        views = Views.of(log, self.rewards, self.seed, self.device)
         encoded, facts = views.encoded, views.facts
         episodes = views.sample.episodes
         rng = np.random.default_rng(self.seed)

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from rpsr.errors import DataError
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.learning.em.conversion import Facts
+from rpsr.learning.em.devices import Device
 from rpsr.learning.em.steps import (
     FEW_VALUES,
     Encoded,
@@ -63,20 +64,26 @@ class Views:
     facts: Facts
 
     @staticmethod
-    def of(log: PreparedLog, family: RewardFamily | Literal["auto"], seed: int) -> Views:
-        """The views of a log; one in memory is its own sample."""
+    def of(
+        log: PreparedLog,
+        family: RewardFamily | Literal["auto"],
+        seed: int,
+        device: Device = "cpu",
+    ) -> Views:
+        """The views of a log; one in memory is its own sample, and may be on another device."""
         outline = _Outline.of_log(log) if log.streamed else None
         if outline is None or not outline.fits(family):
             episodes = log.episodes
             _check_size(episodes.episodes, episodes.steps)
-            encoded = Encoded.of(episodes, family)
+            encoded = replace(Encoded.of(episodes, family), device=device)
             return Views(episodes, encoded, encoded, Facts.of(episodes))
         _check_size(outline.episodes, outline.steps)
         check_range(outline.low, outline.high)
         sample = join(list(_sampled(outline, seed)))
         known = outline.encoded(sample, "categorical" if family == "auto" else family)
         whole = Partitioned(known.select(np.arange(0)), outline.parts, log.executor)
-        return Views(sample, whole.encode(sample), whole, outline.facts(sample))
+        encoded = replace(whole.encode(sample), device=device)
+        return Views(sample, encoded, whole, outline.facts(sample))
 
 
 def _check_size(episodes: int, steps: int) -> None:

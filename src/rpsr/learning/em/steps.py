@@ -17,15 +17,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 
 from rpsr.errors import DataError
 from rpsr.io.records import Bools, Floats, Ints
+from rpsr.learning.em.devices import Device, resident
 from rpsr.learning.em.kernels import expect, score
 from rpsr.learning.ends import final_observations
 from rpsr.logs.trajectories import Trajectories
+
+if TYPE_CHECKING:
+    from rpsr.learning.em.accelerator import Resident
 
 RewardFamily = Literal["categorical", "gaussian", "none"]
 FEW_VALUES = 16  # 'auto': at most this many distinct rewards are categories
@@ -42,6 +46,7 @@ class Encoded:
     family: how rewards are emitted; scale: the variance of all rewards. ends: whether any episode
     of the log, or of the log it was selected from, terminated, so that a state represents the end.
     final (O,): the observations of that state alone, if all ends are observed; else none.
+    device: where expected counts are computed, see `devices`.
     """
 
     sizes: tuple[int, int]  # A, O
@@ -54,6 +59,7 @@ class Encoded:
     scale: float
     ends: bool
     final: Bools
+    device: Device = "cpu"
 
     @staticmethod
     def of(log: Trajectories, family: RewardFamily | Literal["auto"] = "auto") -> Encoded:
@@ -89,6 +95,11 @@ class Encoded:
         """Whether each payoff is one of each action, (A, J)."""
         return (np.arange(self.sizes[0])[:, None] == self.payoff_actions).astype(np.float64)
 
+    @cached_property
+    def resident(self) -> Resident | None:
+        """The log on an accelerator, if one is used."""
+        return resident(self)
+
     @property
     def outline(self) -> Encoded:
         """The log itself, of which `maximise` needs the outline only."""
@@ -114,6 +125,7 @@ class Encoded:
             self.scale,
             self.ends,
             self.final,
+            self.device,
         )
 
 
@@ -177,9 +189,12 @@ def counts_of(parameters: FittedPOMDP, log: Encoded) -> tuple[list[Floats], floa
     Also returns the log-likelihood.
     """
     p = parameters
-    counts = [np.zeros_like(array) for array in (p.start, p.moves, p.emissions, p.payoffs)]
     model = (p.start, p.moves, p.emissions, p.payoffs)
-    likelihood = expect(*model, log.steps, log.offsets, log.terminated, p.end, *counts)
+    if log.resident is not None:
+        counts, likelihood = log.resident.expect(*model, p.end)
+    else:
+        counts = [np.zeros_like(array) for array in model]
+        likelihood = expect(*model, log.steps, log.offsets, log.terminated, p.end, *counts)
     counts[1] *= p.moves
     return counts, likelihood + float(p.log_scale[log.steps[:, 2]].sum())
 
