@@ -224,8 +224,8 @@ def reproduce(
     seconds = {name: earlier[name] for name in answers if name in earlier}
     began = time.perf_counter()
     try:
-        here = partial(answer, folder=os.getcwd()) if waiting else answer
-        for piece, done in spread(here, waiting, executor):
+        ask = partial(answer, folder=os.getcwd()) if waiting else answer
+        for piece, done in spread(ask, waiting, executor):
             if done is None:
                 raise RpsrError(
                     f"the process for {piece.name} was killed; finished pieces are stored: run the "

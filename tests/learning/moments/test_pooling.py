@@ -54,7 +54,7 @@ def test_few_symbols_are_not_pooled():
     estimator = SpectralRPSR(discount=0.9).fit(log)
     assert estimator.pooled_ == ()
     assert "pooled" not in estimator.model_.provenance
-    assert Pooling.of(PreparedLog.of(log)) is None
+    assert Pooling.of(PreparedLog.of(log).survey()) is None
 
 
 def test_pooled_observations_share_the_probability_of_their_pool(monkeypatch):
@@ -86,7 +86,7 @@ def test_observations_at_ends_are_never_pooled(monkeypatch):
     ended = np.zeros(200, dtype=bool)
     ended[::3] = True
     monkeypatch.setattr(pooling, "PAIRS", 12)
-    found = Pooling.of(PreparedLog.of(replace(log, terminated=ended, truncated=~ended)))
+    found = Pooling.of(PreparedLog.of(replace(log, terminated=ended, truncated=~ended)).survey())
     assert found is not None
     assert END not in found.pooled
     pooled = found.log(PreparedLog.of(replace(log, terminated=ended, truncated=~ended)))

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rpsr.io.records import Floats, Ints
+from rpsr.learning.moments.survey import Survey
 from rpsr.learning.prepared_log import PreparedLog, WithEnds
 from rpsr.logs.parts import Chunks, partitions
 from rpsr.logs.trajectories import Trajectories
@@ -61,9 +62,8 @@ class Pooling:
     shares: Floats
 
     @staticmethod
-    def of(log: PreparedLog) -> Pooling | None:
-        """The pooling of a log; None if it has few pairs."""
-        survey = log.survey()
+    def of(survey: Survey) -> Pooling | None:
+        """The pooling of a surveyed log; None if it has few pairs."""
         n_actions, names = len(survey.action_names), survey.observation_names
         if n_actions * len(names) <= PAIRS:
             return None

@@ -82,7 +82,8 @@ class FromMoments(Estimator):
         """Learn from a log; if it has very many symbols, rare observations are pooled."""
         self.check()
         log = PreparedLog.of(X)
-        pooling = Pooling.of(log)
+        survey = log.survey(max(self.tests, self.histories), self.progress)
+        pooling = Pooling.of(survey)
         self.pooled_ = () if pooling is None else pooling.pooled
         if pooling is None:
             return super().fit(log)
