@@ -33,8 +33,7 @@ from typing import ClassVar
 import numpy as np
 
 from rpsr.planning.anytime.schedule import Schedule
-from rpsr.planning.corners.corner_model import CornerProcess, corner_process
-from rpsr.planning.limits import Clock
+from rpsr.planning.corners.corner_model import corner_process
 from rpsr.planning.runner import ResumablePlanner, Run
 from rpsr.planning.solution import Solution, Status
 
@@ -62,12 +61,7 @@ class AnytimePlanner(ResumablePlanner):
         (see `resuming`); the upper one is computed again.
         """
         process = run.process or corner_process(run.model)
-        try:
-            search = self._search(process, run.clock)
-        except KeyboardInterrupt:
-            # The set-up has no solution yet: one with the bounds that a moment allows.
-            search = self._search(process, run.clock.hurried())
-            return search.solution(run, Status.INTERRUPTED)
+        search = Schedule(process, run.clock, self.epsilon, self._selective, self.seed)
         goal = search.begun.goal
 
         def close_gap() -> Status:
@@ -95,9 +89,6 @@ class AnytimePlanner(ResumablePlanner):
         status = run.attempt(close_gap)
         run.report(search.trials, *search.bounds, **search.sizes)
         return search.solution(run, status)
-
-    def _search(self, process: CornerProcess, clock: Clock) -> Schedule:
-        return Schedule(process, clock, self.epsilon, self._selective, self.seed)
 
 
 @dataclass(frozen=True)
