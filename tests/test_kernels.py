@@ -166,3 +166,19 @@ def test_a_kernel_in_another_thread_leaves_signals_alone(patient):
     thread.start()
     thread.join()
     assert found == [1.5]
+
+
+def test_ctrl_c_while_a_kernel_is_loaded_is_ctrl_c():
+    @njit()
+    def kernel():
+        return 1
+
+    def loading(cause):
+        raise SystemError("returned a result with an exception set") from cause
+
+    kernel.__dict__["dispatcher"] = lambda: loading(KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        kernel()
+    kernel.__dict__["dispatcher"] = lambda: loading(ValueError())
+    with pytest.raises(SystemError):
+        kernel()

@@ -45,7 +45,12 @@ class Kernel:
 
     def __call__(self, *arguments: Any) -> Any:
         if not interpreting():
-            return self.dispatcher(*arguments)
+            try:
+                return self.dispatcher(*arguments)
+            except SystemError as error:  # so numba reports Ctrl-C while it loads a kernel
+                if _interrupted(error):
+                    raise KeyboardInterrupt from error
+                raise
         began = time.perf_counter()
         try:
             # Hashes wrap around, and no signal stops a call halfway, as when compiled.
@@ -81,6 +86,13 @@ class Kernel:
                 if isinstance(value, Kernel):
                     names[name] = value.plain
         return FunctionType(function.__code__, names, function.__name__, function.__defaults__)
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether an error was caused by `KeyboardInterrupt`."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def njit(**options: Any) -> Callable[[Function], Function]:

@@ -1,5 +1,6 @@
 """Planners by name, and the one that is chosen where none is named."""
 
+import rpsr
 from rpsr import planning
 from rpsr.domains import build
 from rpsr.evaluation import simulate
@@ -26,3 +27,10 @@ def test_a_learned_model_is_planned_on_at_points():
     log = simulate(build("tiger"), "uniform", episodes=50, steps=10, seed=0, rewards=True)
     learned = LastKTable(k=1, discount=0.9).fit(log).model_
     assert planning.default_planner(learned) == "pbvi"
+
+
+def test_the_default_name_plans_an_objective_within_steps():
+    pomdp, goal = build("4x3"), rpsr.reach("column-3-row-0", within=4)
+    plans = [planning.solve(pomdp, name, objective=goal) for name in (None, "auto")]
+    assert {plan.planner for plan in plans} == {"vi"}
+    assert plans[0].value == plans[1].value > 0

@@ -28,6 +28,7 @@ from rpsr.planning.points.baselines import QMDP, FastInformedBound
 from rpsr.planning.points.pbvi import PBVI
 from rpsr.planning.points.perseus import Perseus
 from rpsr.planning.points.q_learning import QLearning
+from rpsr.planning.portfolio.planner import Auto
 from rpsr.planning.precision import Relative
 from rpsr.planning.reachable.planner import Reachable
 from rpsr.planning.runner import BasePlanner
@@ -45,6 +46,7 @@ __all__ = [
     "QMDP",
     "SARSOP",
     "AlphaPolicy",
+    "Auto",
     "Autosave",
     "BasePlanner",
     "Certificate",

@@ -93,7 +93,8 @@ def _tasked(
         raise InputError("horizon: the objective has a number of steps (within); expected one")
     if planner is not None and not isinstance(planner, str):
         raise InputError("within: set the horizon of the planner instead, or give its name")
-    if isinstance(planner, str) and "horizon" not in planner_options(planner):
+    named = planner if isinstance(planner, str) else DEFAULT
+    if named != DEFAULT and "horizon" not in planner_options(named):
         raise InputError(f"within: planner {planner} plans no number of steps; use vi or reachable")
     return task, {"horizon": objective.within, **options}
 

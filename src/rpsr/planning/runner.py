@@ -12,8 +12,9 @@ A planner is a frozen dataclass of hyper-parameters, and its file is its algorit
             status = run.attempt(lambda: search.until(self.epsilon, run))
             return search.solution(run, status)
 
-`BasePlanner.solve` takes a POMDP or a linear model and makes the `Run`; `attempt` turns limits and
-Ctrl-C into the status of a solution; `run.report` adds a row to the trace; `run.solution` fills in
+`BasePlanner.solve` takes a POMDP or a linear model and makes the `Run`; Ctrl-C before a planner has
+a solution gives a cheap one (see `cheap_plan`); `attempt` turns limits and Ctrl-C into the status
+of a solution; `run.report` adds a row to the trace; `run.solution` fills in
 the common fields. A planner that can continue an earlier run is a `ResumablePlanner` and uses
 `run.earlier`.
 """
@@ -33,6 +34,7 @@ from rpsr.kernels import interpreted_first
 from rpsr.models.as_model import as_linear
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
+from rpsr.planning.cheap_plan import cheap_plan
 from rpsr.planning.convergence import ROUNDING
 from rpsr.planning.corners.corner_model import CornerProcess, corner_process
 from rpsr.planning.files.checkpoint import Checkpoint
@@ -176,7 +178,14 @@ class BasePlanner(ABC):
         self._check()
         n_actions, n_observations, n = linear.operators.shape
         with interpreted_first(n_actions * n_observations * n * n <= SMALL):
-            return self.plan(Run(self, linear, progress or silent, earlier))
+            run = Run(self, linear, progress or silent, earlier)
+            try:
+                return self.plan(run)
+            except KeyboardInterrupt:  # before the planner has a solution
+                found = cheap_plan(run, run.clock.hurried(), Status.INTERRUPTED)
+                if found is None:
+                    raise
+                return found
 
     def _check(self) -> None:
         """Refuse hyper-parameters that are not numbers, or not whole where they must be."""

@@ -34,8 +34,7 @@ import numpy as np
 
 from rpsr.models.domain import Simplex
 from rpsr.planning.anytime.schedule import Schedule
-from rpsr.planning.corners.corner_model import CornerProcess, corner_process
-from rpsr.planning.limits import Clock
+from rpsr.planning.corners.corner_model import corner_process
 from rpsr.planning.runner import ResumablePlanner, Run
 from rpsr.planning.solution import Solution, Status
 
@@ -65,12 +64,7 @@ class AnytimePlanner(ResumablePlanner):
         (see `resuming`); the upper one is computed again.
         """
         process = run.process or corner_process(run.model)
-        try:
-            search = self._search(process, run.clock)
-        except KeyboardInterrupt:
-            # The set-up has no solution yet: one with the bounds that a moment allows.
-            search = self._search(process, run.clock.hurried())
-            return search.solution(run, Status.INTERRUPTED)
+        search = Schedule(process, run.clock, self.epsilon, self._selective, self.seed)
         goal = search.begun.goal
 
         def close_gap() -> Status:
@@ -101,9 +95,6 @@ class AnytimePlanner(ResumablePlanner):
         if not self.keep_points or not isinstance(run.model.domain, Simplex):
             return solution
         return replace(solution, points=search.state.point_bounds())
-
-    def _search(self, process: CornerProcess, clock: Clock) -> Schedule:
-        return Schedule(process, clock, self.epsilon, self._selective, self.seed)
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from rpsr.planning.anytime.planners import SARSOP
+from rpsr.planning.cheap_plan import cheap_plan
 from rpsr.planning.convergence import undiscounted
-from rpsr.planning.corners.cheap_bounds import blind_values, initial_upper_bound, qmdp_values
 from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.exact.value_iteration import ValueIteration
 from rpsr.planning.limits import MemoryTooSmall
@@ -38,7 +36,6 @@ from rpsr.planning.value.value_function import ValueFunction
 
 FEW, FEW_NUMBERS = 1000, 2**20  # reachable states, and the numbers that describe them
 MOST_CORNERS = 200  # for `vi`, whose programs grow with the square
-CHEAP_SHARE = 0.1  # of the time limit, for each of the cheap bounds
 EXPLORING_SHARE = 0.05  # of the time limit, for the reachable states
 VI_SHARE, VI_SECONDS = 0.2, 4.0  # of the time limit, and at most: what `vi` has at first
 
@@ -66,7 +63,7 @@ class Auto(ResumablePlanner):
         """Plan; a `ModelError` where the domain is unknown or no sum of rewards converges."""
         portfolio = _Portfolio(self, run)
         status = run.attempt(portfolio.solve)
-        if portfolio.answers.best is None:  # interrupted before there was any policy
+        if portfolio.answers.best is None:  # interrupted before there was any policy (see `runner`)
             raise KeyboardInterrupt
         return portfolio.answers.solution(status)
 
@@ -85,7 +82,7 @@ class _Portfolio:
             return self._sarsop(None, begun)
         process = self.run.corners()
         goal = goal_of(self.auto.epsilon, CLOSED, model, process.ahead)
-        self._cheap(process)
+        self._cheap()
         if not self.auto.everywhere and self._reachable():
             return Status.EXACT
         if process.k <= MOST_CORNERS:
@@ -97,17 +94,12 @@ class _Portfolio:
             begun = self.answers.policy
         return self._sarsop(goal, begun)
 
-    def _cheap(self, process: CornerProcess) -> None:
+    def _cheap(self) -> None:
         """Blind policies below, and QMDP above."""
-        blind = blind_values(process, self.clock.share(CHEAP_SHARE))
-        _, upper = initial_upper_bound(process, self.clock.share(CHEAP_SHARE), qmdp_values)
-        value, off = process.value_at_start(blind)
-        vectors, actions = process.lift(blind), np.arange(len(blind))
-        found = ValueFunction.repeating(vectors, actions, process.observations)
-        bounds = value - off, upper
-        cheap = self.run.solution(Status.SETTLED, found, bounds, value=value, iterations=0)
+        cheap = cheap_plan(self.run, self.clock, Status.SETTLED)
+        assert cheap is not None, "the corners are known, and there is a discount"
         self.answers.add(replace(cheap, planner="blind policy"), upper_by="qmdp")
-        self.run.report(0, *bounds, vectors=len(found))
+        self.run.report(0, cheap.lower, cheap.upper, vectors=len(cheap.vectors))
 
     def _reachable(self) -> bool:
         """Whether the reachable states are few, and solved exactly."""
