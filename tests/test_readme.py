@@ -59,6 +59,8 @@ def test_the_shell_examples_run(
     if "logs.jsonl" in command:
         small = ("--episodes", "60", "--steps", "20")
         assert main(["simulate", "loadunload", "-o", "logs.jsonl", *small]) == 0
+    if "verify" in command:
+        assert main(["core", "tiger", "--certificate", "tiger.json"]) == 0
     capsys.readouterr()
     first, *piped = (shlex.split(part)[1:] for part in command.split("|"))
     assert main(first) == 0
