@@ -45,7 +45,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from rpsr.certificates.exact_model import ExactModel, Row
-from rpsr.certificates.reading import Fault, Pairs, number, pairs, whole, whole_list
+from rpsr.certificates.reading import Fault, Pairs, as_float, number, pairs, whole, whole_list
 
 
 class Scales(NamedTuple):
@@ -146,7 +146,7 @@ def check_lower(model: ExactModel, scales: Scales, vectors: list[Vector]) -> Fra
     for k, vector in enumerate(vectors):
         for s, slack in enumerate(check.slack(vector, shifted, least)):
             if slack < 0 or (endless and slack == 0 and vector.values[s] > 0):
-                by = float(Fraction(-slack, unit))
+                by = as_float(Fraction(-slack, unit))
                 how = f"exceeds its backup by {by:.3g}" if slack else "equals its backup"
                 raise Fault(f"lower bound: vector {k} {how} at state {model.states[s]!r}")
     begin = [(s, chance) for s, chance in enumerate(model.start) if chance]
@@ -302,7 +302,7 @@ def check_upper(
         for action, value in enumerate(point.values):
             needed, unit = check.needed(i, action, check.covers(i, action)), check.unit(i, action)
             if value * unit < needed:
-                by = float(Fraction(needed - value * unit, unit * scales.values))
+                by = as_float(Fraction(needed - value * unit, unit * scales.values))
                 where = f"point {i}, action {model.actions[action]!r}"
                 raise Fault(f"upper bound: {where}: the value is too low by {by:.3g}")
     return check.at_start(start) + lowest_value(model, floor)

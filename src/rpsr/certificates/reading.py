@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import re
 from fractions import Fraction
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,11 @@ from rpsr.errors import InputError
 from rpsr.io.files import packed, place_of, read_bytes, write_bytes
 
 SCHEMA = "rpsr.certificate/1"
-MOST_DIGITS = 5  # of an exponent
-_DECIMAL = re.compile(rf"[-+]?\d+(\.\d+)?([eE][-+]?\d{{1,{MOST_DIGITS}}})?")
-_FRACTION = re.compile(r"[-+]?\d+/\d*[1-9]\d*")
-_HEXADECIMAL = re.compile(r"[-+]?0x[0-9a-f]+", re.IGNORECASE)
+DIGITS = 4000  # of a number at most; Python reads no longer ones by default
+LARGEST = 10**300  # of a statement, so that floats can show it
+_DECIMAL = re.compile(rf"[-+]?\d{{1,{DIGITS}}}(\.\d{{1,{DIGITS}}})?([eE][-+]?\d{{1,3}})?", re.ASCII)
+_FRACTION = re.compile(rf"[-+]?\d{{1,{DIGITS}}}/0*[1-9]\d{{0,{DIGITS}}}", re.ASCII)
+_HEXADECIMAL = re.compile(rf"[-+]?0x[0-9a-f]{{1,{DIGITS}}}", re.IGNORECASE)
 _HEXADECIMAL_FLOAT = re.compile(r"[-+]?0x[01](\.[0-9a-f]{1,13})?p[-+]?\d{1,4}", re.IGNORECASE)
 
 Pairs = list[tuple[int, int]]
@@ -73,6 +75,13 @@ def _decimal(text: str) -> Fraction:
 
 def number(value: Any, what: str) -> Fraction:
     """A number, exactly."""
+    found = _number(value)
+    if found is None or abs(found) > LARGEST:
+        raise Fault(f"{what}: read {_shown(value)}, expected a number from -1e300 to 1e300")
+    return found
+
+
+def _number(value: Any) -> Fraction | None:
     if isinstance(value, int | Fraction) and not isinstance(value, bool):
         return Fraction(value)
     if isinstance(value, str):
@@ -84,8 +93,8 @@ def number(value: Any, what: str) -> Fraction:
             try:
                 return Fraction(float.fromhex(value))
             except OverflowError:
-                pass
-    raise Fault(f"{what}: read {_shown(value)}, expected a number")
+                return None
+    return None
 
 
 def whole(value: Any, what: str, *, below: int | None = None, least: int | None = 0) -> int:
@@ -119,6 +128,16 @@ def pairs(value: Any, what: str, below: int) -> Pairs:
     return read
 
 
+def as_float(value: Fraction) -> float:
+    """A fraction for people; infinite beyond the range of floats."""
+    try:
+        return float(value)
+    except OverflowError:
+        return inf if value > 0 else -inf
+
+
 def _shown(value: Any) -> str:
-    text = str(value) if isinstance(value, Fraction) else repr(value)
+    if isinstance(value, int | Fraction) and not isinstance(value, bool):
+        return f"{as_float(Fraction(value)):.12g}"
+    text = repr(value)
     return text if len(text) <= 40 else f"{text[:37]}..."

@@ -25,7 +25,7 @@ from rpsr.certificates.bounds import (
 from rpsr.certificates.controllers import check_controller
 from rpsr.certificates.exact_model import ExactModel
 from rpsr.certificates.ranks import check_rank
-from rpsr.certificates.reading import Fault, Line, number, pairs, read_lines, whole
+from rpsr.certificates.reading import Fault, Line, as_float, number, pairs, read_lines, whole
 from rpsr.errors import InputError
 from rpsr.io.files import place_of
 from rpsr.models.pomdp import POMDP
@@ -166,12 +166,13 @@ def _check_controller(
         raise Fault(f"controller: read {len(listed)} lines, expected one")
     value, proven = number(stated, "controller_value"), check_controller(listed[0], model)
     if value != proven:
-        raise Fault(f"controller: states the value {float(value)!r}, but has {float(proven)!r}")
+        read, found = as_float(value), as_float(proven)
+        raise Fault(f"controller: states the value {read!r}, but has {found!r}")
     return value
 
 
 def _beyond(which: str, stated: Fraction, proven: Fraction) -> str:
     return (
-        f"{which} bound: states {float(stated):.12g}, but proves only {float(proven):.12g} "
-        f"({abs(float(stated - proven)):.3g} apart)"
+        f"{which} bound: states {as_float(stated):.12g}, but proves only {as_float(proven):.12g} "
+        f"({abs(as_float(stated - proven)):.3g} apart)"
     )

@@ -15,6 +15,7 @@ from rpsr.models.pomdp import POMDP
 from rpsr.planning.value.controllers import FiniteStateController
 
 MOST_PAIRS = 300  # of a node and a state: fractions grow with their number
+MOST_BITS = 13_000  # of a numerator or denominator; a verifier reads 4000 digits
 
 Pair = tuple[int, int]
 
@@ -43,6 +44,8 @@ def certify_controller(controller: FiniteStateController, pomdp: POMDP) -> Contr
         raise ModelError(f"{pomdp.name}: exact values of controllers need a discount below 1")
     rows, earned = _equations(controller, model, pomdp.name)
     values = _solved(rows, earned)
+    if max(max(abs(x.numerator), x.denominator).bit_length() for x in values.values()) > MOST_BITS:
+        raise ModelError(f"{pomdp.name}: the controller's value has too many digits")
     begin = [(s, chance) for s, chance in enumerate(model.start) if chance]
     value = sum((chance * values[controller.first, s] for s, chance in begin), Fraction(0))
     listed = [
