@@ -11,8 +11,9 @@ file, unless it is there. Every measurement is a process of its own, so that pea
 Speed is steps per second of processor time, which other programs on the machine hardly change:
 spectral moments (with the default plan), and one iteration of EM with 12 and 40 states, in memory
 (one chunk, the first steps of the log), from Parquet (first pass), and from what the process keeps
-of it (second pass). --workers measures seconds on the clock, so it needs an idle machine; efficiency is the time
-of one worker over twice that of two. --overhead runs items that sleep for a second on two workers.
+of it (second pass). --workers measures seconds on the clock, so it needs an idle machine;
+efficiency is the time of one worker over twice that of two. --overhead runs items that sleep for a
+second on two workers.
 hmmlearn fits observations only, which is less work: it has no actions and no rewards.
 """
 

@@ -40,6 +40,7 @@ WRONG = {
     "behaviour": ["known", None],
     "algorithm": ["magic", None],
     "rewards": ["normal", None],
+    "device": ["tpu", None],
 }
 STARTS = {"starts": ["never", 3]}  # of spectral estimators, for whom it is a word
 

@@ -65,18 +65,28 @@ class Beginning:
     hint: Floats
 
 
-def begin(process: CornerProcess, clock: Clock, epsilon: Epsilon) -> Beginning:
-    """The first bounds, with or without a discount; a `ModelError` where no sum converges."""
-    return (_ending if undiscounted(process.model) else _discounted)(process, clock, epsilon)
+def begin(
+    process: CornerProcess, clock: Clock, epsilon: Epsilon, *, by_points: bool = False
+) -> Beginning:
+    """The first bounds, with or without a discount; a `ModelError` where no sum converges.
+
+    by_points: use only bounds that the points of the search prove, as a certificate needs.
+    """
+    if undiscounted(process.model):
+        return _ending(process, clock, epsilon)
+    return _discounted(process, clock, epsilon, by_points=by_points)
 
 
-def _discounted(process: CornerProcess, clock: Clock, epsilon: Epsilon) -> Beginning:
+def _discounted(
+    process: CornerProcess, clock: Clock, epsilon: Epsilon, *, by_points: bool
+) -> Beginning:
     ahead = process.ahead
     goal = goal_of(epsilon, CLOSED, process.model, ahead)
     blind = blind_values(process, clock.share(BLIND_SHARE))
     began = clock.seconds
     informed, first = initial_upper_bound(process, clock.share(INFORMED_SHARE))
-    tighter = tighter_informed(process, informed, clock.share(TIGHTER_SHARE))
+    share = clock.share(TIGHTER_SHARE)
+    tighter = None if by_points else tighter_informed(process, informed, share)
     if tighter is not None:
         informed, first = tighter.corners, min(first, tighter.start)
     value, off = process.value_at_start(blind)

@@ -55,10 +55,17 @@ class Schedule:
     """The schedule: trials, lower sweeps, upper sweeps and pruning, in shares of operations."""
 
     def __init__(
-        self, process: CornerProcess, clock: Clock, epsilon: Epsilon, selective: bool, seed: int
+        self,
+        process: CornerProcess,
+        clock: Clock,
+        epsilon: Epsilon,
+        selective: bool,
+        seed: int,
+        *,
+        by_points: bool = False,
     ) -> None:
         self.process, self.clock, self.trials = process, clock, 0
-        self.begun = begun = begin(process, clock, epsilon)
+        self.begun = begun = begin(process, clock, epsilon, by_points=by_points)
         guess = begun.goal.guess(begun.least, begun.first)
         self.settled = 1e-4 * guess / begun.ahead
         self._policy, self._sweeps = 0.0, 0
