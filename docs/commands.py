@@ -9,9 +9,12 @@ from rpsr.cli.app import app
 # One example per verb, in the order of the page; each runs after the ones above it.
 EXAMPLES = {
     "info": "rpsr info loadunload",
-    "accuracy": "rpsr accuracy loadunload",
+    "accuracy": "rpsr accuracy loadunload -o rows.jsonl --shard 1/1",
+    "merge": "rpsr merge rows.jsonl",
     "core": "rpsr core loadunload --model rpsr",
-    "solve": "rpsr solve tiger -o tiger.json",
+    "solve": "rpsr solve tiger -o tiger.json --certificate proof.json",
+    "verify": "rpsr verify tiger proof.json",
+    "almost-sure": "rpsr almost-sure 4x3 --goal good",
     "evaluate": "rpsr evaluate tiger --policy tiger.json --episodes 100",
     "report": "rpsr report tiger -o tiger.html",
     "simulate": "rpsr simulate tiger -o log.jsonl --episodes 100 --steps 10",

@@ -133,8 +133,8 @@ def test_plots_are_drawn_of_plans_and_pomdps():
     assert [text.get_text() for text in graph.texts] == [
         text.get_text() for text in plot_policy_graph(extract_controller(PLAN), TIGER).axes[0].texts
     ]
-    assert plot_bounds(PLAN).axes[0].get_legend().texts[0].get_text() == "vi"
-    assert plot_convergence(PLAN).axes[0].get_legend().texts[0].get_text() == "vi"
+    assert plot_bounds(PLAN).legends[0].texts[0].get_text() == "vi"
+    assert plot_convergence(PLAN).legends[0].texts[0].get_text() == "vi"
     assert plot_value_function(PLAN, TIGER).axes[0].get_xlabel().endswith("(at 0: tiger-left)")
     assert len(plot_reconstruction(LOADUNLOAD).axes) == 4
     assert plot_corridor(LOADUNLOAD).axes

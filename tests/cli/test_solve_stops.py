@@ -38,9 +38,9 @@ def test_a_memory_limit_is_exit_3_or_refused(say, planner):
     assert "but the model alone takes" in err
 
 
-@pytest.mark.parametrize("planner", ["auto", "vi"])
-def test_a_time_limit_is_exit_3(say, planner):
-    words = ("solve", "4x3", "--planner", planner, "--epsilon", "1e-8", "--json")
+@pytest.mark.parametrize(("source", "planner"), [("hallway", "auto"), ("4x3", "vi")])
+def test_a_time_limit_is_exit_3(say, source, planner):
+    words = ("solve", source, "--planner", planner, "--epsilon", "1e-8", "--json")
     code, out, _ = say(*words, "--time-limit", "0.3")
     found = json.loads(out)
     assert (code, found["status"]) == (3, "time")
