@@ -14,30 +14,33 @@ bounds hold. Saving does not change the plan.
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
 
 from rpsr.planning.solution import Progress, ProgressRow, Solution, silent
 
 EVERY = 60.0  # seconds between two solutions
 
 
-@runtime_checkable
-class Saving(Protocol):
+class Saving(ABC):
     """Progress that also saves solutions."""
 
+    @abstractmethod
+    def __call__(self, row: ProgressRow) -> None:
+        """Pass a row of progress on."""
+
+    @abstractmethod
     def offer(self, make: Callable[[], Solution]) -> None:
         """Register how to make a solution of a planner's current state."""
-        ...
 
+    @abstractmethod
     def look(self) -> None:
         """Save the current solution, if it is time to."""
-        ...
 
 
 @dataclass
-class Autosave:
+class Autosave(Saving):
     """Progress that passes the current solution to `save` at a fixed interval.
 
     save: called with the solution, for example to write it to a file. progress: receives the rows

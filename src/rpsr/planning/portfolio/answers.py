@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rpsr.planning.autosave import Saving
 from rpsr.planning.convergence import ROUNDING
 from rpsr.planning.limits import Clock
 from rpsr.planning.portfolio.patience import Watch
@@ -106,7 +107,7 @@ class Answers:
 
 
 @dataclass
-class _Relay:
+class _Relay(Saving):
     """Passes the progress of one planner on to the run, with the best bounds of all."""
 
     answers: Answers
