@@ -124,15 +124,18 @@ def test_a_scheduler_that_disappears_is_one_line_and_keeps_whole_rows(
         assert not Path("rows.jsonl").exists()
 
 
-def test_a_worker_of_another_version_is_refused(tmp_path, capsys):
-    other = tmp_path / "other"
-    shutil.copytree(
-        Path(clusters.SOURCE) / "rpsr", other / "rpsr", ignore=shutil.ignore_patterns("__pycache__")
-    )
+def another_version(folder):
+    """The folder of a copy of the sources with another version number."""
+    other, ignored = folder / "other", shutil.ignore_patterns("__pycache__")
+    shutil.copytree(Path(clusters.SOURCE) / "rpsr", other / "rpsr", ignore=ignored)
     (other / "rpsr" / "_version.py").write_text('__version__ = "0.0.1"\n')
+    return str(other)
+
+
+def test_a_worker_of_another_version_is_refused(tmp_path, capsys):
     with (
         clusters.scheduler(tmp_path) as (_, file),
-        clusters.workers(file, tmp_path, source=str(other)),
+        clusters.workers(file, tmp_path, source=another_version(tmp_path)),
     ):
         clusters.joined(file, 1)
         with pytest.raises(RpsrError, match=r"runs rpsr 0\.0\.1"), workers(scheduler_file=file):
@@ -142,15 +145,10 @@ def test_a_worker_of_another_version_is_refused(tmp_path, capsys):
 
 
 def test_a_worker_that_joins_later_is_refused_by_its_first_item(tmp_path, deeds):
-    other = tmp_path / "other"
-    shutil.copytree(
-        Path(clusters.SOURCE) / "rpsr", other / "rpsr", ignore=shutil.ignore_patterns("__pycache__")
-    )
-    (other / "rpsr" / "_version.py").write_text('__version__ = "0.0.1"\n')
     with (
         clusters.scheduler(tmp_path) as (_, file),
         workers(scheduler_file=file) as executor,
-        clusters.workers(file, tmp_path, source=str(other)),
+        clusters.workers(file, tmp_path, source=another_version(tmp_path)),
         pytest.raises(RpsrError, match=r"runs rpsr 0\.0\.1"),
     ):
         list(spread(deeds.double, [1], executor))

@@ -265,7 +265,7 @@ def test_small_probabilities_are_paid_for_or_refused():
     with pytest.raises(ModelError, match="is too small for floats"):
         rpsr.solve(slow(Fraction(1, 10**400)), "sarsop", objective=rpsr.reach("goal"))
     task = rpsr.reach("goal").task(slow(Fraction(1, 10**40)))
-    with pytest.raises(ModelError, match="so many steps"):
+    with pytest.raises(ModelError, match="too many steps"):
         exact_return(task, "uniform")
 
 

@@ -85,7 +85,7 @@ def undiscounted_bounds(process: CornerProcess, clock: Clock) -> UndiscountedBou
         values = merged.swept(process, np.minimum(values, np.where(ends, 0.0, capped)), clock)
     if not np.isfinite(values).all():
         raise ModelError(
-            f"{process.model.name}: some policy takes so many steps that no bound on the sum of "
+            f"{process.model.name}: some policy takes too many steps: no bound on the sum of "
             "rewards can be proven in floats; give a discount below 1 or a number of steps"
         )
     scale = _size(values) + _size(process.rewards)
