@@ -6,7 +6,6 @@ import pytest
 
 from rpsr.errors import InputError
 from rpsr.logs import from_episodes, from_transitions
-from rpsr.logs.rollouts import BEGIN
 
 FLAT = {
     "observations": np.array([0, 1, 2, 0, 1, 0]),
@@ -62,8 +61,8 @@ def test_first_observations_that_differ():
         from_transitions(different)
     assert from_transitions(different, initial="drop").steps == 4
     log = from_transitions(different, initial="step")
-    assert log.action_names == ("0", "1", BEGIN)
-    assert log.actions.tolist() == [2, 1, 0, 1, 2, 1]
+    assert log.action_names == ("0", "1")  # no action that a planner could misuse
+    assert log.actions.tolist() == [0, 1, 0, 1, 1, 1]
     assert log.observations.tolist() == [0, 1, 2, 3, 2, 1]
     assert log.rewards.tolist() == [0, 0, 0, 5, 0, 1]
 
@@ -105,15 +104,15 @@ def test_rollouts_of_a_gymnasium_environment():
     assert log.observations.tolist() == [int(o) for e in episodes for o in e["observations"][1:]]
     assert log.terminated.tolist() == [episode["terminated"] for episode in episodes]
     kept = from_episodes(episodes, initial="step")
-    assert (kept.steps, kept.action_names[-1]) == (log.steps + 20, BEGIN)
+    assert (kept.steps, kept.action_names) == (log.steps + 20, log.action_names)
 
 
 def test_names_with_an_extra_first_action():
     one = {"actions": ["go"], "observations": ["x", "y"], "propensities": [0.5]}
     log = from_episodes([one, one | {"observations": ["y", "y"]}], initial="step")
-    assert log.action_names == (BEGIN, "go")
+    assert log.action_names == ("go",)
     assert log.observations.tolist() == [0, 1, 1, 1]
-    assert log.propensities.tolist() == [1, 0.5, 1, 0.5]
+    assert log.propensities.tolist() == [1, 0.5, 1, 0.5]  # it is the only action
     flags = {"terminations": np.array([True]), "truncations": [np.True_], "infos": {}}
     with pytest.warns(UserWarning, match="ignored 'infos'"):
         both = from_episodes([one | flags])

@@ -15,7 +15,6 @@ from rpsr.envs.labels import Labels, named_like
 from rpsr.envs.system import Source, opened
 from rpsr.errors import ImpossibleObservation, InputError, ModelError
 from rpsr.io.records import Bools, Floats, Ints
-from rpsr.logs.minari import BEGIN
 from rpsr.models.as_model import as_linear
 from rpsr.models.domain import Simplex
 from rpsr.models.filter_batch import filter_batch
@@ -101,9 +100,8 @@ class Reader:
         rows = np.arange(self._batch) if which is None else np.flatnonzero(which)
         self._filter.restart(rows)
         if self._first:
-            # In the log every first action has the same effect; `read_minari` names it.
-            action = self._index["action"].get(BEGIN, 0)
-            self._update(np.full(self._batch, action), codes, rows)
+            # In the log every first action has the same effect.
+            self._update(np.zeros(self._batch, dtype=np.int64), codes, rows)
 
     def step(self, actions: Any, codes: Ints, which: Bools | None = None) -> None:
         """Update some of the episodes, by default all, with one interaction each."""

@@ -1,9 +1,8 @@
 """Logs from and to Minari datasets with discrete spaces; needs minari (the extra `data`).
 
 Minari has an observation before the first action (see `rollouts`). A log has none, so writing adds
-one observation, `(start)`, before every first action; reading drops it. An extra first action that
-reading added is removed by writing. Names, propensities and states are kept beside Minari's own
-data: names in the metadata, the others in `infos`.
+one observation, `(start)`, before every first action; reading drops it. Names, propensities and
+states are kept beside Minari's own data: names in the metadata, the others in `infos`.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import numpy as np
 from rpsr.errors import InputError
 from rpsr.logs.arrays import from_arrays
 from rpsr.logs.columns import ignored_note
-from rpsr.logs.rollouts import BEGIN, Initial, check_initial, keeps_first
+from rpsr.logs.rollouts import Initial, check_initial, extra_step, keeps_first
 from rpsr.logs.trajectories import Trajectories
 
 START = "(start)"  # the name of the observation before the first action
@@ -58,13 +57,12 @@ def read_minari(
     )
     firsts = [int(row[0]) for row in seen if len(row)]
     if keeps_first(initial, firsts):
-        fill = {"actions": len(actions), "rewards": 0.0, "propensities": 1.0}
+        extra = [extra_step(range(len(actions)), number) for number in range(len(episodes))]
         columns = {
-            name: [np.append(fill[name], row) for row in rows]
+            name: [np.append(fill[name], row) for fill, row in zip(extra, rows, strict=True)]
             for name, rows in columns.items()
-            if name in fill
+            if name in ("actions", "rewards", "propensities")
         }
-        actions.append(BEGIN)
     else:
         seen = [row[1:] for row in seen]
         if observation_names is None and observations[-1:] == [START]:
@@ -90,32 +88,28 @@ def write_minari(log: Trajectories, name: str, *, description: str | None = None
     buffers: Any = import_module("minari.data_collector.episode_buffer")
     if log.rewards is None:
         raise InputError("the log has no rewards, expected them for Minari", place=name)
-    begun = _begun(log)
-    actions = log.action_names[:-1] if begun else log.action_names
-    observations = log.observation_names if begun else (*log.observation_names, START)
+    actions, observations = log.action_names, (*log.observation_names, START)
 
     def buffer(number: int, episode: Trajectories) -> Any:
-        cut = slice(1, None) if begun else slice(None)
         assert episode.rewards is not None, "checked above"
-        last = np.arange(len(episode.actions[cut])) == len(episode.actions[cut]) - 1
+        last = np.arange(len(episode.actions)) == len(episode.actions) - 1
         infos = {
-            key: np.append([1], getattr(episode, column)[cut])
+            key: np.append([1], getattr(episode, column))
             for column, key in _INFOS.items()
             if getattr(episode, column) is not None
         }
-        first = [] if begun else [len(log.observation_names)]
         return buffers.EpisodeBuffer(
             id=number,
-            observations=np.append(np.array(first, dtype=np.int64), episode.observations),
-            actions=episode.actions[cut].copy(),
-            rewards=episode.rewards[cut].copy(),
+            observations=np.append(len(log.observation_names), episode.observations),
+            actions=episode.actions.copy(),
+            rewards=episode.rewards.copy(),
             terminations=last & episode.terminated[0],
             truncations=last & episode.truncated[0],
             infos=infos or None,
         )
 
     shortest = int(log.lengths.argmin()) if log.episodes else 0
-    if not log.episodes or log.lengths[shortest] <= begun:
+    if not log.episodes or not log.lengths[shortest]:
         raise InputError(f"episode {shortest} has no step, which Minari cannot store", place=name)
     try:
         with warnings.catch_warnings():
@@ -132,15 +126,6 @@ def write_minari(log: Trajectories, name: str, *, description: str | None = None
     texts = {"action_space": json.dumps(actions), "observation_space": json.dumps(observations)}
     made.storage.update_metadata({_NAMES[space]: text for space, text in texts.items()})
     return made
-
-
-def _begun(log: Trajectories) -> bool:
-    """Whether every episode begins with the extra action, which occurs nowhere else."""
-    if not log.episodes or log.action_names[-1:] != (BEGIN,) or not log.lengths.all():
-        return False
-    first = np.zeros(log.steps, dtype=np.bool_)
-    first[log.offsets[:-1]] = True
-    return bool(np.array_equal(log.actions == len(log.action_names) - 1, first))
 
 
 def _minari(doing: str, name: str) -> Any:

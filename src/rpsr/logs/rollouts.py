@@ -3,7 +3,9 @@
 Environments of Gymnasium give an observation at `reset` and one after every action, so a rollout of
 T actions has T + 1 observations. The models of rpsr observe after each action. If the observation
 before the first action is the same in all episodes, it is dropped. Otherwise, choose:
-`initial="drop"` drops it, `initial="step"` makes it the observation after an extra first action.
+`initial="drop"` drops it, `initial="step"` makes it the observation after an extra first action,
+which has no effect and earns nothing. It is each of the log's actions in turn: a new action of its
+own would be one that a planner could take at any time, with effects that no log shows.
 
 Libraries for offline reinforcement learning keep all steps in flat arrays. Their `observations`
 hold what was observed before each action. The observation after the last action of an episode is in
@@ -29,7 +31,6 @@ from rpsr.logs.json_lines import KEYS, blocks_of
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.renaming import END
 
-BEGIN = "begin"  # the name of the extra action
 Initial = Literal["drop", "step"] | None
 PLACE = "episodes"
 # Other names of keys, as Minari and libraries for offline reinforcement learning have them.
@@ -61,12 +62,13 @@ def from_episodes(
     if early == {True}:
         firsts = [episode["observations"][0] for episode in found]
         if keeps_first(initial, firsts):
-            label: Any = BEGIN
-            if any(isinstance(action, int) for e in found for action in e["actions"]):
-                names = names or _numbered([e["actions"] for e in found])
-                label = len(names)
-            names = None if names is None else [*names, BEGIN]
-            found = [_with_first(episode, label) for episode in found]
+            taken = [e["actions"] for e in found]
+            if any(isinstance(action, int) for row in taken for action in row):
+                names = names or _numbered(taken)
+                labels: Sequence[Any] = range(len(names))
+            else:
+                labels = names or list(dict.fromkeys(action for row in taken for action in row))
+            found = [_with_first(e, labels, number) for number, e in enumerate(found) if labels]
         else:
             found = [e | {"observations": e["observations"][1:]} for e in found]
     elif initial is not None:
@@ -83,9 +85,9 @@ def _has_lists(episode: Mapping[str, Any]) -> bool:
     return all(isinstance(episode.get(name), list) for name in ("actions", "observations"))
 
 
-def _with_first(episode: dict[str, Any], label: Any) -> dict[str, Any]:
-    """An episode with an extra first action, which has no reward and was taken for certain."""
-    fill = {"actions": label, "rewards": 0.0, "propensities": 1.0}
+def _with_first(episode: dict[str, Any], labels: Sequence[Any], number: int) -> dict[str, Any]:
+    """An episode with an extra first action, the next one in turn, which has no reward."""
+    fill = extra_step(labels, number)
     return episode | {
         name: [value, *episode[name]]
         for name, value in fill.items()
@@ -212,6 +214,15 @@ def _numbered(columns: Sequence[Any]) -> list[str]:
     return [
         str(i) for i in range(1 + max((int(i) for column in columns for i in column), default=-1))
     ]
+
+
+def extra_step(labels: Sequence[Any], number: int) -> dict[str, Any]:
+    """The extra first step of the episode of this number: its action, reward and propensity."""
+    return {
+        "actions": labels[number % len(labels)],
+        "rewards": 0.0,
+        "propensities": 1 / len(labels),
+    }
 
 
 def check_initial(initial: Any) -> None:
