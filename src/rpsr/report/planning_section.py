@@ -15,10 +15,11 @@ from rpsr.planning.convergence import undiscounted
 from rpsr.planning.exact.value_iteration import ValueIteration
 from rpsr.planning.planners import default_planner, planner_by_name, solve
 from rpsr.planning.solution import Planner, Solution, Status
+from rpsr.planning.value.controller_graphs import merged
 from rpsr.planning.value.controllers import FiniteStateController, extract_controller
 from rpsr.report.page import Block, Figure, Grid, Text
 from rpsr.report.plots.planning import plot_convergence
-from rpsr.report.plots.policy_graphs import plot_policy_graph, reachable_edges
+from rpsr.report.plots.policy_graphs import plot_policy_graph
 from rpsr.report.plots.style import COLUMN
 from rpsr.report.plots.values import plot_value_function
 from rpsr.report.prose import plain
@@ -157,19 +158,8 @@ def _remedy(pomdp: POMDP, source: str) -> str:
 
 
 def _controller(solution: Solution, belief: LinearModel) -> FiniteStateController | None:
-    """The policy as a controller of its reachable nodes, if small enough for its exact value."""
-    whole = extract_controller(solution)
-    most = MOST_EQUATIONS // belief.dimension
-    edges = reachable_edges(whole, belief, most=most)
-    nodes = list(dict.fromkeys([whole.first, *(target for _, target, _ in edges)]))
-    if len(nodes) > most:
-        return None
-    number = {node: index for index, node in enumerate(nodes)}
-    successors = np.full((len(nodes), len(whole.observation_names)), -1)
-    for source, target, seen in edges:
-        successors[number[source], list(seen)] = number[target]
-    names = (whole.action_names, whole.observation_names)
-    return FiniteStateController(*names, whole.actions[nodes], successors)
+    """The policy as a controller with few nodes, if small enough for its exact value."""
+    return merged(extract_controller(solution), belief, most=MOST_EQUATIONS // belief.dimension)
 
 
 def _table(plans: Plans) -> Table:

@@ -30,7 +30,6 @@ from rpsr.report import (
     plot_value_function,
     svg_text,
 )
-from rpsr.report.plots.policy_graphs import reachable_edges
 from rpsr.report.plots.values import envelope, region, undominated
 
 
@@ -155,19 +154,6 @@ TWO = FiniteStateController(
     np.array([0, 1]),
     np.array([[0, 1, 0], [0, 1, 1]]),
 )
-
-
-def test_edges_that_cannot_be_taken_are_not_drawn(loadunload):
-    assert reachable_edges(TWO, None) == [
-        (0, 0, (0, 2)),
-        (0, 1, (1,)),
-        (1, 0, (0,)),
-        (1, 1, (1, 2)),
-    ]
-    # Moving right never ends at the loading end, nor left at the other.
-    kept = reachable_edges(TWO, loadunload.belief_model())
-    assert sorted(kept) == [(0, 0, (2,)), (0, 1, (1,)), (1, 0, (0,)), (1, 1, (2,))]
-    assert sorted(reachable_edges(TWO, rpsr.psr(loadunload))) == sorted(kept)
 
 
 def test_a_policy_graph_names_actions_and_observations(loadunload):

@@ -2,8 +2,8 @@
 
 Nodes stand in layers by their distance from the start, which is on the left (see `layered`). Edges
 between the same two nodes are drawn once, with all their observations. Given a model, only edges
-that can be taken are drawn: the support of every belief that can reach a node is followed through
-the process of its corners, which is exact.
+that can be taken are drawn, and nodes of a plan that act alike are drawn once (see
+`planning.value.controller_graphs`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
@@ -22,12 +21,12 @@ from matplotlib.textpath import TextToPath
 
 from rpsr.errors import ModelError
 from rpsr.io.printable import printable
-from rpsr.io.records import Bools, Floats
+from rpsr.io.records import Floats
 from rpsr.models.as_model import as_linear, wrong_type
 from rpsr.models.linear import LinearModel
-from rpsr.models.operators import SparseOperators
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.solution import Solution
+from rpsr.planning.value.controller_graphs import merged, reachable_edges
 from rpsr.planning.value.controllers import (
     ControllerPolicy,
     FiniteStateController,
@@ -38,6 +37,7 @@ from rpsr.report.plots.style import COLOURS, INK, PAPER, new_figure, styled
 from rpsr.showing import counted
 
 MOST_NODES = 30
+_MERGED = 1000  # nodes of a plan that are merged where they act alike
 GRAPH = "policy-graph"  # the id of a graph in an SVG file; a page's script looks for it
 _NAME, _SEEN = 8.0, 7.0  # font sizes of actions and observations, in points
 _WIDEST = 28  # characters of a label before it is shortened
@@ -54,13 +54,15 @@ def plot_policy_graph(
 ) -> Figure:
     """The reachable nodes of a controller, and the observations that lead from one to another.
 
-    controller: the controller, or a plan, whose own model is then the default.
+    controller: the controller, or a plan, whose own model is then the default. Nodes of a plan that
+        act alike after all histories are drawn as one.
     model: of the system; without it every observation counts as possible.
     most: the largest number of nodes; a controller that reaches more is an error.
     """
     if isinstance(controller, Solution):
         model = controller.model if model is None else model
-        controller = extract_controller(controller)
+        whole = extract_controller(controller)
+        controller = merged(whole, as_linear(model), most=_MERGED) or whole
     elif isinstance(controller, ControllerPolicy):
         controller = controller.controller
     given: Any = controller
@@ -113,48 +115,6 @@ def _layout(
     return layered(
         controller.first, boxes, {edge: _measured(text, _SEEN) for edge, text in names.items()}
     ), names
-
-
-def reachable_edges(
-    controller: FiniteStateController, model: LinearModel | None, *, most: int | None = None
-) -> list[tuple[int, int, tuple[int, ...]]]:
-    """(source, target, observations), in breadth-first order from the first node.
-
-    most: stop when more nodes than this were reached.
-    """
-    if model is not None:
-        controller.check(model)
-    process, support = _process(model)
-    reached: dict[int, Bools] = {controller.first: support}
-    queue = [controller.first]
-    taken: dict[tuple[int, int], set[int]] = {}
-    while queue and (most is None or len(reached) <= most):
-        node = queue.pop(0)
-        for o in range(len(controller.observation_names)):
-            after = np.ones(1, dtype=np.bool_)
-            if process is not None:
-                block = process[int(controller.actions[node])][o]
-                after = np.asarray(reached[node].astype(float) @ block) > 0
-            if not after.any():
-                continue
-            target = controller.after(node, o)
-            taken.setdefault((node, target), set()).add(o)
-            before = reached.get(target)
-            if before is None or (after & ~before).any():
-                reached[target] = after if before is None else before | after
-                queue.append(target)
-    return [(source, target, tuple(sorted(seen))) for (source, target), seen in taken.items()]
-
-
-def _process(model: LinearModel | None) -> tuple[Any, Bools]:
-    """How corners move to corners, and which of them the start may be a mixture of."""
-    if model is None:
-        return None, np.ones(1, dtype=np.bool_)
-    if isinstance(model.operators, SparseOperators):
-        return model.operators.process, model.start > 0
-    if model.domain.known:  # any corner may be part of the start
-        return model.corner_kernel, np.ones(model.domain.size, dtype=np.bool_)
-    return None, np.ones(1, dtype=np.bool_)
 
 
 def joined(names: list[str]) -> str:
