@@ -2,10 +2,10 @@
 
     python benchmarks/other_environments.py [NAMES...] [--episodes N] [--out FILE.json]
 
-Gymnasium's toy-text environments with reduced observations and, where popgym is installed, some of
-its discrete ones. Each is recorded with uniform actions; each estimator learns a model, PBVI plans
-on it for up to 20 seconds, and the plan plays 300 new episodes. Mean undiscounted returns, with
-standard errors, beside those of uniform actions.
+Gymnasium's toy-text environments with reduced observations, CartPole without velocities in bins
+and, where popgym is installed, some of its discrete ones. Each is recorded with uniform actions;
+each estimator learns a model, PBVI plans on it for up to 20 seconds, and the plan plays 300 new
+episodes. Mean undiscounted returns, with standard errors, beside those of uniform actions.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Discrete, MultiDiscrete
 from gymnasium.wrappers import TransformObservation
+from sklearn.preprocessing import KBinsDiscretizer
 
 import rpsr
 from rpsr.envs import record
@@ -56,6 +57,23 @@ def taxi() -> Any:
     return TransformObservation(cab, seen, MultiDiscrete([5, 5, 4]))
 
 
+def cart_pole() -> Any:
+    """The cart's position in three bins and the pole's angle in six; velocities are hidden."""
+    cart = gymnasium.make("CartPole-v1")
+    cart.action_space.seed(0)
+    seen = [cart.reset(seed=0)[0]]
+    while len(seen) < 2000:
+        observation, _, terminated, truncated, _ = cart.step(cart.action_space.sample())
+        seen.append(cart.reset()[0] if terminated or truncated else observation)
+    bins = KBinsDiscretizer([3, 6], encode="ordinal", quantile_method="averaged_inverted_cdf")
+    bins.fit(np.array(seen)[:, [0, 2]])
+
+    def binned(observation: np.ndarray) -> np.ndarray:
+        return bins.transform(observation[None, [0, 2]])[0].astype(np.int64)
+
+    return TransformObservation(cart, binned, MultiDiscrete([3, 6]))
+
+
 def popgym(name: str) -> Callable[[], Any]:
     def build() -> Any:
         import popgym as package  # pyright: ignore
@@ -69,6 +87,7 @@ ENVIRONMENTS: dict[str, tuple[Callable[[], Any], int]] = {
     "Blackjack": (blackjack, 20_000),
     "FrozenLake, column seen": (frozen_lake, 5_000),
     "Taxi, passenger hidden": (taxi, 500),
+    "CartPole, no velocities": (cart_pole, 1_000),
     "popgym RepeatFirstEasy": (popgym("RepeatFirstEasy"), 500),
     "popgym RepeatPreviousEasy": (popgym("RepeatPreviousEasy"), 500),
 }
