@@ -257,6 +257,15 @@ class SparseOperators(Operators):
         return table.reshape(n_actions, n, n_observations)
 
     @cached_property
+    def _by_outcome(self) -> list[Sparse]:
+        """For each action, x -> x M[a, o] for all observations, sparse (O n, n)."""
+        return [sp.csr_array(sp.hstack(list(row), format="csr")).T for row in self.process]
+
+    def outcomes(self, x: Floats, action: int) -> Floats:
+        """x M[a, o] for all observations, (n,) -> (O, n), in one product."""
+        return np.asarray(self._by_outcome[action] @ x).reshape(self.shape[1:])
+
+    @cached_property
     def _by_row(self) -> tuple[Entries, Ints]:
         """The nonzeros by action and row, and where those of row a * n + i begin, (A n + 1,)."""
         (n_actions, _, n), entries = self.shape, entries_of(self.process)

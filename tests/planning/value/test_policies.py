@@ -366,3 +366,14 @@ def test_looking_ahead_with_many_observations_is_looking_ahead_with_each(monkeyp
     monkeypatch.setattr("rpsr.planning.value.value_function.MANY", 0)
     monkeypatch.setattr(SparseOperators, "left", None)
     np.testing.assert_allclose(action_values(model, states, vectors), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["tiger", "4x3", "heavenhell"])
+def test_looking_ahead_from_one_state_is_as_from_many(name):
+    """One state is moved by all observations together, a batch by one after the other."""
+    model = build(name).belief_model()
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(7, model.dimension))
+    states = rng.dirichlet(np.full(model.dimension, 0.3), size=20)
+    alone = np.vstack([action_values(model, x[None], vectors) for x in states])
+    np.testing.assert_allclose(alone, action_values(model, states, vectors), rtol=1e-13, atol=1e-13)

@@ -110,6 +110,12 @@ def action_values(
             part = slice(first, first + TOGETHER)
             values[part] += discount * _ahead(sparse, states[part], vectors, clock)
         return values
+    if isinstance(sparse, SparseOperators) and len(states) == 1:  # a policy that acts
+        for a in range(len(model.actions)):
+            after = sparse.outcomes(states[0], a)
+            for o in np.flatnonzero(after.any(axis=1)):
+                values[0, a] += discount * (after[o : o + 1] @ vectors.T).max()
+        return values
     for a in range(len(model.actions)):
         for o in contributing(model, a):
             if clock is not None:
