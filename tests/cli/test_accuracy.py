@@ -163,7 +163,7 @@ def test_options_that_every_source_has(say):
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["accuracy"], 2, "requires an argument"),
+        (["accuracy"], 2, "'rpsr accuracy' needs SOURCE"),
         (["accuracy", "tiger", "--jobs", "0"], 2, "--jobs"),
         (["accuracy", "."], 1, ".: is a folder without .pomdp files"),
         (["accuracy", "tiger", "-o", "no/where.jsonl"], 1, "cannot be written"),

@@ -120,7 +120,7 @@ def test_warnings_go_to_standard_error(succeed):
         (["core", "tiger", "--exact", "--float"], 2, "Mutually exclusive"),
         (["core", "tiger", "--model", "mdp"], 2, "mdp"),
         (["core", "tiger", "--search", "best"], 2, "best"),
-        (["core"], 2, "requires an argument"),
+        (["core"], 2, "'rpsr core' needs SOURCE"),
     ],
 )
 def test_an_error_is_one_line(capsys, words, code, message):

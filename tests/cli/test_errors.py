@@ -73,10 +73,10 @@ def test_a_model_of_one_kind_is_not_silently_written_as_another(fails):
     ("words", "message"),
     [
         (["infoo"], 'Unknown command "infoo"'),
-        (["info"], "requires an argument"),
+        (["info"], "'rpsr info' needs SOURCE"),
         (["info", "tiger", "--nonsense"], "--nonsense"),
         (["info", "tiger", "4x3"], "4x3"),
-        (["convert", "tiger"], "requires an argument"),
+        (["convert", "tiger"], "'rpsr convert' needs TARGET"),
         (["convert", "tiger", "t.rpsr", "--model", "mdp"], "mdp"),
         (["domains", "export", "tiger"], "--output"),
         (["info", "tiger", "--discount"], "requires an argument"),

@@ -15,7 +15,7 @@ from inspect import getdoc
 from io import TextIOWrapper
 from typing import Any
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError, MissingArgumentError, Parameter
 
 from rpsr._version import __version__
 from rpsr.cli import domains
@@ -91,7 +91,7 @@ def _main(arguments: list[str] | None) -> int:
         return code if isinstance(code, int) else 0
     except CycloptsError as error:
         verb = " ".join(["rpsr", *(error.command_chain or ())])
-        note(f"{_one_line(error)} ('{verb} --help' lists the options)")
+        note(f"{_wrong_use(error, verb)} ('{verb} --help' lists the options)")
         return 2
     except RpsrError as error:
         if debug:
@@ -123,6 +123,15 @@ def _main(arguments: list[str] | None) -> int:
 
 def _note_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     note(str(message))
+
+
+def _wrong_use(error: CycloptsError, verb: str) -> str:
+    """An error in the words typed; a parameter that is not among them is called missing."""
+    argument = error.argument
+    if isinstance(error, MissingArgumentError) and error.keyword is None and argument is not None:
+        if not argument.tokens and not error.unused_tokens:
+            return f"'{verb}' needs {argument.name}"
+    return _one_line(error)
 
 
 def _one_line(error: Exception) -> str:

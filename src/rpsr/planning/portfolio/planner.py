@@ -65,7 +65,10 @@ class Auto(ResumablePlanner):
         status = run.attempt(portfolio.solve)
         if portfolio.answers.best is None:  # interrupted before there was any policy (see `runner`)
             raise KeyboardInterrupt
-        return portfolio.answers.solution(status)
+        found = portfolio.answers.solution(status)
+        # A planner may prove its last bounds only when it has ended.
+        run.report(found.iterations, found.lower, found.upper, vectors=len(found.vectors))
+        return replace(found, trace=tuple(run.clock.rows))
 
 
 class _Portfolio:
