@@ -57,7 +57,11 @@ NEEDS_OTHERS = ("my-problem.pomdpx", "theirs.policy", "plan.alpha plan.policy", 
 BLOCK = re.compile(
     r"^```(python|console)\n(.*?)^```$(?:\n```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE
 )
-CELL = re.compile(r"^```{code-cell} ipython3\n(?::[^\n]*\n)*(.*?)^```$", re.DOTALL | re.MULTILINE)
+# What a cell says of itself (lines of `:key: value`, or YAML between dashes), and its code.
+CELL = re.compile(
+    r"^```{code-cell} ipython3\n(---\n.*?^---\n|(?::[^\n]*\n)*)(.*?)^```$", re.DOTALL | re.MULTILINE
+)
+DRAWS = re.compile(r"^(report\.)?plot_", re.MULTILINE)
 
 
 def plain(text: str) -> str:
@@ -141,10 +145,11 @@ def test_a_notebook_runs(
     text = (DOCS / page).read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, Any] = {}
-    cells = [cell for cell in CELL.findall(text) if not cell.lstrip().startswith("%")]
+    cells = [cell for cell in CELL.findall(text) if not cell[1].lstrip().startswith("%")]
     assert len(cells) > 5
-    for cell in cells:
+    for told, cell in cells:
         exec(compile(cell, page, "exec"), namespace)
+        assert bool(DRAWS.search(cell)) == ("alt: " in told), cell  # a picture has its text
     assert "```python" not in text  # which would not run
 
 
@@ -215,7 +220,7 @@ def test_examples_import_public_names_only() -> None:
     texts = {
         page.name: "\n".join(
             [code for _, code, _ in BLOCK.findall(page.read_text(encoding="utf-8"))]
-            + CELL.findall(page.read_text(encoding="utf-8"))
+            + [code for _, code in CELL.findall(page.read_text(encoding="utf-8"))]
         )
         for page in [root / "README.md", *DOCS.rglob("*.md")]
     }

@@ -128,9 +128,9 @@ def _note_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 def _wrong_use(error: CycloptsError, verb: str) -> str:
     """An error in the words typed; a parameter that is not among them is called missing."""
     argument = error.argument
-    if isinstance(error, MissingArgumentError) and error.keyword is None and argument is not None:
-        if not argument.tokens and not error.unused_tokens:
-            return f"'{verb}' needs {argument.name}"
+    missing = isinstance(error, MissingArgumentError) and error.keyword is None
+    if missing and argument is not None and not argument.tokens and not error.unused_tokens:
+        return f"'{verb}' needs {argument.name}"
     return _one_line(error)
 
 

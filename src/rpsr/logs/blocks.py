@@ -19,7 +19,10 @@ from rpsr.io.printable import shortened
 from rpsr.io.records import IN_RANGE, LARGEST_REWARD, Bools, Ints
 
 WHOLE_NUMBERS = "write whole numbers without decimals (in pandas: astype(int), without gaps)"
-DISCRETISE = "discretise measurements first, for example with scikit-learn's KBinsDiscretizer"
+DISCRETISE = (
+    "discretise measurements first, for example with scikit-learn's KBinsDiscretizer, or write "
+    "numbers that are names as text ('price 0.25')"
+)
 Numbers = NDArray[Any] | list[Any]  # a list, for the error message, if a value is invalid
 
 

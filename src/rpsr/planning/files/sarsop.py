@@ -85,9 +85,10 @@ def parse_policy(content: bytes, place: str, model: LinearModel) -> tuple[Floats
     table = document.one(document.root, "AlphaVector")
     document.expect(table, "Vector", "SparseVector")
     states = layout(model)
+    flat = len(states) == 1  # no variable is fully observed
     for attribute, size, what in (
         ("numObsValue", states.shape[0], "joint values of the fully observed variables"),
-        ("vectorLength", states.shape[1], "joint values of the other variables"),
+        ("vectorLength", states.shape[1], "states" if flat else "values of the hidden variables"),
     ):
         given = table.attributes.get(attribute, str(size)).strip()
         if given != str(size):
