@@ -190,3 +190,28 @@ def test_rewards_that_never_vary_are_called_that():
     found = psr_enough(replace(LOG, rewards=np.full(LOG.steps, 3.0)), repeats=5)
     assert (found.verdict, found.words) == ("yes", "all rewards of the log are equal")
     assert "are equal" not in psr_enough(LOG, repeats=5).words
+
+
+def grid_log(episodes, seed, side=4, steps=30):
+    """A grid whose cells are all observed; a task begins anywhere and ends in the last corner."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for _ in range(episodes):
+        cell = np.array(divmod(int(rng.integers(side**2 - 1)), side))
+        actions, seen = [], []
+        while len(actions) < steps and not (cell == side - 1).all():
+            actions.append(int(rng.integers(4)))
+            move = ((-1, 0), (1, 0), (0, -1), (0, 1))[actions[-1]]
+            cell = np.clip(cell + move, 0, side - 1)
+            seen.append(int(cell[0] * side + cell[1]))
+        rows.append((actions, seen, seen[-1] == side**2 - 1))
+    actions, seen, ends = zip(*rows, strict=True)
+    rewards = [np.equal(cells, side**2 - 1).astype(float) for cells in seen]
+    return from_arrays(actions, seen, rewards, terminated=ends)
+
+
+def test_a_grid_whose_cells_are_all_observed_with_ends_is_judged():
+    """Ends take places among the tests; words with rewards that then do not fit are left out."""
+    answer = psr_enough(grid_log(300, 0), repeats=5)
+    assert answer.verdict in ("yes", "undecided")  # what is observed is the state
+    assert answer.interval[0] < 0.05
