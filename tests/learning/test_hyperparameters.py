@@ -21,8 +21,8 @@ LOG = simulate("tiger", 30, 6, seed=0)
 ESTIMATORS = (EMRPSR, SpectralRPSR, SpectralPSR, DiscoveredRPSR, LastKTable)
 PARTS = (Choosing, Fitting, Search)
 WHOLE = {
-    0: "search__memories search__largest search__probing fitting__iterations fitting__refitting "
-    "fitting__polishing repeats seed",
+    0: "search__memories search__largest search__most search__probing fitting__iterations "
+    "fitting__refitting fitting__polishing repeats seed",
     1: "search__starts search__descents search__probe choosing__keep states rank tests histories "
     "max_histories cells k longest",
 }
@@ -41,6 +41,7 @@ WRONG = {
     "algorithm": ["magic", None],
     "rewards": ["normal", None],
     "device": ["tpu", None],
+    "time_limit": [0, -1, float("inf"), "x"],
 }
 STARTS = {"starts": ["never", 3]}  # of spectral estimators, for whom it is a word
 

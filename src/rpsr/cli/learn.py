@@ -153,6 +153,14 @@ def learn(
             "for a large log if there is one. For em only."
         ),
     ] = None,
+    time_limit: Annotated[
+        float | None,
+        Parameter(
+            validator=validators.Number(gt=0),
+            help="Seconds after which em tries no larger number of states, in each of its fits. By "
+            "default it tries more states as long as held-out episodes ask for them.",
+        ),
+    ] = None,
     jobs: Jobs = None,
     scheduler: Scheduler = None,
     scheduler_file: SchedulerFile = None,
@@ -192,6 +200,7 @@ def learn(
         "rank": None if rank == "auto" else rank,
         "behaviour": behaviour,
         "device": device,
+        "time_limit": time_limit,
     }
     configured(estimator, **asked)  # a wrong option is refused before a large log is read
     with (

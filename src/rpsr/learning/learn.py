@@ -42,7 +42,7 @@ ESTIMATORS = Registry(
 )
 
 
-ON_COMMAND_LINE = ("rank", "behaviour", "device")  # parameters that are options of `rpsr learn`
+ON_COMMAND_LINE = ("rank", "behaviour", "device", "time_limit")  # options of `rpsr learn`
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -176,7 +176,7 @@ def estimator_by_name(name: str, /, **options: Any) -> Estimator:
         given[kind.rank_parameter] = given.pop("rank")
     for option in given:
         if option not in known:
-            flag = f" (--{option})" if option in ON_COMMAND_LINE else ""
+            flag = f" (--{option.replace('_', '-')})" if option in ON_COMMAND_LINE else ""
             raise DataError(
                 f"estimator {name} has no parameter {option!r}{flag}; its parameters are "
                 f"{', '.join(known)}"

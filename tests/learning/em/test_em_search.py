@@ -170,7 +170,7 @@ def test_the_end_is_never_split():
 def test_splits_find_as_many_states_as_there_are_from_too_few():
     """Two starts of four states: without splits there would never be more."""
     pomdp, log = uniform_log("loadunload", 150, 20, 3)
-    search = Search(sizes=(4,), starts=2, memories=0)
+    search = Search(sizes=(4,), starts=2, memories=0, most=4)
     grown = EMRPSR(discount=0.95, search=search).fit(log)
     kept = EMRPSR(discount=0.95, search=replace(search, largest=4)).fit(log)
     assert kept.candidates_[0].states <= 4 < grown.candidates_[0].states

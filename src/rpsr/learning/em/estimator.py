@@ -6,8 +6,9 @@
 3. Their states are merged one by one (`merge`). Each size on the way down is a candidate.
 4. The held-out likelihood of observations and rewards chooses: the smallest candidate within one
    standard error of the best.
-5. A state of the chosen one is split (`split`), and steps 3 and 4 are repeated, while the choice
-   changes.
+5. If the chosen one has about as many states as the largest start, larger starts follow
+   (`growth`). Then a state of the chosen one is split (`split`), and steps 3 and 4 are repeated,
+   while the choice changes.
 6. The chosen candidates are fitted to all episodes, at the end without priors, which help the
    search but bias its result.
 
@@ -40,6 +41,7 @@ from rpsr.learning.em.candidates import (
 )
 from rpsr.learning.em.conversion import Facts, as_pomdp, as_rpsr, caution_of
 from rpsr.learning.em.devices import Device, check_device
+from rpsr.learning.em.growth import Rounds, grown
 from rpsr.learning.em.merge import descend
 from rpsr.learning.em.partitions import Views
 from rpsr.learning.em.settings import RANGES, Choosing, Fitting, Search
@@ -61,7 +63,15 @@ from rpsr.learning.em.steps import (
     likelihoods,
 )
 from rpsr.learning.findings import Findings
-from rpsr.learning.hyperparameters import AUTO, DISCOUNT, FROM_0, FROM_1, NOT_NEGATIVE, one_of
+from rpsr.learning.hyperparameters import (
+    AUTO,
+    DISCOUNT,
+    FROM_0,
+    FROM_1,
+    NOT_NEGATIVE,
+    POSITIVE,
+    one_of,
+)
 from rpsr.learning.prepared_log import PreparedLog
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
@@ -84,7 +94,8 @@ class EMRPSR(Estimator):
     from observations alone. search, fitting, choosing: see `settings`. enough: a number of visits
     that is always enough for an action in a state to be known. seed: the random seed. device: where
     EM runs, 'cpu', 'gpu' (the extra `gpu`) or 'auto', a GPU for a large log if there is one; a log
-    in partitions runs on the CPU. progress: called with the name of each stage.
+    in partitions runs on the CPU. time_limit: seconds, after which no larger number of states is
+    tried; the best so far is the result. progress: called with the name of each stage.
     """
 
     rank_parameter = "states"
@@ -97,6 +108,7 @@ class EMRPSR(Estimator):
         "enough": NOT_NEGATIVE,
         "seed": FROM_0,
         "device": one_of(*Device.__args__),
+        "time_limit": one_of(None) | POSITIVE,
     }
 
     discount: float | None = None
@@ -108,7 +120,9 @@ class EMRPSR(Estimator):
     enough: float = ENOUGH
     seed: int = 0
     device: Device = "auto"
+    time_limit: float | None = None
     progress: Callable[[str], None] | None = None
+    untried_: int = field(init=False, repr=False)
     candidates_: tuple[Candidate, ...] = field(init=False, repr=False)
     pomdp_: POMDP = field(init=False, repr=False)
     _models: list[LinearModel] = field(init=False, repr=False)
@@ -126,10 +140,15 @@ class EMRPSR(Estimator):
         held_out = coarse.select(np.sort(order[:kept_out]))
         training = coarse.select(np.sort(order[kept_out:]))
         probe = coarse.select(np.sort(order[kept_out : kept_out + self.search.probe]))
+        parts = probe, training, held_out
+        rounds = Rounds(self.search.most, self.time_limit)
         found: list[Found] = []
         for start in self._starts(probe, training, rng):
             found += self._way_down(start, training, held_out)
-        found = self._way_up(found, probe, training, held_out, rng)
+        if self.states == "auto":
+            found = self._larger(found, rounds, *parts, rng)
+        self.untried_ = rounds.untried
+        found = self._way_up(found, *parts, rng)
         best = max(found, key=lambda one: one.mean)
         refitted: dict[Found, Found] = {}
         for one in choose_number_of_states(found, self.choosing.keep):
@@ -150,9 +169,14 @@ class EMRPSR(Estimator):
         """The results: the candidates, the chosen one first, and rarely tried actions."""
         first = self.candidates_[0]
         end = " and the end" if first.fitted.end >= 0 else ""
+        more = (
+            f"; held-out episodes ask for more, and the time limit left no time for {self.untried_}"
+            if self.untried_
+            else ""
+        )
         return Findings(
             rank=self.rank_,
-            origin=f"the fitted POMDP has {counted(first.states, 'state')}{end}",
+            origin=f"the fitted POMDP has {counted(first.states, 'state')}{end}{more}",
             candidates=tuple(one.summary for one in self.candidates_),
             caution=self.caution_,
         )
@@ -193,21 +217,36 @@ class EMRPSR(Estimator):
         self, probe: Encoded, training: Encoded, rng: np.random.Generator
     ) -> Iterable[FittedPOMDP]:
         """The best starts of each kind, after a trial on some episodes."""
-        plain = Prior(self.fitting.prior)
         for states in self.search.sizes:
-            tried: list[tuple[float, int, FittedPOMDP]] = []
-            for number in range(self.search.starts):
-                kind = observation_start if number % 2 == 0 else random_start
-                fitted = iterate(kind(probe, states, rng), probe, plain, self.search.probing)
-                fitted, likelihood = improve(fitted, probe, plain)
-                tried.append((-likelihood, number, fitted))
-                self._tell(f"start of {states} states")
-            tried.sort(key=lambda trial: trial[:2])
-            yield from (fitted for _, _, fitted in tried[: self.search.descents])
+            yield from self._tried(probe, states, rng)
         for memory in worth_remembering(training, self.search.memories):
             start = remembering_start(training, memory)
             if start.size <= self.search.largest:
                 yield start
+
+    def _tried(
+        self,
+        probe: Encoded,
+        states: int,
+        rng: np.random.Generator,
+        smaller: FittedPOMDP | None = None,
+    ) -> list[FittedPOMDP]:
+        """The best starts of a size; every other one is random, or a smaller POMDP grown."""
+        plain = Prior(self.fitting.prior)
+        tried: list[tuple[float, int, FittedPOMDP]] = []
+        for number in range(self.search.starts):
+            if number % 2 == 0:
+                start = observation_start(probe, states, rng)
+            elif smaller is None:
+                start = random_start(probe, states, rng)
+            else:
+                start = grown(smaller, states, probe, plain, rng)
+            fitted = iterate(start, probe, plain, self.search.probing)
+            fitted, likelihood = improve(fitted, probe, plain)
+            tried.append((-likelihood, number, fitted))
+            self._tell(f"start of {states} states")
+        tried.sort(key=lambda trial: trial[:2])
+        return [fitted for _, _, fitted in tried[: self.search.descents]]
 
     def _way_down(self, start: FittedPOMDP, training: Encoded, held_out: Encoded) -> list[Found]:
         """The fit from one start, then smaller ones until they are much worse (`LOST`)."""
@@ -224,6 +263,25 @@ class EMRPSR(Estimator):
             lost = behind > LOST * stderr and len(found) > FEWEST_MERGES
             if lost if self.states == "auto" else smaller.size <= self.states:
                 break
+        return found
+
+    def _larger(
+        self,
+        found: list[Found],
+        rounds: Rounds,
+        probe: Encoded,
+        training: Encoded,
+        held_out: Encoded,
+        rng: np.random.Generator,
+    ) -> list[Found]:
+        """All candidates, with those of larger starts, while held-out episodes ask for them."""
+        tried = max(one.fitted.size for one in found)
+        while size := rounds.next_size(found, tried):
+            self._tell(rounds.begin(size, tried))
+            best = max(found, key=lambda one: one.mean).fitted
+            for start in self._tried(probe, size, rng, best):
+                found = found + self._way_down(start, training, held_out)
+            tried = size
         return found
 
     def _way_up(

@@ -22,8 +22,9 @@ class Search:
 
     sizes: the numbers of states of the starts. starts: how many starts per size; descents: how many
     of them are fitted and merged down. memories: how many starts remember an observation. largest:
-    the most states of those starts and of splits. probe: how many episodes starts are tried on, for
-    `probing` iterations.
+    the most states of those starts and of splits. most: the most states of larger starts, which
+    follow while held-out episodes ask for them (`growth`). probe: how many episodes starts are
+    tried on, for `probing` iterations.
     """
 
     sizes: tuple[int, ...] = (12, 18)
@@ -31,6 +32,7 @@ class Search:
     descents: int = 2
     memories: int = 2
     largest: int = 48
+    most: int = 90
     probe: int = 400
     probing: int = 20
 
@@ -67,7 +69,9 @@ RANGES: dict[str, Allowed] = {
     "search": instance(Search),
     "search__sizes": several(FROM_1),
     **dict.fromkeys(("search__starts", "search__descents", "search__probe"), FROM_1),
-    **dict.fromkeys(("search__memories", "search__largest", "search__probing"), FROM_0),
+    **dict.fromkeys(
+        ("search__memories", "search__largest", "search__most", "search__probing"), FROM_0
+    ),
     "fitting": instance(Fitting),
     "fitting__prior": POSITIVE,
     "fitting__sparsity": NOT_NEGATIVE,

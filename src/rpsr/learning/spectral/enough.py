@@ -13,8 +13,10 @@ the differences between tests are neither clearly noise nor clearly larger. The 
 interval counts these as lost, the lower end as kept; its width includes the bootstrap over groups
 of episodes. Both halves are used in both roles.
 
-No log can show that tests do not differ at all. `resolution` is the smallest difference that the
-log would show, relative to the largest one; if it is too coarse, the verdict is never 'no'.
+No log can show that tests do not differ at all. `resolution` is the largest difference between
+tests that noise may hide where a PSR seems to lose most rewards, relative to the difference of
+these rewards, in units of their range. If it is too coarse, the verdict is never 'no'. So 'no'
+excludes every PSR whose rewards change at most 1 / `COARSE` times as much as its probabilities.
 `mean_squares` computes the sums.
 
 Only histories of a few interactions that occur in the log are considered.
@@ -41,7 +43,7 @@ from rpsr.logs.parts import LONG, STRETCH
 
 GROUPS = 40  # of episodes, ten in each quarter of the log
 CELLS = 2**20  # numbers in the moments of one group
-COARSE = 0.1  # above this resolution, tests that look alike may differ
+COARSE = 0.08  # above this resolution, tests that look alike may differ
 NOTHING = 1e-3  # below this share of the rewards' variance, histories predict nothing
 NO_VARIANCE = 1e-12  # rewards that vary less count as constant
 
@@ -59,10 +61,11 @@ class Enough:
     or 'no' if the interval is on one side of the tolerance; reason: why the verdict is undecided,
     or 'yes' without a test, or empty.
     reward_error: the error of a PSR's expected rewards, at most, root mean square over
-    histories and actions, in units of the rewards. resolution: the smallest difference between
-    tests that the log would show, relative to the largest that it shows, or to the largest possible
-    one if it shows none. psr_rank, rpsr_rank: how many singular values exceed the noise, for tests
-    alone and for tests and rewards; an upper bound, because cells are assumed independent.
+    histories and actions, in units of the rewards. resolution: the largest difference between
+    tests that noise may hide where most rewards seem lost, relative to the difference of these
+    rewards, in units of their range; 0 if no rewards seem lost. psr_rank, rpsr_rank: how many
+    singular values exceed the noise, for tests alone and for tests and rewards; an upper bound,
+    because cells are assumed independent.
     """
 
     statistic: float
@@ -87,8 +90,8 @@ class Enough:
         )
         if self.verdict == "no":
             words += (
-                f"; the log shows differences between tests from {_percent(self.resolution)} % of "
-                "the largest one"
+                f"; where it does, tests differ by at most {_percent(self.resolution)} % of the "
+                "difference in rewards"
             )
         return f"{words}; {self.reason}" if self.reason else words
 
@@ -132,7 +135,8 @@ def psr_enough(
     # The least predictable variance that counts, from the total variance of rewards.
     floor = NOTHING * float(whole.spreads[0, :, 0].mean()) + NO_VARIANCE
     quarters = Quarters(groups, scale, rpsr_rank, whole.centres)
-    found, shares = _shares(quarters, floor, repeats, (1 - level) / 2, seed)
+    unit = (survey.rewards[1] - survey.rewards[0]) / plan.scale
+    found, shares = _shares(quarters, floor, unit, repeats, (1 - level) / 2, seed)
     verdict, reason = _verdict(shares, tolerance, survey)
     return Enough(
         statistic=shares.statistic,
@@ -180,24 +184,25 @@ class _Shares(NamedTuple):
 
 
 def _shares(
-    quarters: Quarters, floor: float, repeats: int, tail: float, seed: int
+    quarters: Quarters, floor: float, unit: float, repeats: int, tail: float, seed: int
 ) -> tuple[Squares, _Shares]:
     """The squares of the log, and the shares with their bootstrap interval."""
     parts = np.arange(GROUPS).reshape(-1, 4).T  # four quarters of the log
     rng = np.random.default_rng(seed)
-    excess = quarters.excess(parts, rng)
+    noises = quarters.noises(parts, rng)
+    excess = quarters.excess(parts, noises)
     found = quarters.squares(parts, excess)
-    samples = [(found.least, found.most, found.predicted)]  # always within the interval
+    samples = [found]  # always within the interval
     for _ in range(repeats):
         drawn = np.array([rng.choice(part, len(part)) for part in parts])
-        samples.append(quarters.squares(drawn, excess)[:3])
+        samples.append(quarters.squares(drawn, excess))
     least, most, predicted = np.transpose(samples)
     least, most = (np.clip(lost / np.maximum(predicted, floor), 0.0, 1.0) for lost in (least, most))
     return found, _Shares(
         statistic=float(most[0]),
         low=min(float(np.quantile(least[1:], tail)), float(least[0])),
         high=max(float(np.quantile(most[1:], 1 - tail)), float(most[0])),
-        resolution=float(np.sqrt(found.noise)),
+        resolution=unit * quarters.hidden(parts, noises, excess),
         unpredicted=floor > NO_VARIANCE and bool((predicted[1:] < floor).mean() > tail),
     )
 

@@ -25,15 +25,22 @@ ROUNDING = 1e-9  # of scaled tests
 
 
 class Squares(NamedTuple):
-    """Mean squares of rewards: lost by a PSR at least and at most, and predicted by histories.
-
-    noise: the smallest difference of tests that shows, relative to the largest one, at most 1.
-    """
+    """Mean squares of rewards: lost by a PSR at least and at most, and predicted by histories."""
 
     least: float
     most: float
     predicted: float
-    noise: float
+
+
+class Noise(NamedTuple):
+    """Products of noise alone, by one half of a log.
+
+    view: the directions of the half. halvings: pairs of differences (Q, n) of tests in these
+    directions, with the noise of the two other quarters and mean 0.
+    """
+
+    view: View
+    halvings: list[tuple[Floats, Floats]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,33 +59,65 @@ class Quarters:
     def squares(self, parts: Ints, excess: float) -> Squares:
         """The mean over both halves of a log, each with the directions of the other half.
 
-        parts (4, k): the groups of the four quarters. excess: the ratio of the noise to that of
-        independent tests.
+        parts (4, k): the groups of the four quarters. excess: see `excess`.
         """
-        quarters = [self.of(part) for part in parts]
-        found = [
-            View.of(self.of(parts[k : k + 2].ravel()), self.scale, self.rank).squares(
-                quarters[2 - k], quarters[3 - k], excess
-            )
-            for k in (0, 2)
-        ]
+        found = [self._view(parts, k).squares(*self._others(parts, k), excess) for k in range(2)]
         return Squares(*np.mean(found, axis=0).tolist())
 
-    def excess(self, parts: Ints, rng: np.random.Generator) -> float:
-        """The norm of noise, root mean square, divided by `View.error`."""
+    def noises(self, parts: Ints, rng: np.random.Generator) -> list[Noise]:
+        """The noise of tests, for both halves of the log."""
+        return [
+            Noise(
+                view := self._view(parts, k),
+                [
+                    (
+                        self._difference(view, rng.permutation(one)),
+                        self._difference(view, rng.permutation(other)),
+                    )
+                    for one, other in [_other_parts(parts, k)] * HALVINGS
+                ],
+            )
+            for k in range(2)
+        ]
+
+    def excess(self, parts: Ints, noises: list[Noise]) -> float:
+        """The norm of noise, root mean square, divided by `View.error`: by how much it exceeds that
+        of independent tests.
+        """
         ratios: list[float] = []
-        for k in (0, 2):
-            view = View.of(self.of(parts[k : k + 2].ravel()), self.scale, self.rank)
-            others = parts[2 - k], parts[3 - k]
-            error = view.error(*(self.of(part) for part in others))
-            for _ in range(HALVINGS if error > 0 else 0):
-                z1, z2 = (self._difference(view, rng.permutation(part)) for part in others)
-                ratios.append(float(np.linalg.norm(_symmetric(z1, z2), 2)) / error)
+        for k, noise in enumerate(noises):
+            error = noise.view.error(*self._others(parts, k))
+            if error > 0:
+                ratios += [
+                    float(np.linalg.norm(_symmetric(*pair), 2)) / error for pair in noise.halvings
+                ]
         return float(np.sqrt(np.mean(np.square(ratios)))) if ratios else 1.0
+
+    def hidden(self, parts: Ints, noises: list[Noise], excess: float) -> float:
+        """The difference between tests that noise may hide, relative to that of lost rewards.
+
+        It is a root mean square, the larger one of both halves of the log.
+        """
+        return max(
+            noise.view.hidden(*self._others(parts, k), noise.halvings, excess)
+            for k, noise in enumerate(noises)
+        )
+
+    def _view(self, parts: Ints, k: int) -> View:
+        return View.of(self.of(parts[2 * k : 2 * k + 2].ravel()), self.scale, self.rank)
+
+    def _others(self, parts: Ints, k: int) -> tuple[Hankel, Hankel]:
+        one, other = _other_parts(parts, k)
+        return self.of(one), self.of(other)
 
     def _difference(self, view: View, groups: Ints) -> Floats:
         one, other = np.array_split(groups, 2)
         return (view.tests(self.of(one)) - view.tests(self.of(other))) / 2
+
+
+def _other_parts(parts: Ints, k: int) -> tuple[Ints, Ints]:
+    """The groups of the two quarters that are not in half k of the log."""
+    return parts[2 - 2 * k], parts[3 - 2 * k]
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,31 +160,66 @@ class View:
         ]
         return float(np.sqrt((noises[0] * noises[1]).sum()))
 
-    def possible(self) -> float:
-        """The largest possible squares: if every test had probability 0 or 1 after each history."""
-        chances = (self.half.values[0, : self.half.n_tests, 0] / self.half.features[0]).clip(0, 1)
-        weights = ((self.grid * self.half.features) ** 2).sum(axis=1)
-        return float(weights @ (chances * (1 - chances)))
-
     def squares(self, first: Hankel, second: Hankel, excess: float) -> Squares:
         """Squares of rewards where tests are alike, where they may be alike, and everywhere."""
         if len(self.directions) == 0:
-            return Squares(0.0, 0.0, 0.0, 0.0)
+            return Squares(0.0, 0.0, 0.0)
+        kept = (*self._alike(first, second, excess), np.eye(len(self.directions)))
+        rewards = [[r @ k @ k.T @ self.natural for k in kept] for r in self._both(first, second)]
+        scale = self.half.features.sum() * len(self.half.immediate)
+        return Squares(*(float((r1 * r2).sum() / scale) for r1, r2 in zip(*rewards, strict=True)))
+
+    def hidden(
+        self,
+        first: Hankel,
+        second: Hankel,
+        halvings: list[tuple[Floats, Floats]],
+        excess: float,
+    ) -> float:
+        """The difference between tests that noise may hide where most rewards seem lost.
+
+        It is relative to the difference of these rewards. If rewards were linear in tests, r = W p,
+        then |r| <= |W| |p| in any direction of histories. So a log in which |p| is certainly small
+        beside |r| excludes every W that is not large. Tests of k actions have the weight A^-k.
+        """
+        # With a single observation no test differs, whatever the log.
+        if len(self.directions) == 0 or len(self.half.plan.observation_names) == 1:
+            return 0.0
+        alike, _ = self._alike(first, second, excess)
+        lost = [r @ alike @ alike.T @ self.natural for r in self._both(first, second)]
+        direction = np.linalg.svd(lost[0] + lost[1], full_matrices=False)[2][0]
+        rewards = float((lost[0] @ direction) @ (lost[1] @ direction))
+        if rewards <= ROUNDING**2:
+            return 0.0
+        along = alike @ (alike.T @ (self.natural @ direction))  # in scaled coordinates
+        lengths = np.array([len(word) for word in self.half.plan.tests])
+        weights = len(self.half.plan.action_names) ** (-lengths / 2)
+        weights /= self.scale.rows[: self.half.n_tests]
+
+        def product(pair: tuple[Floats, Floats]) -> float:
+            z1, z2 = (weights * (z @ along) for z in pair)
+            return float(z1 @ z2)
+
+        noise = np.sqrt(np.mean([product(pair) ** 2 for pair in halvings]))
+        tests = product((self.tests(first), self.tests(second)))
+        return float(np.sqrt((max(tests, 0.0) + FAR * noise) / rewards))
+
+    def _both(self, first: Hankel, second: Hankel) -> tuple[Floats, Floats]:
+        return self.rewards(first), self.rewards(second)
+
+    def _alike(self, first: Hankel, second: Hankel, excess: float) -> tuple[Floats, Floats]:
+        """Where tests are alike, and where they may be alike, by the size of noise, (n, k) each."""
         values, vectors = np.linalg.eigh(_symmetric(self.tests(first), self.tests(second)))
         error = excess * self.error(first, second)
-        # From scaled columns back to histories weighted by frequency.
+        close, near = (values < limit * error + ROUNDING for limit in (CLOSE, FAR))
+        return vectors[:, close], vectors[:, near]
+
+    @property
+    def natural(self) -> Floats:
+        """The directions over histories weighted by frequency, without scales, (n, H)."""
         features = self.half.features
-        root = np.sqrt(np.where(features > 0, features, np.inf)) * self.scale.columns
-        r1, r2 = self.rewards(first), self.rewards(second)
-
-        def product(keep: Floats) -> float:
-            rows = [(r @ keep @ keep.T @ self.directions) / root for r in (r1, r2)]
-            return float((rows[0] * rows[1]).sum() / features.sum() / len(r1))
-
-        alike, unsure = (vectors[:, values < limit * error + ROUNDING] for limit in (CLOSE, FAR))
-        largest = float(values.max()) if values.max() > FAR * error else self.possible()
-        noise = min(FAR * error / largest, 1.0) if largest > ROUNDING else 0.0
-        return Squares(product(alike), product(unsure), product(np.eye(len(values))), noise)
+        root = np.sqrt(np.where(features > 0, features, np.inf))
+        return self.directions / (root * self.scale.columns)
 
 
 def total(groups: list[Moments], chosen: Ints) -> Moments:
