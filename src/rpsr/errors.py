@@ -6,9 +6,26 @@ is one line and names the place, what was read and what was expected.
 
 from __future__ import annotations
 
+LONGEST = 2000  # characters of a message
+_END = 500  # of these, at the end, where a message says what to do
+
+
+def one_line(text: str) -> str:
+    r"""A message as one line of limited length, whatever a file has put into it.
+
+    Line breaks become spaces, other control characters are escaped: \x1b, \u202e.
+    """
+    if not text.isprintable():
+        text = " ".join(text.splitlines())
+        text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - _END]} ... {text[-_END:]}"
+
 
 class RpsrError(Exception):
-    """Base of every error raised on purpose."""
+    """Base of every error raised on purpose. Its text is one line."""
+
+    def __str__(self) -> str:
+        return one_line(super().__str__())
 
 
 class InputError(RpsrError):
@@ -33,7 +50,7 @@ class InputError(RpsrError):
 
     def __str__(self) -> str:
         where = [str(part) for part in (self.place, self.line, self.column) if part is not None]
-        return ":".join(where) + ": " + self.message if where else self.message
+        return one_line(":".join(where) + ": " + self.message if where else self.message)
 
 
 class DataError(InputError, ValueError):

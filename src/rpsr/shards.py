@@ -75,8 +75,13 @@ class Manifest:
         try:
             read: Any = json.loads(line)
             items = tuple(map(tuple, read["items"]))
+            if read["shard"] is not None:
+                Shard.parsed(read["shard"])
+            names: list[Any] = [*read["key"], *read["timings"]]
+            if not all(isinstance(name, str) for name in names) or not all(map(_is_key, items)):
+                return None
             return Manifest(read["shard"], tuple(read["key"]), tuple(read["timings"]), items)
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
 
     def same_work(self, other: Manifest) -> bool:
@@ -121,6 +126,11 @@ class Merged:
         return lines
 
 
+def _is_key(values: Sequence[Any]) -> bool:
+    """Whether all values can be compared as a key: texts, numbers, true, false or null."""
+    return not any(isinstance(value, dict | list) for value in values)
+
+
 def named(key: Key) -> str:
     """A key in a message."""
     return " ".join(map(str, key))
@@ -149,6 +159,9 @@ def merged(paths: Iterable[str | Path]) -> Merged:
                 name = tuple(row[part] for part in key)
             except KeyError as error:
                 raise InputError(f"row {number} has no {error}", place=path) from None
+            if not _is_key(name):
+                expected = f"expected texts or numbers for {', '.join(key)}"
+                raise InputError(f"row {number}: {expected}", place=path)
             if whole is not None and name not in items and not contradictions:
                 contradictions.append(f"{path}: {named(name)} is no item of the work in {first}")
             other = kept.get(name)
@@ -184,7 +197,7 @@ def _read(path: str) -> tuple[Manifest | None, list[Row]]:
             continue
         try:
             row: Any = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             row = None
         if not isinstance(row, dict):
             if number == len(lines):  # its writer was killed: the row is missing
@@ -209,7 +222,9 @@ class RowLines:
                 raise InputError("holds rows of other work, or of another part", place=str(path))
             self.rows = {self.key(row): row for row in rows if not row.get("error")}
         text = "".join(json.dumps(row) + "\n" for row in self.rows.values())
-        self.path.write_text(manifest.line + text, encoding="utf-8")  # without a row cut short
+        whole = self.path.with_name(self.path.name + ".new")  # without a row cut short
+        whole.write_text(manifest.line + text, encoding="utf-8")
+        whole.replace(self.path)
 
     def key(self, row: Row) -> Key:
         """The fields by which rows are told apart."""

@@ -4,8 +4,9 @@ Bounds are compared as rationals, without a tolerance. Tolerances that are left 
 scale of values, the largest reward over 1 - discount. Where a model has floats only, the largest
 reward of a single outcome counts, for its expected rewards are rounded by that.
 
-- LOOSE: bounds are no worse than the MDP's value and the best blind policy's, but for rounding and
-  for a thousandth of the gap that the planner was asked for.
+- LOOSE: bounds are no worse than the MDP's value and the best blind policy's, but for a thousandth
+  of the gap that the planner was asked for, and for rounding: STEP at each of 1 / (1 - discount)
+  steps, 128 times the rounding of one operation.
 - FORM: a policy earns the lower bound but for the numbers of its file, which are floats, and for
   ties: actions within 4e-12 of the best are equals, at every step.
 - ROUNDED: a value function is evaluated in floats.
@@ -31,6 +32,7 @@ from rpsr.planning import Solution, planner_by_name, solve
 
 LOOSE, ROUNDED = Fraction(1, 10**9), Fraction(1, 10**12)
 FORM, TIES = Fraction(1, 10**9), Fraction(1, 10**11)
+STEP = Fraction(128, 2**53)
 NONE = Fraction(0)
 Task = tuple[bool, int | None]  # whether the rewards are the PSR's, and the horizon
 LIMIT = 60  # beliefs of a bracket
@@ -146,7 +148,7 @@ class Checks:
 
     def loose(self, found: Solution, oracle: Oracle, epsilon: Fraction) -> None:
         """Bounds are no worse than those that cost nothing."""
-        allowed = LOOSE * self.scale + epsilon / 1000
+        allowed = (LOOSE + STEP * self.steps) * self.scale + epsilon / 1000
         upper, lower = Fraction(found.upper or 0), Fraction(found.lower)
         self.record.at_most("upper <= MDP", upper, oracle.seen, allowed, "upper bound")
         self.record.at_most("blind <= lower", oracle.blind, lower, allowed, "best blind policy")

@@ -163,11 +163,20 @@ def hoard(rng: np.random.Generator, T: Table, O: Table) -> Tables:
     return T, O
 
 
+def islands(_rng: np.random.Generator, T: Table, O: Table) -> Tables:
+    """The last state is reached from itself only, and looks like the first."""
+    S = len(T[0])
+    for rows, seen in zip(T, O, strict=True):
+        rows[: S - 1] = [[*row[:-2], row[-2] + row[-1], Fraction(0)] for row in rows[: S - 1]]
+        seen[S - 1] = list(seen[0])
+    return T, O
+
+
 PROCESSES: dict[str, Callable[[np.random.Generator, Table, Table], Tables]] = {
     family.__name__: family
     for family in (
         *(plain, thin, tiny, alike, mixed, goal, certain, blind, visible, resets, mirrored),
-        *(committed, hoard),
+        *(committed, hoard, islands),
     )
 }
 
@@ -274,10 +283,23 @@ def opposite(rng: np.random.Generator, chances: Chances) -> Chances:
     return {(a, s, t, o): amounts[a] * (-1) ** s for a, s, t, o in chances}
 
 
+def scaled(rng: np.random.Generator, chances: Chances) -> Chances:
+    """In one unit from 1e-12 to 1e12."""
+    unit = Fraction(10) ** int(rng.integers(-12, 13))
+    return _by_action(chances, lambda: _small(rng) * unit)
+
+
+def giant(rng: np.random.Generator, chances: Chances) -> Chances:
+    """Up to 1e14 in the last state, where a process of islands never is."""
+    last = max(s for _, s, _, _ in chances)
+    earned = by_action(rng, chances)
+    return {outcome: r * (10**12 if outcome[1] == last else 1) for outcome, r in earned.items()}
+
+
 REWARDS: dict[str, Callable[[np.random.Generator, Chances], Chances]] = {
     family.__name__: family
     for family in (
         *(by_action, by_outcome, cancelling, rare, on_arrival, treasure, opposite, zero),
-        *(constant, large, gamble),
+        *(constant, large, gamble, scaled, giant),
     )
 }

@@ -22,8 +22,8 @@ from tests.differential.families import PROCESSES, REWARDS, Outcome, Row, lotter
 from rpsr import POMDP
 from rpsr.io.pomdp.reader import parse_pomdp
 
-DISCOUNTS = ("0", "0.3", "0.5", "0.75", "0.9", "0.95", "0.99", "0.999")
-OFTEN = (1, 1, 3, 2, 3, 4, 2, 1)  # how often each discount is drawn
+DISCOUNTS = ("0", "0.3", "0.5", "0.75", "0.9", "0.95", "0.99", "0.999", "0.999999999")
+OFTEN = (1, 1, 3, 2, 3, 4, 2, 1, 1)  # how often each discount is drawn
 
 
 @dataclass(frozen=True)

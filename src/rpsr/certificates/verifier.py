@@ -28,6 +28,7 @@ from rpsr.certificates.ranks import check_rank
 from rpsr.certificates.reading import Fault, Line, as_float, number, pairs, read_lines, whole
 from rpsr.errors import InputError
 from rpsr.io.files import place_of
+from rpsr.io.printable import quoted
 from rpsr.models.pomdp import POMDP
 
 
@@ -99,7 +100,8 @@ def _check_identity(pomdp: POMDP, header: dict[str, Any]) -> None:
     stated = header.get("model")
     if not isinstance(stated, dict) or stated.get("digest") != pomdp.digest:
         named = stated.get("name") if isinstance(stated, dict) else None
-        raise Fault(f"is a certificate for another model, {named!r}: the hashes differ")
+        of = quoted(named) if isinstance(named, str) else "without a name"
+        raise Fault(f"is a certificate for another model, {of}: the hashes differ")
 
 
 KINDS = ("vector", "point", "rank", "controller")

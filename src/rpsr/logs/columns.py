@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rpsr.errors import InputError
+from rpsr.io.printable import shortened
 from rpsr.showing import some
 
 
@@ -100,7 +101,7 @@ _DEFAULT = Columns()
 
 def _absent(name: str, role: str, present: Sequence[str], place: str, unnamed: bool) -> InputError:
     """unnamed: whether the user has not said which column has the role."""
-    columns = ", ".join(sorted(set(present))) or "none"
+    columns = some(sorted(map(shortened, set(present)))) or "none"
     message = f"has no column {name!r} for the {role}; its columns are {columns}"
     return InputError(f"{message}; {naming(role)}" if unnamed else message, place=place)
 

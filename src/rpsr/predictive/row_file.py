@@ -98,10 +98,11 @@ class RowFile:
     def _parsed(self, line: bytes) -> Row | None:
         try:
             row: Any = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
         whole = isinstance(row, dict) and row.keys() == self.fields
-        return cast("Row", row) if whole else None
+        named = whole and all(isinstance(row[name], str | None) for name in ("source", "stamp"))
+        return cast("Row", row) if named else None
 
     @contextmanager
     def _locked(self) -> Generator[BinaryIO]:

@@ -26,6 +26,7 @@ from rpsr._version import __version__
 from rpsr.errors import InputError
 from rpsr.io.file_kinds import NATIVE_POLICY
 from rpsr.io.files import packed, write_bytes
+from rpsr.io.printable import shortened
 from rpsr.io.records import LARGEST_VALUE, Floats, Ints
 from rpsr.models.linear import LinearModel
 from rpsr.models.renaming import renamed
@@ -296,4 +297,4 @@ def _some(names: Any) -> str:
     if not isinstance(names, list):
         return "none"
     more = f", ... ({len(names)} in all)" if len(names) > 6 else ""
-    return ", ".join(map(str, names[:6])) + more
+    return ", ".join(shortened(str(name)) for name in names[:6]) + more

@@ -124,7 +124,7 @@ def _vector(document: Document, element: Element, length: int) -> Floats:
         for entry in element.children:
             words = entry.words()
             at = words[0] if words else ""
-            if len(words) != 2 or not at.isdecimal() or not int(at[:12]) < length:
+            if len(words) != 2 or not at.isdecimal() or len(at) > 12 or int(at) >= length:
                 message = f"<Entry>: expected a position from 0 to {length - 1} and a number"
                 raise document.error(entry, message)
             vector[int(at)] = _coefficient(document, entry, words, 1)

@@ -1,0 +1,122 @@
+"""Every reader ends in a value or in one line, on inputs that once failed and on new ones.
+
+CONTRIBUTING.md says how to fuzz for longer.
+"""
+
+import os
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from tests.fuzz.__main__ import NAMES, main
+from tests.fuzz.limits import ENFORCED, TooSlow, ending, limits
+from tests.fuzz.loop import endings, run
+from tests.fuzz.readers import READERS, Reader
+from tests.fuzz.seeds import DATA, kept_inputs
+
+from rpsr.errors import LONGEST, InputError
+
+INPUTS = 25  # damaged files per reader
+linux = pytest.mark.skipif(not ENFORCED, reason="the system does not enforce the limits")
+
+
+def test_every_reader_can_be_named():
+    assert tuple(READERS) == NAMES
+    assert {path.name for path in DATA.iterdir()} <= set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_damaged_files_end_in_a_value_or_in_one_line(name, tmp_path):
+    reader = READERS[name]
+    for seed in reader.seeds:
+        path = tmp_path / f"seed{reader.suffix}"
+        path.write_bytes(seed)
+        assert ending(reader, path, limited=False).key.startswith("value"), seed
+    for _, found in islice(endings(reader, 0, tmp_path, limited=False), 2 * INPUTS):
+        assert found.failure is None
+
+
+@pytest.mark.parametrize(
+    ("name", "path"), [(n, p) for n in NAMES for p in kept_inputs(n)], ids=lambda v: Path(v).name
+)
+def test_inputs_that_once_failed(name, path, tmp_path):
+    copy = tmp_path / path.name  # a survey that continues its file changes it
+    copy.write_bytes(path.read_bytes())
+    assert ending(READERS[name], copy, limited=False).failure is None
+
+
+def reader_that(read):
+    return Reader("pomdp", ".pomdp", read)
+
+
+def of(read, tmp_path):
+    path = tmp_path / "input.pomdp"
+    path.write_bytes(b"text")
+    return ending(reader_that(read), path).failure
+
+
+def raising(error):
+    def read(path):
+        raise error
+
+    return read
+
+
+def test_what_counts_as_a_failure(tmp_path):
+    assert of(lambda path: "3 states", tmp_path) is None
+    assert of(raising(InputError("a\nb\u2028c\x1b[31m" + "d" * 5000)), tmp_path) is None
+    assert "ValueError" in of(raising(ValueError("x")), tmp_path)
+
+    class Lines(InputError):
+        __str__ = Exception.__str__
+
+    assert "several lines" in of(raising(Lines("a\nb")), tmp_path)
+    assert "characters" in of(raising(Lines("a" * 5000)), tmp_path)
+
+
+def test_errors_are_one_line_of_limited_length():
+    text = str(InputError("a\nb\u2028c\x1b[31m" + "d" * 10**6 + " do this", place="x\ny"))
+    assert text.startswith(r"x y: a b c\x1b[31mdd")
+    assert text.endswith("d do this")
+    assert len(text.splitlines()) == 1
+    assert len(text) < LONGEST + 10
+
+
+@linux
+def test_memory_that_a_reader_may_not_take_is_a_failure_though_it_says_so(tmp_path):
+    def hungry(path):
+        try:
+            return str(len(bytearray(2**40)))
+        except MemoryError as error:
+            raise InputError(f"not readable: {error}") from None
+
+    assert "MemoryError" in of(hungry, tmp_path)
+
+
+@linux
+def test_a_reader_that_does_not_end_is_interrupted():
+    def endless():
+        while True:
+            pass
+
+    with pytest.raises(TooSlow), limits(seconds=0.05):
+        endless()
+
+
+@linux
+def test_an_input_that_ends_the_process_is_kept(tmp_path, capfd):
+    def fatal(path):
+        if b"broken" not in path.read_bytes():
+            os._exit(11)
+        return "3 states"
+
+    tally = run(reader_that(fatal), seed=0, seconds=60, count=1, keep=tmp_path)
+    assert tally.failures["crash"] >= 1
+    (kept,) = (tmp_path / "pomdp").glob("crash*")
+    assert b"broken" not in kept.read_bytes()
+
+
+@linux
+def test_the_command_counts(capfd):
+    assert main(["drn", "--count", "40"]) == 0
+    assert "40 inputs, 0 kinds of failure" in capfd.readouterr().out
