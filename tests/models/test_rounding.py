@@ -1,12 +1,21 @@
 """The lemmas on rounding, each against exact fractions."""
 
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpsr.models.rounding import expectations, products, row_sum
+from rpsr.models.rounding import (
+    backup,
+    chained,
+    expectations,
+    one_step,
+    products,
+    row_sum,
+    weighted_mean,
+)
 
 NUMBERS = st.fractions(-(10**9), 10**9, max_denominator=10**12)
 ORDERS = {
@@ -47,6 +56,96 @@ def test_rows_that_were_rounded_sum_to_one_nearly(weights):
         assert abs(Fraction(computed) - 1) <= Fraction(float(row_sum(np.array([len(row)]))[0]))
 
 
+@given(st.integers(0, 10**6), st.integers(1, 40), st.integers(1, 40))
+def test_sums_of_products_of_sums_of_products(seed, m, n):
+    rng = np.random.default_rng(seed)
+    a, b, c = _wild(rng, n), _wild(rng, (n, m)), _wild(rng, m)
+    exact, size = _exact_dot(_exact_rows(b.T, a), c)
+    for computed in (float((a @ b) @ c), float(a @ (b @ c)), float(np.einsum("i,ij,j", a, b, c))):
+        assert abs(Fraction(computed) - exact) <= Fraction(chained(n, m)) * size
+
+
+@given(st.integers(0, 10**6), st.integers(1, 200))
+def test_weighted_means_of_differences(seed, m):
+    """Weights divided by their sum first, or the sum last; with the signs of a direction."""
+    rng = np.random.default_rng(seed)
+    weights, left, right = rng.random(m) ** 4, rng.normal(size=m), rng.normal(size=m)
+    signs = rng.choice([1.0, rng.choice([-1.0, 1.0])], m)
+    wanted = [Fraction(x) - Fraction(y) for x, y in zip(left.tolist(), right.tolist(), strict=True)]
+    exact = sum(Fraction(w) * y for w, y in zip((weights * signs).tolist(), wanted, strict=True))
+    exact /= sum(map(Fraction, weights.tolist()))
+    first = float((weights / weights.sum() * signs) @ (left - right))
+    last = float((weights * signs * (left - right)).sum() / sum(weights.tolist()))
+    for computed in (first, last):
+        off = abs(Fraction(computed) - exact)
+        assert off <= Fraction(weighted_mean(m)) * max(map(abs, wanted))
+
+
+@given(st.integers(0, 10**6), st.integers(1, 12), st.integers(1, 4), st.booleans())
+def test_backups_of_rows_that_were_rounded_or_not_divided(seed, k, n, divided):
+    """Against the model that is meant; corners with equal values may be merged."""
+    rng = np.random.default_rng(seed)
+    t, z = _row(rng, k, divided), [_row(rng, n, divided) for _ in range(k)]
+    discount, merged = float(rng.choice([0.95, 1.0, 0.3])), int(rng.integers(1, k + 1))
+    corner = np.sort(rng.integers(merged, size=k))
+    values = _wild(rng, (n, merged))
+    reward = Fraction(int(rng.integers(-(10**9), 10**9)), 7 * 10 ** int(rng.integers(9)))
+    chances = discount * (t.floats[:, None] * np.array([row.floats for row in z]))  # (k, n)
+    total, entries, exact = float(reward), 0, reward
+    for o in range(n):
+        for c in np.unique(corner).tolist():
+            total += float(np.add.reduceat(chances[corner == c, o], [0])[0]) * float(values[o, c])
+            entries += 1
+        for s in range(k):
+            chance = Fraction(discount) * t.meant[s] * z[s].meant[o]
+            exact += chance * Fraction(float(values[o, corner[s]]))
+    largest = max(Fraction(float(np.abs(values).max())), min(abs(exact), abs(reward)))
+    assert abs(Fraction(total) - exact) <= Fraction(backup(entries, k, n, merged)) * largest
+
+
+@given(st.integers(0, 10**6), st.integers(1, 12), st.integers(1, 4), st.booleans())
+def test_one_step_values_at_beliefs(seed, k, n, divided):
+    rng = np.random.default_rng(seed)
+    t = [_row(rng, k, divided) for _ in range(k)]
+    z = [_row(rng, n, divided) for _ in range(k)]
+    x, values = rng.dirichlet(np.ones(k)), _wild(rng, n)
+    rewards, discount = _wild(rng, k), 0.95
+    operators = np.array([row.floats for row in t]) * np.array([row.floats for row in z]).T[:, None]
+    computed = float(x @ rewards)
+    for o in range(n):
+        computed += discount * float((x @ operators[o]).sum()) * float(values[o])
+    exact, size = _exact_dot([Fraction(p) for p in x.tolist()], rewards)
+    for s, after, o in np.ndindex(k, k, n):
+        chance = Fraction(discount) * t[s].meant[after] * z[after].meant[o]
+        exact += Fraction(float(x[s])) * chance * Fraction(float(values[o]))
+    size += Fraction(float(np.abs(values).max()))
+    assert abs(Fraction(computed) - exact) <= Fraction(one_step(k, n)) * size
+
+
+@given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 3), st.integers(1, 4))
+def test_one_step_values_on_blocks_of_states(seed, blocks, size, n):
+    """In coordinates Q = states in blocks, each divided by the root of its size."""
+    rng, k = np.random.default_rng(seed), blocks * size
+    t = [_row(rng, k, divided=False) for _ in range(blocks)]  # states of a block are alike
+    z = [_row(rng, n, divided=False) for _ in range(blocks)]
+    basis = np.kron(np.eye(blocks), np.full((size, 1), 1 / np.sqrt(size)))
+    block = np.repeat(np.arange(blocks), size)
+    moves = np.array([row.floats for row in t])[block]  # (k, k)
+    shown = np.array([row.floats for row in z])[block]  # (k, n)
+    b, values = rng.dirichlet(np.ones(k)), _wild(rng, n)
+    x, ones = b @ basis, basis.T @ np.ones(k)
+    computed, exact = 0.0, Fraction(0)
+    for o in range(n):
+        operator = basis.T @ (moves * shown[:, o]) @ basis
+        computed += 0.95 * float((x @ operator) @ ones) * float(values[o])
+        for s, after in np.ndindex(k, k):
+            chance = t[block[s]].meant[after] * z[block[after]].meant[o]
+            term = Fraction(0.95) * chance * Fraction(float(values[o]))
+            exact += Fraction(float(b[s])) * term
+    allowed = Fraction(one_step(blocks, n, k)) * Fraction(float(np.abs(values).max()))
+    assert abs(Fraction(computed) - exact) <= allowed
+
+
 def test_the_bounds_are_not_idle():
     # One third is rounded down by u / 3 of it, so thrice as many terms are off by thrice as much.
     thirds = np.full(3, 1 / 3)
@@ -82,3 +181,45 @@ def _nearly_one(rng, size):
             break
         row = raised
     return row if abs(row.sum() - 1) <= most else row / row.sum()
+
+
+@dataclass
+class _Row:
+    """Probabilities in floats, and those that are meant."""
+
+    floats: np.ndarray
+    meant: list[Fraction]
+
+
+def _row(rng, size, divided):
+    """A row rounded from one that sums to 1, or one that sums to about 1 and is meant divided."""
+    if divided:
+        weights = rng.integers(1, 10**6, size=size).tolist()
+        meant = [Fraction(weight, sum(weights)) for weight in weights]
+        return _Row(np.array([float(number) for number in meant]), meant)
+    floats = _nearly_one(rng, size)
+    total = sum(map(Fraction, floats.tolist()))
+    return _Row(floats, [Fraction(number) / total for number in floats.tolist()])
+
+
+def _wild(rng, shape):
+    return rng.normal(size=shape) * 10.0 ** rng.integers(-4, 4, size=shape)
+
+
+def _exact_rows(rows, vector):
+    """Each row times the vector, with the same of absolute values: (product, size)."""
+    return [
+        (
+            sum(Fraction(a) * Fraction(b) for a, b in zip(row, vector.tolist(), strict=True)),
+            sum(abs(Fraction(a) * Fraction(b)) for a, b in zip(row, vector.tolist(), strict=True)),
+        )
+        for row in rows.tolist()
+    ]
+
+
+def _exact_dot(left, right):
+    """The sum of products, and of their absolute values; left: numbers or (product, size)."""
+    pairs = [each if isinstance(each, tuple) else (each, abs(each)) for each in left]
+    numbers = [Fraction(number) for number in right.tolist()]
+    exact = sum(pair[0] * number for pair, number in zip(pairs, numbers, strict=True))
+    return exact, sum(pair[1] * abs(number) for pair, number in zip(pairs, numbers, strict=True))

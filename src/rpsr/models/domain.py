@@ -2,7 +2,8 @@
 
 Domination, residuals and upper bounds are claims about every valid state, so a planner must know
 this set: all beliefs, the convex hull of known corners, or unknown. The three classes have the same
-interface: `known`, `corners`, `at_corners`, `from_corners`, `distance`, `error`.
+interface: `known`, `beliefs` (whether states are probability vectors), `corners`, `at_corners`,
+`from_corners`, `distance`, `error`.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ class Simplex:
 
     n: int
     known: ClassVar[bool] = True
+    beliefs: ClassVar[bool] = True
     error: ClassVar[float] = 0.0
 
     @property
@@ -68,6 +70,7 @@ class Corners:
     start: Floats | None = None
     error: float = 0.0
     known: ClassVar[bool] = True
+    beliefs: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "points", own(self.points, "points"))
@@ -133,6 +136,7 @@ class Unknown:
     """An unknown domain: certified upper bounds and exact pruning refuse such a model."""
 
     known: ClassVar[bool] = False
+    beliefs: ClassVar[bool] = False
     error: ClassVar[float] = 0.0
 
     @property

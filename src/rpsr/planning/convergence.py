@@ -8,6 +8,7 @@ from rpsr.models.pomdp import POMDP
 
 NEAR_ONE = 1e-12  # of 1: a discount this close to it leaves 1 - discount few digits
 ROUNDING = 1e-12  # of the scale of values: two one-step values this close are equal in floats
+TIED = 4 * ROUNDING  # the same for values of which each may be off in either direction
 
 
 def undiscounted(model: POMDP | LinearModel) -> bool:

@@ -381,3 +381,26 @@ def test_ctrl_c_while_the_problem_is_solved_leaves_a_plan(horizon, monkeypatch):
     assert found.status is Status.INTERRUPTED
     assert found.lower <= truth + 1e-9
     assert truth <= found.upper + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_bounds_allow_for_rewards_that_cancel_at_a_state(seed):
+    """Rewards of 1e9 of either sign, whose mean is small: rounding is relative to their size."""
+    rng = np.random.default_rng(seed)
+    weights = rng.integers(1, 1000, size=9).tolist()
+    chances = {s: Fraction(weight, sum(weights)) for s, weight in enumerate(weights)}
+    drawn = [Fraction(number) for number in rng.integers(-(10**9), 10**9, size=9).tolist()]
+    mean = sum(chances[s] * drawn[s] for s in chances)
+    pomdp = tabulate(
+        name="cancelling",
+        states=range(9),
+        actions=["a"],
+        observations=["o"],
+        start=chances,
+        transition=lambda s, a: chances,
+        emission=lambda a, s: {"o": 1},
+        reward=lambda s, a, after, o: drawn[s] - mean + Fraction(1, 7),
+        discount=Fraction(1, 1000),
+    )
+    plan = solve(pomdp, "reachable")
+    assert Fraction(plan.lower) <= Fraction(1, 7) / (1 - Fraction(1, 1000)) <= Fraction(plan.upper)

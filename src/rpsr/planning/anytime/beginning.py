@@ -94,6 +94,7 @@ def _discounted(
     scale = max(float(np.abs(process.rewards).max()) * ahead, np.finfo(float).tiny)
     tau = min(CLOSE, 1e-4 * goal.guess(value, first) / (ahead * scale))
     rounding = process.rounding(scale)
+    # A step of either bound rounds a backup and a mixture.
     high = ahead * (2 * rounding + (tau + LEFT_OVER) * scale) + process.displaced * scale
     return Beginning(
         goal=goal,
@@ -130,6 +131,7 @@ def _ending(process: CornerProcess, clock: Clock, epsilon: Epsilon) -> Beginning
     goal = goal_of_range(epsilon, CLOSED, float(known.most.max() - known.floor.min()))
     ahead = 1 + min(float(process.start @ known.steps), LONG)
     tau = min(CLOSE, 1e-4 * goal.guess(value, first) / (ahead * scale))
+    # As with a discount, but errors are paid for at each step.
     return Beginning(
         goal=goal,
         blind=blind,

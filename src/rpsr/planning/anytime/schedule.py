@@ -45,6 +45,7 @@ FRESH = 16  # one upper sweep in this many computes new decompositions
 PIVOTS = 5  # of a decomposition
 STALE = 1.2  # weights are out of date when the points have grown by this factor
 LEAST = 0.02, 2e-4  # of epsilon and of the gap, per step ahead: less is ignored
+NEGLIGIBLE = 1e-14  # of the scale of values: less is rounding, and ignored, too
 # Without a discount: how often a trial steps back, at first; a gap that shrinks by less is stuck.
 RETREATS, STUCK = 100, 0.99
 HINTED = 4  # one trial in this many goes by hints
@@ -114,7 +115,7 @@ class Schedule:
         lower, upper = state.bounds
         gap, wanted = upper - lower, self.begun.goal.at(lower, upper)
         least = max(LEAST[0] * wanted, LEAST[1] * gap) / self.begun.ahead
-        state.knobs = state.knobs._replace(least=max(least, 1e-14 * self.begun.scale))
+        state.knobs = state.knobs._replace(least=max(least, NEGLIGIBLE * self.begun.scale))
         if not self.discounted:
             self._patience(gap)
             state.knobs = state.knobs._replace(
@@ -148,7 +149,7 @@ class Schedule:
         record, exact = process.model.record, None
         if record is not None and record.exact:
             exact = ExactBeliefs(record, planted_beliefs(record, root, mixed))
-        drift = 2 * process.rounding(self.begun.scale)
+        drift = 2 * process.rounding(self.begun.scale)  # of a backup and of a mixture
         return Loops(exact, max(process.k, root + 1, mixed + 1), drift)
 
     def _cap(self, loops: Loops) -> None:

@@ -24,7 +24,7 @@ from rpsr.models.as_model import as_linear
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.comparing.model_sums import direct_sum, second_rewards
-from rpsr.planning.convergence import ROUNDING, infinite_discount
+from rpsr.planning.convergence import ROUNDING, TIED, infinite_discount
 from rpsr.planning.limits import Clock
 from rpsr.planning.reachable.plans import hidden, value_bounds
 from rpsr.planning.reachable.reachable_graph import LIMIT, TOLERANCE, ReachableGraph, explore
@@ -157,7 +157,7 @@ def _best_on(graph: ReachableGraph, discount: float) -> Bools:
     problem = graph.problem(rewards, discount)
     values, _ = problem.optimum()
     choices = problem.action_values(values)
-    slack = 4 * ROUNDING / (1 - discount) * float(np.abs(values).max())
+    slack = TIED / (1 - discount) * float(np.abs(values).max())
     return choices >= choices.max(axis=1, keepdims=True) - slack
 
 

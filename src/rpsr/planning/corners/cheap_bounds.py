@@ -31,7 +31,7 @@ from rpsr.io.records import Floats, Ints
 from rpsr.models.domain import Corners
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import Sparse
-from rpsr.models.rounding import products
+from rpsr.models.rounding import chained
 from rpsr.planning.convergence import infinite_discount
 from rpsr.planning.corners.corner_model import CornerProcess, corner_process, summed
 from rpsr.planning.finite_mdp import FiniteProblem
@@ -228,8 +228,10 @@ def above_corners(process: CornerProcess, bound: Floats) -> Floats:
     vectors, domain = process.lift(bound), process.model.domain
     short = np.maximum((bound - process.at_corners(vectors)).max(axis=1), 0.0)
     if isinstance(domain, Corners):
-        size = short + (np.abs(vectors) @ np.abs(domain.points).T).max(axis=1)
-        short += 4 * products(vectors.shape[1]) * size
+        # Vectors and normalizer are evaluated at the corners before the vectors are raised, and
+        # are meant to be after it.
+        n, size = vectors.shape[1], short + (np.abs(vectors) @ np.abs(domain.points).T).max(axis=1)
+        short += chained(n, n, n, n) * size
     return vectors + short[:, None] * process.model.normalizer
 
 

@@ -10,14 +10,12 @@ an R-PSR they are the states of its POMDP, with indistinguishable states merged.
 So an R-PSR prunes exactly what its POMDP prunes. `lift` converts to the model's coordinates by
 least squares, which is exact on the domain.
 
-Rounding. Claims about every state are proven for the numbers in memory. The error of one backup, or
-one mixture of vectors, at a corner is at most `rounding(scale)`, where scale bounds the absolute
-values: the error of a sum of m products of floats is at most m u times the sum of their absolute
-values, to first order, with u = 2^-53; the allowance is twice that. It also includes the shift of
-values by merging corners that differ by d, at most d |alpha|, and the known errors of the model: of
-its expected rewards at a corner, and of its points as corners. The factor two covers parameters
-rounded to floats (a probability times discount by 4 u, a reward by u), and rows of m floats that
-sum to one within 2 (m + 1) u (see `rpsr.models.rounding`).
+Rounding. The error of one backup, or one mixture of vectors, at a corner is at most
+`rounding(scale)`, where scale bounds the absolute values of the vectors and, for a backup, its
+reward or its result. This is the lemma on backups of `rpsr.models.rounding`, for the model that is
+meant: probabilities before they were rounded, or rows divided by their sums. It also includes the
+shift of values by merging corners that differ by d, at most d |alpha|, and the known errors of the
+model: of its expected rewards at a corner, and of its points as corners.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ from rpsr.io.records import Floats, Ints
 from rpsr.models.domain import Corners
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import entries_of
-from rpsr.models.rounding import products
+from rpsr.models.rounding import backup, products, weighted_mean
 from rpsr.planning.corners.moves import Moves
 from rpsr.planning.value.value_function import ValueFunction
 
@@ -48,7 +46,7 @@ class CornerProcess:
     rewards (A, k). The moves of action a from corner s are the entries indptr[a * k + s] and on:
     observation, target and chance (probability times discount), ordered by observation.
     start (k,): the model's start as a mixture of corners, exact for beliefs and otherwise up to
-    rounding. discount: an upper bound on every row's sum of chances.
+    rounding. discount: an upper bound on every row's sum of chances, in memory and as meant.
     corner_of (all corners,): the merged corner, of k, that each corner of the model belongs to.
     merged, displaced: the largest shifts of a value by merging corners, and by writing the start as
     a mixture of them, for values up to 1.
@@ -116,12 +114,13 @@ class CornerProcess:
 
     def rounding(self, scale: float) -> float:
         """The largest error of a backup or mixture at a corner, for values up to `scale`."""
-        return (products(self._terms) + self.merged) * scale + self.model.reward_error
+        return (self._unit + self.merged) * scale + self.model.reward_error
 
     @cached_property
-    def _terms(self) -> int:
-        """An upper bound on the number of products summed in a backup or a mixture."""
-        return int(np.diff(self.indptr).max(initial=0)) + 2 * self.k + self.observations + 14
+    def _unit(self) -> float:
+        """The same for values up to 1, of rounding alone."""
+        most = int(np.diff(self.indptr).max(initial=0))
+        return backup(most, len(self.corner_of), self.observations, self.k)
 
     def value_at_start(self, values: Floats) -> tuple[float, float]:
         """The best vector's value at the model's start, and its largest error.
@@ -194,7 +193,7 @@ def corner_process(model: LinearModel) -> CornerProcess:
         target=target.astype(np.int64),
         chance=chance,
         start=start,
-        discount=float(sums.max()) * (1 + products(int(np.diff(indptr).max()))),
+        discount=max(discount, float(sums.max()) * (1 + products(int(np.diff(indptr).max())))),
         corner_of=corner_of,
         merged=apart * growth,
         displaced=displaced * growth,
@@ -242,7 +241,8 @@ def near_groups(points: Floats, tolerance: float) -> list[Ints]:
     direction = np.random.default_rng(0).standard_normal(n)
     along = points @ (direction / np.abs(direction).sum())
     order = np.argsort(along, kind="stable")
-    apart = (tolerance + 4 * products(n)) * float(np.abs(points).max())
+    # Each of two products is a weighted mean of coordinates, up to signs.
+    apart = (tolerance + 2 * weighted_mean(n)) * float(np.abs(points).max())
     ends = np.flatnonzero(np.diff(along[order]) > apart) + 1
     begins, ends = np.append(0, ends), np.append(ends, k)
     several = np.flatnonzero(ends - begins > 1)

@@ -39,7 +39,8 @@ def owed(process: CornerProcess, choices: Ints, values: Floats, after: Floats) -
         some = slice(first, first + ROWS)
         fresh = backups(process.moves, choices[some], after)
         worst = max(worst, float((values[some] - fresh).max()))
-    return max(worst + process.rounding(scale), 0.0)
+    # A backup above the scale proves the claim anyway; one below it is so by `worst` at most.
+    return max(worst + process.rounding(scale + max(worst, 0.0)), 0.0)
 
 
 def worth_at_start(process: CornerProcess, vectors: Floats, choices: Ints, first: int) -> float:

@@ -35,6 +35,7 @@ from rpsr.io.records import Floats, Ints
 from rpsr.kernels import njit
 
 SIGN = 1e-13  # relative size below which a number counts as zero
+GAIN = 4e-16  # of the largest value: a smaller gain by a pivot may be rounding (no bound needs it)
 PATIENCE = 30  # degenerate pivots before Bland's rule
 RETRIES = 2  # recomputations of the inverse for an uncertified answer
 Y = -1  # the free variable in a list of basic variables; slack s is -2 - s, vector i is i
@@ -321,7 +322,7 @@ def best_gain(
     values[k] = 1.0
     upper, lower, size = scores[ref], -np.inf, 1
     for attempt in range(RETRIES + 1):
-        simplex(u, count, ref, spread, 4e-16 * magnitude, cutoff / spread, space)
+        simplex(u, count, ref, spread, GAIN * magnitude, cutoff / spread, space)
         size = int(np.int64(0))  # numba would compile the callees again for a literal
         total = 0.0
         for r in range(k + 1):

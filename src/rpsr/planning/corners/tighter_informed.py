@@ -36,7 +36,7 @@ import scipy.sparse as sp
 from rpsr.io.records import Floats, Ints
 from rpsr.kernels import njit
 from rpsr.models.operators import Sparse
-from rpsr.models.rounding import products
+from rpsr.models.rounding import chained
 from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.linear_systems import SMALL, factorised, iterated
@@ -133,9 +133,15 @@ def tighter_informed(process: CornerProcess, informed: Floats, clock: Clock) -> 
 
 
 def _error(process: CornerProcess, outcomes: Outcomes, size: int, scale: float) -> float:
-    """The largest error of (T) at a mixture of this many corners, for values up to `scale`."""
-    terms = size * (4 + int(np.diff(outcomes.begin).max())) + process.observations + 10
-    return process.rounding(scale) + (products(terms) + 2 * SAME) * scale
+    """The largest error of (T) at a mixture of this many corners, for values up to `scale`.
+
+    For each corner (T) adds a reward and a term per observation, then a sum for each observation.
+    Shares of both beliefs and masses are sums, and a term has two more products.
+    """
+    terms = size * (1 + int(np.diff(outcomes.begin).max())) + process.observations
+    summed = chained(terms, size, size, size, 2)
+    # Beliefs that count as equal, and the sum of their shares.
+    return process.rounding(scale) + (summed + 2 * SAME) * scale
 
 
 def after_corners(process: CornerProcess) -> tuple[Outcomes, Mixtures]:

@@ -60,7 +60,8 @@ def incremental(
 def loss_of(process: CornerProcess, tolerance: float) -> float:
     """The largest loss of one backup by incremental pruning: one filter per set and per sum.
 
-    A filter loses at most the tolerance, plus rounding errors in its proofs, which are no larger.
+    A filter loses at most the tolerance, plus rounding errors in its proofs. These are weighted
+    means of differences of values, so a tolerance of `CornerProcess.rounding` is not smaller.
     """
     return (2 * process.observations + 1) * 2 * tolerance
 

@@ -67,6 +67,7 @@ def plan_infinite(
         search.improve(0.1 * cutoff)
         search.explore()
         while True:
+            # A residual is a vector less its backup, and both were rounded.
             rounded = 2 * process.rounding(search.scale) + search.hidden
             wanted = goal.at(search.from_below()[0], upper)
             enough = max(wanted, 2 * rounded * ahead)  # the limit of floats

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from rpsr.io.records import Floats, Ints
-from rpsr.models.rounding import products
+from rpsr.models.rounding import weighted_mean
 from rpsr.planning.corners.cheap_bounds import blind_values
 from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.corners.linear_programs import careful_gain, gain
@@ -196,8 +196,9 @@ class Search:
         self.effort.programs += programs
         self.clock.check()
         groups, trees = len(first) - 1, 2 * g.shape[1] * (len(face) + 6)
-        # One filter per observation, whose spreads add up, and at most as much for each sum.
-        hidden = 2 * products(len(face) + 2) * spread * (1 + n_observations - groups)
+        # One filter per observation, whose spreads add up, and at most as much for each sum. Its
+        # proof is a mean of differences of at most len(face) + 1 vectors; their bound is rounded.
+        hidden = weighted_mean(len(face) + 2) * spread * (1 + n_observations - groups)
         self.hidden = max(self.hidden, hidden)
         self.clock.claim(NUMBER * (self._kept + g.size + source.size + trees + found))
         trees, roots, deepest = branch_and_bound.plant(g, first)

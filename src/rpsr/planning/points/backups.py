@@ -39,7 +39,7 @@ from rpsr.errors import ModelError
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.filter import alike
 from rpsr.models.linear import LinearModel
-from rpsr.models.rounding import products
+from rpsr.models.rounding import one_step
 from rpsr.planning.corners.cheap_bounds import blind_values, blind_vectors
 from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.corners.proven_worth import worth_at_start
@@ -160,7 +160,7 @@ def lower_at_start(
         return worth_at_start(process, plans.vectors, plans.choices, first)
     over = max(0.0, excess(model, plans, points, clock))
     scale = float(np.abs(plans.vectors).max())
-    over += 4 * products(model.dimension + len(model.observations)) * scale
+    over += 2 * one_step(model.dimension, len(model.observations)) * scale  # vector and backup
     value = float(plans.at(model.start[None])[0])
     return value - over / (1 - (model.discount or 0.0))
 

@@ -11,13 +11,12 @@ from dataclasses import replace
 import numpy as np
 
 from rpsr.io.records import Ints
-from rpsr.models.rounding import products
-from rpsr.planning.convergence import ROUNDING
+from rpsr.planning.convergence import TIED
 from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.corners.proven_worth import tree_at_start
 from rpsr.planning.finite_mdp import lowest_within
 from rpsr.planning.limits import Clock
-from rpsr.planning.reachable.plans import Plan, hidden, value_bounds
+from rpsr.planning.reachable.plans import Plan, hidden, rounding_of, size_of_rewards, value_bounds
 from rpsr.planning.reachable.reachable_graph import ReachableGraph
 from rpsr.planning.rest_of_horizon import SEEING, completed, seen_over
 from rpsr.planning.solution import Status
@@ -54,7 +53,7 @@ def plan_horizon(
     while len(chosen) < steps and not (chosen and solving.over):
         choices = problem.action_values(values)
         scale = float(np.abs(choices).max())
-        chosen.append(lowest_within(choices, 4 * ROUNDING * scale))
+        chosen.append(lowest_within(choices, TIED * scale))
         values = choices.max(axis=1)
         best = best if above is None else above.action_values(best).max(axis=1)
         tops.append(float(best[0]))
@@ -72,8 +71,7 @@ def plan_horizon(
         stages = PolicyTree(model.actions, model.observations, tuple(layers)).stages(model)
     value = float(stages[-1][0] @ model.start)
     # The rounding of each step, for values up to total * the largest reward, adds up.
-    terms = 2 * products(model.dimension + len(model.observations))
-    rounding = terms * total**2 * float(np.abs(rewards).max()) + total * model.reward_error
+    rounding = rounding_of(model) * total**2 * size_of_rewards(graph) + total * model.reward_error
     joined = tuple(ValueFunction(v, *layer) for v, layer in zip(stages, layers, strict=True))
     if above is None or process is None:
         if steps < horizon:

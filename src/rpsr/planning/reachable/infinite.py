@@ -8,8 +8,8 @@ import numpy as np
 
 from rpsr.io.records import Floats, Ints
 from rpsr.models.linear import LinearModel
-from rpsr.models.rounding import products
-from rpsr.planning.convergence import ROUNDING
+from rpsr.models.rounding import weighted_mean
+from rpsr.planning.convergence import TIED
 from rpsr.planning.corners.cheap_bounds import (
     above_corners,
     blind_values,
@@ -20,7 +20,7 @@ from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.corners.proven_worth import worth_at_start
 from rpsr.planning.finite_mdp import lowest_within
 from rpsr.planning.limits import Clock
-from rpsr.planning.reachable.plans import Plan, hidden
+from rpsr.planning.reachable.plans import Plan, hidden, rounding_of, size_of_rewards
 from rpsr.planning.reachable.reachable_graph import ReachableGraph
 from rpsr.planning.value.controllers import FiniteStateController
 from rpsr.planning.value.value_function import ValueFunction
@@ -47,10 +47,10 @@ def plan_infinite(
     problem = graph.problem(rewards, discount)
     values, _ = problem.optimum(clock.share(0.3))
     scale = float(np.abs(values).max())
-    actions = lowest_within(problem.action_values(values), 4 * ROUNDING * scale)
+    actions = lowest_within(problem.action_values(values), TIED * scale)
     actions[graph.open] = blind.action
     controller = _controller(graph, actions, blind.action)
-    terms = 2 * products(model.dimension + len(model.observations))
+    terms = rounding_of(model)
 
     def valued(controller: FiniteStateController) -> tuple[Floats, float, float]:
         """The controller's vectors, its value at the start, and the proven part of it."""
@@ -90,7 +90,7 @@ def plan_infinite(
     most = max(most, float(rewards[graph.open].max(initial=-np.inf)))
     swept, best = above.from_above(np.full(len(rewards), most), clock)
     missed = max(0.0, float((above.action_values(best).max(axis=1) - best).max())) * ahead
-    rounded = terms * float(np.abs(swept).max() + np.abs(rewards).max())
+    rounded = terms * (float(np.abs(swept).max()) + size_of_rewards(graph))
     rounded = (rounded + model.reward_error) * ahead
     upper = max(value, min(float(best[0]) + missed, float(swept[0]))) + rounded
     upper = max(lower, min(upper, upper_at_start(process, seen[None])))
@@ -103,7 +103,7 @@ def _seen_at(process: CornerProcess, values: Floats, states: Floats) -> Floats:
     If values are not linear in the model's states, a linear function above them is used.
     """
     vector = above_corners(process, values[None])[0]
-    off = 2 * products(len(vector)) * (np.abs(states) @ np.abs(vector))
+    off = weighted_mean(len(vector)) * (np.abs(states) @ np.abs(vector))  # x was divided by x e
     return states @ vector + off + process.displaced * float(np.abs(values).max())
 
 

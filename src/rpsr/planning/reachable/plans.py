@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from rpsr.io.records import Floats
 from rpsr.models.linear import LinearModel
+from rpsr.models.rounding import one_step
 from rpsr.planning.reachable.reachable_graph import ReachableGraph
 from rpsr.planning.solution import Status
 from rpsr.planning.value.value_function import ValueFunction
@@ -30,6 +33,18 @@ def value_bounds(model: LinearModel, total: float) -> tuple[float, float] | None
         return None
     rewards = model.domain.at_corners(model.rewards)
     return total * float(rewards.min()), total * float(rewards.max())
+
+
+def rounding_of(model: LinearModel) -> float:
+    """A bound on the rounding error of a one-step value, relative to values and rewards."""
+    domain = model.domain
+    corners = domain.size if domain.known and not domain.beliefs else 0
+    return one_step(model.dimension, len(model.observations), corners)
+
+
+def size_of_rewards(graph: ReachableGraph) -> float:
+    """The largest sum_i |x_i R_ia| over the states x: rounding errors are relative to it."""
+    return float((np.abs(graph.states) @ np.abs(graph.model.rewards)).max())
 
 
 def hidden(graph: ReachableGraph, bounds: tuple[float, float] | None) -> Floats | None:

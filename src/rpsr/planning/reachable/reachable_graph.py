@@ -30,7 +30,7 @@ from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.domain import Corners, Simplex
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import Sparse
-from rpsr.models.rounding import products
+from rpsr.models.rounding import chained, weighted_mean
 from rpsr.planning.finite_mdp import FiniteProblem
 from rpsr.planning.limits import Clock, LimitReached, no_limits
 from rpsr.planning.reachable.state_set import StateTable
@@ -262,14 +262,16 @@ class _Builder:
         match model.domain:
             case Simplex():
                 # Sums and quotients of non-negative numbers: relative errors, state by state.
-                self._weights, self._rounding = None, (2 * products(n), 0.0)
+                self._weights, self._rounding = None, (weighted_mean(n), 0.0)
             case Corners(points=points) if points.min() >= 0:  # the same, summed at the corners
                 self._weights = np.linalg.pinv(points)
-                self._rounding = 2 * products(n + len(points)), 0.0
+                self._rounding = weighted_mean(n + len(points)), 0.0
             case Corners(points=points):
                 self._weights = np.linalg.pinv(points)
-                # The error of an unnormalised state: a sum of n + k products, and its basis.
-                self._rounding = 0.0, 4 * (products(n + len(points)) + model.domain.error)
+                # The errors of an unnormalised state, a sum of n + k products with the error of
+                # its basis, and of its mass; twice, because `hidden` halves shifts.
+                terms = n + len(points)
+                self._rounding = 0.0, 2 * (chained(terms, terms) + 2 * model.domain.error)
             case _:
                 self._weights, self._rounding = None, (np.nan, np.nan)
 
