@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from rpsr.errors import InputError
 from rpsr.io.allowance import TEXT_COST, excess
+from rpsr.io.file_kinds import HEADER
 from rpsr.io.files import place_of, read_raw, write_whole
 
-HEADER = "header.json"
 BIG = ".integers"  # suffix of members that hold Python integers as text
 _INTEGER = re.compile(r"-?[0-9]+")
 _MOMENT = (1980, 1, 1, 0, 0, 0)  # the earliest date of the zip format, so that bytes are equal

@@ -7,6 +7,8 @@ the rest, a reader has to try.
 from __future__ import annotations
 
 import gzip
+import zipfile
+import zlib
 from pathlib import Path
 from typing import Literal
 
@@ -21,6 +23,8 @@ SUFFIXES: dict[Kind, tuple[str, ...]] = {
 }
 NATIVE_POLICY = "rpsr-policy"  # the value of "format", the first key of a native policy
 _BEGINNING = 64  # bytes in which it stands
+ZIP_MAGIC = b"PK\x03\x04"
+HEADER = "header.json"  # the member of an archive that says what it holds
 
 
 def kind_of(path: str) -> Kind | None:
@@ -46,9 +50,13 @@ def _beginning(path: Path) -> bytes:
             return b""
         with path.open("rb") as file:
             raw = file.read(_BEGINNING)
+        if raw.startswith(ZIP_MAGIC):
+            with zipfile.ZipFile(path) as archive, archive.open(HEADER) as file:
+                return file.read(_BEGINNING)
         if not raw.startswith(GZIP_MAGIC):
             return raw
         with gzip.open(path) as file:
             return file.read(_BEGINNING)
-    except (OSError, EOFError, ValueError):  # the reader that comes next reports it
+    # The reader that comes next reports it.
+    except (OSError, EOFError, ValueError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error):
         return b""

@@ -12,10 +12,13 @@ from tests.planning.plans import PARR, solved
 
 from rpsr import InputError
 from rpsr.domains import build
+from rpsr.io.file_kinds import kind_of
+from rpsr.io.files import read_bytes
 from rpsr.models import Unknown
 from rpsr.planning.exact.value_iteration import ValueIteration
+from rpsr.planning.files import native
 from rpsr.planning.files.classic import write_alpha, write_pg
-from rpsr.planning.files.native import StoredVectors
+from rpsr.planning.files.native import StoredVectors, unconnected
 from rpsr.planning.files.policies import load_policy, save_policy
 from rpsr.planning.planners import solve
 from rpsr.planning.reachable.planner import Reachable
@@ -23,6 +26,7 @@ from rpsr.planning.value.controllers import FiniteStateController, extract_contr
 from rpsr.planning.value.policies import AlphaPolicy
 from rpsr.planning.value.trees import PolicyTree
 from rpsr.planning.value.value_function import ValueFunction
+from rpsr.sources import load_pomdp
 
 
 @pytest.fixture(autouse=True)
@@ -50,16 +54,62 @@ def test_a_value_function_moves_between_forms_of_a_model():
     assert stored.made_for["provenance"]["pomdp"] == build("loadunload").digest
 
 
-def test_controllers_and_trees_keep_their_numbers():
+@pytest.mark.parametrize("name", ["p.npz", "p.npz.gz", "p", "p.json"])
+def test_large_value_functions_are_stored_as_arrays(name, monkeypatch):
+    monkeypatch.setattr(native, "LARGE", 10)
+    solution = solved("parr")
+    save_policy(solution, name)
+    stored = load_policy(name, PARR)
+    assert (stored.value_function.vectors == solution.vectors).all()
+    assert (stored.value_function.actions == solution.actions).all()
+    assert (stored.made_for["kind"], stored.epsilon) == ("belief", solution.epsilon)
+    archived = read_bytes(name).startswith(b"PK")
+    assert archived == (name != "p.json")
+    if not name.endswith(".gz"):
+        assert kind_of(name) == "policy"
+        with pytest.raises(InputError, match="is a policy, expected a model"):
+            load_pomdp(name)
+
+
+def test_an_archive_takes_less_than_half_of_the_text():
+    vectors = np.random.default_rng(0).random((300, PARR.dimension))
+    found = unconnected(vectors, np.zeros(300, dtype=np.int64), PARR)
+    for name in ("p.npz", "p.json"):
+        save_policy(StoredVectors(PARR, found), name)
+    assert 2 * Path("p.npz").stat().st_size < Path("p.json").stat().st_size
+
+
+def test_a_damaged_archive_is_refused_or_means_the_same():
+    solution, chance, said = solved("parr"), Random(3), list[str]()
+    save_policy(solution, "p.npz")
+    whole = Path("p.npz").read_bytes()
+    for _ in range(100):
+        at = chance.randrange(2, len(whole))
+        cut = chance.random() < 0.2
+        Path("q.npz").write_bytes(
+            whole[:at] if cut else whole[:at] + bytes([chance.randrange(256)]) + whole[at + 1 :]
+        )
+        try:
+            stored = load_policy("q.npz", PARR)
+        except InputError as error:
+            said.append(str(error))
+        else:  # what changed is not read, such as a time
+            assert (stored.value_function.vectors == solution.vectors).all()
+    assert len(said) > 50
+    assert all("q.npz" in text and "\n" not in text for text in said)
+
+
+@pytest.mark.parametrize("suffix", ["json", "npz"])
+def test_controllers_and_trees_keep_their_numbers(suffix):
     solution = solved("parr")
     controller = extract_controller(solution)
-    save_policy(controller, "c.json", solution.model)
-    again = load_policy("c.json", PARR)
+    save_policy(controller, f"c.{suffix}", solution.model)
+    again = load_policy(f"c.{suffix}", PARR)
     assert isinstance(again, FiniteStateController)
     assert again.value(PARR) == controller.value(PARR)
     plan = solve(PARR, Reachable(horizon=5))
-    save_policy(plan, "t.json")
-    tree = load_policy("t.json", PARR)
+    save_policy(plan, f"t.{suffix}")
+    tree = load_policy(f"t.{suffix}", PARR)
     assert isinstance(tree, PolicyTree)
     assert tree.value(PARR) == plan.value
 

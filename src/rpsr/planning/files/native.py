@@ -8,6 +8,10 @@ domain is unknown, it is stored in the model's own coordinates. Controllers and 
 coordinates. The file of a plan for a learned model contains that model, as the text of its native
 file: the plan then runs on any system with the same names, in any order.
 
+Large value functions are stored as an archive of the same document (see `rpsr.io.archive`), whose
+vectors are an array of floats: a file whose name ends in `.npz`, and any but `.json` if there are
+more than `LARGE` numbers. The content tells the two apart.
+
 A value function acts by the action of the best vector. Its value is then at least the lower bound
 that the planner reported. If "look_ahead" is true, it looks one step ahead instead, as plans for
 learned models are evaluated.
@@ -24,6 +28,7 @@ import numpy as np
 
 from rpsr._version import __version__
 from rpsr.errors import InputError
+from rpsr.io.archive import pack_archive, unpack_archive
 from rpsr.io.file_kinds import NATIVE_POLICY
 from rpsr.io.files import packed, write_bytes
 from rpsr.io.printable import shortened
@@ -41,6 +46,8 @@ from rpsr.planning.value.value_function import ValueFunction
 from rpsr.showing import Shown, counted
 
 FORMAT_VERSION = 1
+LARGE = 1 << 16  # numbers: more are stored as an archive, unless the name asks for JSON
+ARCHIVE = b"PK"  # the first bytes of one
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -129,15 +136,27 @@ def write_native(policy: Stored, model: LinearModel, path: str) -> None:
             "epsilon": policy.epsilon,
             "look_ahead": policy.look_ahead,
             "vector_actions": [model.actions[a] for a in policy.value_function.actions.tolist()],
-            "vectors": vectors.tolist(),
+            "vectors": vectors,
         }
+    write_bytes(path, packed(_content(document, path), path))
+
+
+def _content(document: dict[str, Any], path: str) -> bytes:
+    """The bytes of a file with a document, as an archive or as JSON."""
+    vectors, name = document.get("vectors"), path.lower().removesuffix(".gz")
+    large = vectors is not None and vectors.size > LARGE
+    if name.endswith(".npz") or (large and not name.endswith(".json")):
+        header = {key: value for key, value in document.items() if key != "vectors"}
+        return pack_archive(header, {} if vectors is None else {"vectors": vectors})
+    if vectors is not None:
+        document = document | {"vectors": vectors.tolist()}
     try:
         pairs = [
             f'"{key}": {json.dumps(value, allow_nan=False)}' for key, value in document.items()
         ]
     except (TypeError, ValueError) as error:
         raise InputError(f"cannot be written as JSON: {error}", place=path) from None
-    write_bytes(path, packed(("{\n" + ",\n".join(pairs) + "\n}\n").encode(), path))
+    return ("{\n" + ",\n".join(pairs) + "\n}\n").encode()
 
 
 def parse_native(content: bytes, place: str, model: LinearModel) -> Stored:
@@ -200,8 +219,13 @@ def _carried(document: dict[str, Any], system: LinearModel, place: str) -> Store
 
 
 def _document(content: bytes, place: str) -> dict[str, Any]:
+    document: Any
     try:
-        document = json.loads(content)
+        if content.startswith(ARCHIVE):
+            header, arrays = unpack_archive(content, place, len(content), "policy file")
+            document = header | {key: arrays[key] for key in ("vectors",) if key in arrays}
+        else:
+            document = json.loads(content)
     except json.JSONDecodeError as error:
         raise InputError(
             f"not JSON: {error.msg}", place=place, line=error.lineno, column=error.colno

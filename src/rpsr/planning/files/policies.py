@@ -13,6 +13,7 @@ from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.files.classic import parse_alpha, parse_pg, write_alpha, write_pg
 from rpsr.planning.files.native import (
+    ARCHIVE,
     Stored,
     StoredVectors,
     parse_native,
@@ -40,8 +41,9 @@ def save_policy(
 
     `.alpha`, `.policy` (of SARSOP): the vectors and actions of a value function. `.pg`: a
     controller. Any other suffix: the native format, with the policy tree of a finite-horizon plan,
-    the controller of a plan without a discount, or else the value function. With `.gz` after the
-    suffix, the file is compressed.
+    the controller of a plan without a discount, or else the value function. It is JSON, or an
+    archive of arrays for `.npz`, and for a large value function unless the suffix is `.json`. With
+    `.gz` after the suffix, the file is compressed.
     model: the model that the policy was made for; required for controllers and trees, which do not
     know theirs.
     """
@@ -157,6 +159,11 @@ def _form(path: str, content: bytes) -> str:
     if content.lstrip().startswith(b"<"):
         return "policy"
     words = content.lstrip().partition(b"\n")[0].split()
-    if path.lower().endswith(".json") or not words or not words[0].isdigit():
+    if (
+        content.startswith(ARCHIVE)
+        or path.lower().endswith(".json")
+        or not words
+        or not words[0].isdigit()
+    ):
         return "native"
     return "alpha" if len(words) == 1 else "pg"
