@@ -49,7 +49,8 @@ def test_the_largest_probability_of_a_goal(succeed, model, avoid):
     if avoid == ("--avoid", "4"):
         avoid = ("--avoid", "state:4")
     found = plan(succeed, model, "--goal", "goal", *avoid, "--epsilon", "1e-6")
-    assert found["planner"] == "sarsop"
+    assert found["planner"] == "auto"
+    assert found["status"] == "exact"
     assert found["discount"] == 1
     # left: 1/2 + 1/2 * 1/4; right: 1/2.
     assert found["lower"] == pytest.approx(0.625, abs=1e-6)
@@ -98,7 +99,7 @@ def test_a_policy_for_a_task_earns_its_bound(succeed, model):
         (("--maximise", "reward", "--avoid", "goal"), "expected with a probability"),
         (("--goal", "goal", "--within", "2", "--horizon", "2"), "expected one of them"),
         (("--goal", "goal", "--discount", "0.9"), "an objective without a discount was given"),
-        (("--goal", "goal", "--planner", "pbvi"), "plan with sarsop or hsvi"),
+        (("--goal", "goal", "--planner", "pbvi"), "plan with sarsop, hsvi or reachable"),
         (("--maximise", "reward"), "the sum of rewards is infinite: state 0"),
         (("--goal", "goal", "-o", "p.alpha"), "p.alpha: a .alpha file cannot store a plan without"),
         (

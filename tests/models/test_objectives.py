@@ -292,9 +292,9 @@ def test_which_objectives_a_model_admits():
     assert found["discounted"] is None
     assert found["probability"] is None
     assert found["reward"] == found["cost"]
-    assert (
-        found["reward"] == "rewards are negative, and a policy may stay indefinitely in state 'a'"
-    )
+    assert found["reward"] == "every policy pays indefinitely from state 'a'"
+    reached = rpsr.total_cost("goal,pit").task(corridor())  # "stay" pays indefinitely
+    assert admitted_objectives(reached)["reward"] is None
     assert "no discount below 1" in (
         admitted_objectives(corridor().with_discount(1))["discounted"] or ""
     )

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from rpsr.io.records import Floats
 from rpsr.models.as_model import as_pomdp
 from rpsr.models.pomdp import POMDP
-from rpsr.planning.corners.end_components import end_components
+from rpsr.planning.corners.end_components import end_components, surely_reaching
 
 MOST_ENTRIES = 5_000_000  # transitions: more take longer than a look at a file should
 
@@ -18,7 +18,8 @@ def admitted_objectives(pomdp: POMDP) -> dict[str, str | None]:
 
     Keys: discounted, probability (of a goal), reward and cost (their sums without a discount).
     Within a number of steps, each is well defined. A sum over any number of steps is, if no policy
-    can collect rewards indefinitely, and none can lose indefinitely.
+    can collect rewards indefinitely, and either none can lose indefinitely or all rewards are costs
+    that some policy stops paying.
     """
     pomdp = as_pomdp(pomdp)
     has_discount = pomdp.discount is not None and pomdp.discount < 1
@@ -52,9 +53,17 @@ def _endless(pomdp: POMDP, rewards: Floats) -> str | None:
             f"{pomdp.actions[a]!r} earns {rewards[a, s]:g} there"
         )
     loops = inside.any(axis=0) & ~(inside.all(axis=0) & (rewards == 0).all(axis=0))
-    if rewards.min() < 0 and loops.any():
-        s = int(np.flatnonzero(loops)[0])
+    if rewards.min() >= 0 or not loops.any():
+        return None
+    s = int(np.flatnonzero(loops)[0])
+    if rewards.max() > 0:
         return (
-            f"rewards are negative, and a policy may stay indefinitely in state {pomdp.states[s]!r}"
+            "rewards have both signs, and a policy may stay indefinitely in state "
+            f"{pomdp.states[s]!r}"
         )
+    rests = np.asarray(end_components(moves, n_actions, rewards == 0)[1].any(axis=0))
+    hopeless = np.flatnonzero(~surely_reaching(moves, n_actions, rests) & (pomdp.start > 0))
+    if len(hopeless):
+        s = int(hopeless[0])
+        return f"every policy pays indefinitely from state {pomdp.states[s]!r}"
     return None

@@ -102,10 +102,10 @@ def _tasked(
 def default_planner(model: POMDP | LinearModel, *, horizon: int | None = None) -> str:
     """The name of the planner that suits a model, `auto` if nothing speaks against it.
 
-    A finite horizon is planned by `vi`. Without a discount and a horizon, `sarsop` is chosen. Both
-    and `auto` need a known domain. On a learned model exact planning may take very long, and its
-    values are the model's, not the system's. So `pbvi` is chosen there, unless a horizon is given
-    and the domain is known.
+    A finite horizon is planned by `vi`, which needs a known domain, as `auto` does. On a learned
+    model exact planning may take very long, and its values are the model's, not the system's. So
+    `pbvi` is chosen there, unless a horizon is given and the domain is known, or `sarsop`, if it
+    has no discount.
     """
     linear = as_linear(model)
     known = linear.domain.known
@@ -113,7 +113,7 @@ def default_planner(model: POMDP | LinearModel, *, horizon: int | None = None) -
         return "vi"
     if not known or linear.estimated:
         return "sarsop" if known and undiscounted(linear) else "pbvi"
-    return "sarsop" if undiscounted(linear) else DEFAULT
+    return DEFAULT
 
 
 def planner_by_name(name: str, **options: Any) -> Planner:

@@ -35,12 +35,13 @@ from rpsr.models.as_model import as_linear
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.cheap_plan import cheap_plan
-from rpsr.planning.convergence import ROUNDING
+from rpsr.planning.convergence import ROUNDING, undiscounted
 from rpsr.planning.corners.corner_model import CornerProcess, corner_process
 from rpsr.planning.files.checkpoint import Checkpoint
 from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.precision import Epsilon, check_epsilon
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status, silent
+from rpsr.planning.tasks_that_end import solve_task_that_ends
 from rpsr.planning.value.value_function import ValueFunction
 
 SMALL = 5000  # numbers in all operators, if dense: planning may take less than a second
@@ -158,6 +159,9 @@ class BasePlanner(ABC):
     """
 
     name: ClassVar[str]  # on the command line
+    # Whether `plan` itself plans without a discount; else it gets such a task in a form that has
+    # one (see `tasks_that_end`).
+    without_discount: ClassVar[bool] = False
 
     epsilon: Epsilon = None
     time_limit: float | None = None
@@ -169,13 +173,18 @@ class BasePlanner(ABC):
         progress: called with a `ProgressRow` from time to time. A `ModelError` if the planner
         cannot plan on this model.
         """
-        return self._solve(model, progress, None)
+        return self.run_on(model, progress, None)
 
-    def _solve(
+    def run_on(
         self, model: POMDP | LinearModel, progress: Progress | None, earlier: ValueFunction | None
     ) -> Solution:
+        """Plan as `solve` does; earlier: the result of an earlier run to continue from, or None."""
         linear = as_linear(model)
         self._check()
+        whole = getattr(self, "horizon", None) is None
+        if whole and undiscounted(linear) and linear.domain.known and not self.without_discount:
+            tell = progress or silent
+            return solve_task_that_ends(self, linear, tell, earlier, BasePlanner.run_on)
         n_actions, n_observations, n = linear.operators.shape
         with interpreted_first(n_actions * n_observations * n * n <= SMALL):
             run = Run(self, linear, progress or silent, earlier)
@@ -208,4 +217,4 @@ class ResumablePlanner(BasePlanner):
         self, model: POMDP | LinearModel, progress: Progress | None, checkpoint: Checkpoint
     ) -> Solution:
         """Plan as `solve` does, starting from a checkpoint's value function."""
-        return self._solve(model, progress, checkpoint.controller)
+        return self.run_on(model, progress, checkpoint.controller)

@@ -15,6 +15,7 @@ import numpy as np
 
 from rpsr.io.records import Floats
 from rpsr.planning.anytime.decomposition import LEFT_OVER
+from rpsr.planning.anytime.ending_cycles import ending_cycles
 from rpsr.planning.convergence import undiscounted
 from rpsr.planning.corners.cheap_bounds import (
     blind_values,
@@ -28,6 +29,7 @@ from rpsr.planning.corners.tighter_informed import tighter_informed
 from rpsr.planning.corners.undiscounted_bounds import undiscounted_bounds
 from rpsr.planning.limits import Clock
 from rpsr.planning.precision import CLOSED, Epsilon, Goal, goal_of, goal_of_range
+from rpsr.planning.value.value_function import ValueFunction
 
 BLIND_SHARE, INFORMED_SHARE, TIGHTER_SHARE = 0.1, 0.4, 0.2  # of the time left: initial bounds
 CLOSE = 1e-9  # beliefs this close, in the 1-norm, are one node; or less, where the goal needs it
@@ -40,16 +42,16 @@ LONG = 1000.0  # steps: small improvements are worth while if fewer are ahead
 class Beginning:
     """The first bounds of a search on a process of k corners.
 
-    goal: the gap to reach. blind (A, k): vectors of blind policies. informed (A, k): upper bounds
-    on Q. upper_bound: the name of that bound, and the seconds that it took. least, first: the
-    proven bounds at the start. scale: the largest value in a backup. tau, pad, shave: as in
+    goal: the gap to reach. policies: the first ones, with vectors (K, k). informed (A, k): upper
+    bounds on Q. upper_bound: the name of that bound, and the seconds that it took. least, first:
+    the proven bounds at the start. scale: the largest value in a backup. tau, pad, shave: as in
     `Knobs`. low_margin, high_margin: what the reported bounds add to those of the search. ahead:
     the number of steps over which an improvement counts. floor (k,): without a discount, a lower
-    bound on every policy's value; else empty. hint: as in `Scratch`.
+    bound on every policy's value, -inf where there is none; else empty. hint: as in `Scratch`.
     """
 
     goal: Goal
-    blind: Floats
+    policies: ValueFunction
     informed: Floats
     upper_bound: dict[str, Any]
     least: float
@@ -98,7 +100,7 @@ def _discounted(
     high = ahead * (2 * rounding + (tau + LEFT_OVER) * scale) + process.displaced * scale
     return Beginning(
         goal=goal,
-        blind=blind,
+        policies=_repeating(process, blind),
         informed=informed,
         upper_bound={
             "name": "fast informed" if tighter is None else "tighter informed",
@@ -123,18 +125,23 @@ def _ending(process: CornerProcess, clock: Clock, epsilon: Epsilon) -> Beginning
     known = undiscounted_bounds(process, clock.share(INFORMED_SHARE))
     informed = informed_sweeps(process, known.most, clock.share(INFORMED_SHARE))
     first = min(upper_at_start(process, informed), upper_at_start(process, known.most))
-    scale = max(float(np.abs(known.most).max()), float(np.abs(known.floor).max()))
+    share, policies, least = clock.share(BLIND_SHARE), None, known.floor
+    if np.isinf(known.floor).any():
+        policies = ending_cycles(process, share)
+        least = policies.vectors
+    scale = max(float(np.abs(known.most).max()), float(np.abs(least).max()))
     scale = max(scale + float(np.abs(process.rewards).max()), np.finfo(float).tiny)
     rounding = process.rounding(scale)
-    blind = _blind_from_below(process, known.floor, clock.share(BLIND_SHARE), rounding)
-    value, off = process.value_at_start(blind)
-    goal = goal_of_range(epsilon, CLOSED, float(known.most.max() - known.floor.min()))
+    if policies is None:
+        policies = _repeating(process, _blind_from_below(process, known.floor, share, rounding))
+    value, off = process.value_at_start(policies.vectors)
+    goal = goal_of_range(epsilon, CLOSED, float(known.most.max() - least.min()))
     ahead = 1 + min(float(process.start @ known.steps), LONG)
     tau = min(CLOSE, 1e-4 * goal.guess(value, first) / (ahead * scale))
     # As with a discount, but errors are paid for at each step.
     return Beginning(
         goal=goal,
-        blind=blind,
+        policies=policies,
         informed=informed,
         upper_bound={"name": "fast informed", "seconds": clock.seconds - began},
         least=value - off,
@@ -149,6 +156,11 @@ def _ending(process: CornerProcess, clock: Clock, epsilon: Epsilon) -> Beginning
         floor=known.floor,
         hint=_sooner(process),
     )
+
+
+def _repeating(process: CornerProcess, values: Floats) -> ValueFunction:
+    """Policies that repeat one action each, with values (A, k)."""
+    return ValueFunction.repeating(values, np.arange(len(values)), process.observations)
 
 
 def _sooner(process: CornerProcess) -> Floats:

@@ -56,6 +56,7 @@ class AnytimePlanner(ResumablePlanner):
     max_iterations: int | None = None
     seed: int = 0
     keep_points: bool = False
+    without_discount = True
     _selective: ClassVar[bool]  # whether it works only on points that optimal policies may reach
 
     def plan(self, run: Run) -> Solution:

@@ -73,18 +73,23 @@ class Schedule:
         self._gap, self._retreats = np.inf, RETREATS
         knobs = Knobs(process.discount, begun.tau, 0.0, PIVOTS, STALE, selective, 0, 0)
         knobs = knobs._replace(pad=begun.pad, shave=begun.shave, fading=process.discount)
-        self.state = SearchState(process, clock, knobs, begun.blind, begun.informed, begun.hint)
+        self.state = SearchState(process, clock, knobs, begun.policies, begun.informed, begun.hint)
         self._loops = None if self.discounted else self._find_loops()
         self._rng = np.random.default_rng(seed)
         self.state.graph.counts["random"] = self._rng.integers(2**31)
         self._order = np.empty(0, dtype=np.int64)
         self._spent = np.zeros(3)  # operations of trials, lower and upper sweeps
-        self._kept = self._rows = len(process.rewards)
+        self._kept = self._rows = len(begun.policies)
 
     @property
     def discounted(self) -> bool:
         """Whether the process has a discount below 1."""
         return not len(self.begun.floor)
+
+    @property
+    def _has_floor(self) -> bool:
+        """Whether a discount or a floor bounds the values of all policies from below."""
+        return bool(np.isfinite(self.begun.floor).all())
 
     def resume_from(self, earlier: ValueFunction) -> None:
         """Add the vectors of an earlier search, lowered if necessary.
@@ -92,6 +97,8 @@ class Schedule:
         All are kept until there are twice as many, since at first there are no points to judge by.
         """
         begun = self.begun
+        if not self._has_floor:  # the policies of the vectors might never end
+            return
         fitted = fit(self.process, earlier, begun.scale, begun.floor, begun.shave)
         adopt(self.state, fitted)
         self._kept = self._rows = self._kept + len(earlier)
@@ -177,7 +184,12 @@ class Schedule:
                 self.clock.check()
 
     def _improve(self) -> bool:
-        """A step of policy iteration on the points, for a share of the operations of sweeps."""
+        """A step of policy iteration on the points, for a share of the operations of sweeps.
+
+        Without a floor there is none: the policy of the points might never end.
+        """
+        if not self._has_floor:
+            return False
         state = self.state
         counts = state.graph.counts
         before, columns = counts["ops"], counts["columns"]

@@ -27,6 +27,7 @@ from rpsr.planning.anytime.walks import Trail, open_point
 from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.limits import Clock, LimitReached, MemoryTooSmall
 from rpsr.planning.value.point_bounds import Mixtures, PointBounds
+from rpsr.planning.value.value_function import ValueFunction
 
 DEEPEST = 2000  # steps of a trial
 HASHES = "graph.table"  # grows like the others, but is rehashed
@@ -35,8 +36,8 @@ HASHES = "graph.table"  # grows like the others, but is rehashed
 class SearchState:
     """Graph and vectors of a search on a process with k corners; they grow by doubling.
 
-    blind (A, k): the initial vectors, one per action. informed (A, k): Q's at the corners. hint: as
-    in `Scratch`.
+    policies: the first ones, with vectors (K, k). informed (A, k): Q's at the corners. hint: as in
+    `Scratch`.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class SearchState:
         process: CornerProcess,
         clock: Clock,
         knobs: Knobs,
-        blind: Floats,
+        policies: ValueFunction,
         informed: Floats,
         hint: Floats,
     ) -> None:
@@ -86,20 +87,24 @@ class SearchState:
                 f"{process.model.name} needs at least {needed}"
             )
         try:
-            self._begin(process, knobs, blind, informed)
+            self._begin(process, knobs, policies, informed)
         except LimitReached:
             raise MemoryTooSmall(
                 f"memory limit: read {clock.memory_limit} bytes, but planning on "
                 f"{process.model.name} needs more than {self._bytes}"
             ) from None
 
-    def _begin(self, process: CornerProcess, knobs: Knobs, blind: Floats, informed: Floats) -> None:
+    def _begin(
+        self, process: CornerProcess, knobs: Knobs, policies: ValueFunction, informed: Floats
+    ) -> None:
         """The corners, the start and the mixture of all corners, and the first vectors."""
-        n_actions, k = process.rewards.shape
-        self.make_room()
-        self.vectors.table[:n_actions] = blind
-        self.vectors.column[:, :n_actions] = blind.T
-        self.graph.counts["vectors"] = self.graph.counts["columns"] = n_actions
+        k, count = process.k, len(policies)
+        self.make_room(count)
+        self.vectors.table[:count] = policies.vectors
+        self.vectors.column[:, :count] = policies.vectors.T
+        self.vectors.choice[:count] = policies.choices
+        self.vectors.origin[:count] = np.arange(count)
+        self.graph.counts["vectors"] = self.graph.counts["columns"] = count
         plant(self.graph, self.moves, self.scratch, np.ascontiguousarray(informed.T))
         root = self._node(process.start, knobs.tau)
         self.mixed = mixed = self._node(np.full(k, 1 / k), knobs.tau)

@@ -46,3 +46,25 @@ def end_components(
     # A state without an action left is in no end component.
     inside = kept.reshape(n_actions, k)
     return component.astype(np.int64), inside & inside.any(axis=0)
+
+
+def surely_reaching(moves: Sparse, n_actions: int, target: Bools) -> Bools:
+    """The states from which some policy reaches a set (k,) with probability one, (k,).
+
+    The states that can reach it while every outcome stays among them, until that changes nothing.
+    """
+    k = moves.shape[1]
+    possible = sp.csr_array(moves > 0).astype(np.float64)
+    sure = np.ones(k, dtype=np.bool_)
+    while True:
+        safe = (possible @ (~sure).astype(float)).reshape(n_actions, k) == 0
+        reached = target.copy()
+        while True:
+            nearer = (possible @ reached.astype(float)).reshape(n_actions, k) > 0
+            more = reached | (nearer & safe).any(axis=0)
+            if np.array_equal(more, reached):
+                break
+            reached = more
+        if np.array_equal(reached, sure):
+            return sure
+        sure = reached

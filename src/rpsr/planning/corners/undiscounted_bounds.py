@@ -17,6 +17,11 @@ A positive reward inside an end component can be collected infinitely often: its
 ends, which no action leaves and where all rewards are 0, every policy's value is at least
 -c w, where -c is the least reward: r_a - c P_a w >= -c - c (w - 1).
 
+**Costs.** If all rewards are at most 0, every value is, and T v is an upper bound for every upper
+bound v, in loops as well: sweeps from 0 need no merging. A policy that stays where it pays loses
+without limit, so there is no lower bound on every policy's value. Corners from which no policy
+comes to rest where nothing is paid, with probability one, have infinite costs.
+
 So the value of a controller is at least every iterate v <- r + P v that begins with such a floor,
 and the value of following it for some steps and another policy afterwards at least the value of
 that policy, backed up. Neither statement needs a policy that ends.
@@ -40,13 +45,14 @@ from rpsr.models.operators import Sparse
 from rpsr.models.rounding import products
 from rpsr.planning.corners.cheap_bounds import transitions
 from rpsr.planning.corners.corner_model import CornerProcess
-from rpsr.planning.corners.end_components import end_components
+from rpsr.planning.corners.end_components import end_components, surely_reaching
 from rpsr.planning.limits import Clock
 from rpsr.planning.linear_systems import solve_discounted
 
 IMPROVEMENT = 1e-12  # of the scale of values: policy iteration ends at smaller gains
 IMPROVEMENTS = 100
 SWEEPS = 1000
+COST_SWEEPS = 5000  # of an upper bound from 0, if policies may pay indefinitely
 ENDLESS = 1e9  # steps, where their number cannot be computed
 SMALLEST = 1e-100  # a smaller probability might be lost, and with it the way out of a loop
 
@@ -55,8 +61,9 @@ SMALLEST = 1e-100  # a smaller probability might be lost, and with it the way ou
 class UndiscountedBounds:
     """Bounds on sums of rewards at the corners.
 
-    most (A, k): upper bounds on the optimal Q. floor (k,): a lower bound on every policy's value.
-    steps (k,): the largest expected number of steps outside end components.
+    most (A, k): upper bounds on the optimal Q. floor (k,): a lower bound on every policy's value,
+    -inf where there is none. steps (k,): the largest expected number of steps outside end
+    components.
     """
 
     most: Floats
@@ -66,13 +73,16 @@ class UndiscountedBounds:
 
 def undiscounted_bounds(process: CornerProcess, clock: Clock) -> UndiscountedBounds:
     """Bounds for a process without a discount; a `ModelError` where sums are not well defined."""
-    _refuse_lost_probabilities(process)
-    process = _without_noise(process)
+    refuse_lost_probabilities(process)
+    process = without_noise(process)
     moves = transitions(process)
     component, inside = end_components(moves, len(process.rewards))
     _refuse_endless_gain(process, inside)
-    merged = _Merged(process, moves, component, inside)
+    merged = MergedComponents(process, moves, component, inside)
     ends = inside.all(axis=0) & (process.rewards == 0).all(axis=0) & merged.closed
+    loops = inside.any(axis=0) & ~ends
+    if process.rewards.min() < 0 and loops.any():
+        return _costs(process, moves, loops, clock)
     steps, slack = merged.steps(clock)
     values = np.full(process.k, np.inf)
     if slack > 0:
@@ -91,9 +101,50 @@ def undiscounted_bounds(process: CornerProcess, clock: Clock) -> UndiscountedBou
     scale = _size(values) + _size(process.rewards)
     after = (moves @ values).reshape(process.rewards.shape)
     bound = process.rewards + np.where(inside, values, after + process.rounding(scale))
-    return UndiscountedBounds(
-        np.minimum(bound, values), _floor(process, ends, inside, steps, slack), steps
-    )
+    return UndiscountedBounds(np.minimum(bound, values), _floor(process, steps, slack), steps)
+
+
+def _costs(process: CornerProcess, moves: Sparse, loops: Bools, clock: Clock) -> UndiscountedBounds:
+    """Bounds if rewards are negative and a policy may stay at corners (k,) indefinitely."""
+    shape = process.rewards.shape
+    if process.rewards.max() > 0:
+        where = named_corner(process, int(np.flatnonzero(loops)[0]))
+        raise ModelError(
+            f"{process.model.name}: some rewards are negative and some positive, and a policy may "
+            f"stay indefinitely in {where}, so sums of rewards need not converge; give a discount "
+            "below 1, a number of steps, or a goal whose probability is to be maximised"
+        )
+    free = process.rewards == 0
+    rests: Bools = np.asarray(end_components(moves, len(free), free)[1].any(axis=0))
+    hopeless = ~surely_reaching(moves, len(free), rests) & (process.start > 0)
+    if hopeless.any():
+        where = named_corner(process, int(np.flatnonzero(hopeless)[0]))
+        raise ModelError(
+            f"{process.model.name}: every policy pays indefinitely from {where} with a positive "
+            "probability, so the least expected cost is infinite; give a discount below 1 or a "
+            "number of steps"
+        )
+    values, bound = np.zeros(process.k), process.rewards
+    for _ in range(COST_SWEEPS):
+        error = process.rounding(_size(values) + _size(process.rewards))
+        bound = process.rewards + (moves @ values).reshape(shape) + error
+        lower = np.minimum(values, bound.max(axis=0))
+        gain, values = float((values - lower).max()), lower
+        if clock.over or gain <= error:
+            break
+    floor = np.where(over_corners(process, moves), 0.0, -np.inf)
+    return UndiscountedBounds(np.minimum(bound, values), floor, np.full(process.k, ENDLESS))
+
+
+def over_corners(process: CornerProcess, moves: Sparse) -> Bools:
+    """The corners from which no reward other than 0 can be collected, (k,)."""
+    over: Bools = (process.rewards == 0).all(axis=0)
+    while True:
+        leaves = np.asarray(moves @ (~over).astype(float)).reshape(process.rewards.shape) > 0
+        fewer = over & ~leaves.any(axis=0)
+        if np.array_equal(fewer, over):
+            return over
+        over = fewer
 
 
 def reward_cap(process: CornerProcess, ends: Bools) -> float | None:
@@ -124,7 +175,8 @@ def reward_cap(process: CornerProcess, ends: Bools) -> float | None:
     return rounded if Fraction(rounded) >= largest else float(np.nextafter(rounded, np.inf))
 
 
-def _refuse_lost_probabilities(process: CornerProcess) -> None:
+def refuse_lost_probabilities(process: CornerProcess) -> None:
+    """Refuse probabilities so small that products of them might underflow."""
     record = process.model.record
     least = float(process.chance.min(initial=1.0))
     if record is not None:
@@ -136,7 +188,7 @@ def _refuse_lost_probabilities(process: CornerProcess) -> None:
         )
 
 
-def _without_noise(process: CornerProcess) -> CornerProcess:
+def without_noise(process: CornerProcess) -> CornerProcess:
     """The process with rewards 0 where they differ from it by their known error at most.
 
     A PSR or an R-PSR has its rewards up to rounding; errors of one step are paid for at every step.
@@ -153,26 +205,21 @@ def _refuse_endless_gain(process: CornerProcess, inside: Bools) -> None:
     if len(gains):
         a, s = gains[0].tolist()
         raise ModelError(
-            f"{process.model.name}: the sum of rewards is infinite: {_named(process, s)} is in a "
-            "cycle that can be repeated indefinitely, and action "
+            f"{process.model.name}: the sum of rewards is infinite: {named_corner(process, s)} is "
+            "in a cycle that can be repeated indefinitely, and action "
             f"{process.model.actions[a]!r} earns {process.rewards[a, s]:g} there; "
             "give a discount below 1 or a number of steps"
         )
 
 
-def _floor(
-    process: CornerProcess, ends: Bools, inside: Bools, steps: Floats, slack: float
-) -> Floats:
+def _floor(process: CornerProcess, steps: Floats, slack: float) -> Floats:
     least = float(process.rewards.min())
     if least >= 0:
         return np.zeros(process.k)
-    moving = inside.any(axis=0) & ~ends
-    if moving.any() or not slack > 0:
-        where = _named(process, int(np.flatnonzero(moving)[0])) if moving.any() else "some states"
+    if not slack > 0:
         raise ModelError(
-            f"{process.model.name}: rewards are negative, and a policy may stay indefinitely in "
-            f"{where}, so sums of rewards need not converge; give a discount below 1, "
-            "a number of steps, or a goal whose probability is to be maximised"
+            f"{process.model.name}: some policy takes too many steps: no bound on the sum of "
+            "rewards can be proven in floats; give a discount below 1 or a number of steps"
         )
     floor = least * steps / slack
     return floor - process.rounding(_size(floor))
@@ -183,12 +230,12 @@ def _size(values: Floats) -> float:
     return float(np.abs(values).max())
 
 
-def _named(process: CornerProcess, s: int) -> str:
+def named_corner(process: CornerProcess, s: int) -> str:
     """A corner, for messages: the number of a state that it stands for."""
     return f"state {int(np.flatnonzero(process.corner_of == s)[0])}"
 
 
-class _Merged:
+class MergedComponents:
     """The decision problem with merged end components; values are given at the k corners.
 
     can_stay (k,): whether a corner is in an end component. closed (k,): whether no action leaves

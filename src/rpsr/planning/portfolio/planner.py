@@ -11,6 +11,8 @@
 Every planner proves its bounds by itself, so the largest lower bound and the smallest upper bound
 of all hold together, and the policy is that of the largest lower bound (see `answers`).
 
+Without a discount, `reachable` in exact arithmetic, if few beliefs are reachable, and `sarsop`.
+
 Stopping rule: the gap at the start is at most epsilon. Without a time limit, planning also ends
 when the gap has narrowed by less than `WORTH` of itself within `PATIENCE` seconds.
 """
@@ -28,6 +30,7 @@ from rpsr.planning.limits import MemoryTooSmall
 from rpsr.planning.portfolio.answers import Answers
 from rpsr.planning.portfolio.patience import Promising, Watch, Worthwhile
 from rpsr.planning.precision import CLOSED, PROVEN, Goal, goal_of
+from rpsr.planning.reachable.exact_problem import ExactBeliefGraph, explore_exactly
 from rpsr.planning.reachable.planner import SAME, Reachable
 from rpsr.planning.reachable.reachable_graph import Exploration
 from rpsr.planning.runner import ResumablePlanner, Run
@@ -35,6 +38,7 @@ from rpsr.planning.solution import Solution, Status
 from rpsr.planning.value.value_function import ValueFunction
 
 FEW, FEW_NUMBERS = 1000, 2**20  # reachable states, and the numbers that describe them
+FEW_STEPS = 20_000  # pairs of an action and a state of an exact belief: some tenths of a second
 MOST_CORNERS = 200  # for `vi`, whose programs grow with the square
 EXPLORING_SHARE = 0.05  # of the time limit, for the reachable states
 VI_SHARE, VI_SECONDS = 0.2, 4.0  # of the time limit, and at most: what `vi` has at first
@@ -54,6 +58,7 @@ class Auto(ResumablePlanner):
     """
 
     name = "auto"
+    without_discount = True
 
     max_iterations: int | None = None
     seed: int = 0
@@ -82,7 +87,7 @@ class _Portfolio:
         """Run the planners; why planning ended."""
         begun, model = self.run.earlier, self.run.model
         if undiscounted(model):
-            return self._sarsop(None, begun)
+            return Status.EXACT if self._exactly() else self._sarsop(None, begun)
         process = self.run.corners()
         goal = goal_of(self.auto.epsilon, CLOSED, model, process.ahead)
         self._cheap()
@@ -119,6 +124,20 @@ class _Portfolio:
         part.report(
             1, found.lower, found.upper, vectors=len(found.vectors), points=len(graph.states)
         )
+        self.answers.add(found)
+        return found.status is Status.EXACT
+
+    def _exactly(self) -> bool:
+        """Whether few exact beliefs are reachable, and solved without a discount."""
+        model = self.run.model
+        if self.auto.everywhere or model.record is None or not model.record.exact:
+            return False
+        graph = explore_exactly(model, FEW, self.clock.share(EXPLORING_SHARE), work=FEW_STEPS)
+        if not isinstance(graph, ExactBeliefGraph):
+            return False
+        planner = Reachable(epsilon=self.auto.epsilon)
+        part = self._part(planner, self.clock.time_limit, None)
+        found = planner.planned_exactly(part, graph)
         self.answers.add(found)
         return found.status is Status.EXACT
 

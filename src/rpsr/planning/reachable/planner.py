@@ -13,6 +13,10 @@ merging, for example where beliefs converge but never reach their limit (tiger, 
 edges are then far from the states of an optimal policy, and the gap is rounding. The status tells
 the two cases apart.
 
+Without a discount, beliefs are computed in exact arithmetic (`exact_problem`). If they are not
+finitely many, or known in floats only, a task that every policy ends is planned in a form that has
+a discount, and another is refused.
+
 For a finite horizon the graph ends at that depth, and backward induction solves it; discount 1 is
 allowed.
 
@@ -28,9 +32,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from rpsr.errors import ModelError
-from rpsr.planning.convergence import planning_discount
+from rpsr.planning.convergence import planning_discount, undiscounted
+from rpsr.planning.corners.discounted_form import MayStay
 from rpsr.planning.limits import Clock
 from rpsr.planning.precision import MERGED, goal_of
+from rpsr.planning.reachable.exact_problem import (
+    ExactBeliefGraph,
+    explore_exactly,
+    plan_exactly,
+)
 from rpsr.planning.reachable.horizon import plan_horizon
 from rpsr.planning.reachable.infinite import plan_infinite
 from rpsr.planning.reachable.reachable_graph import (
@@ -43,6 +53,7 @@ from rpsr.planning.reachable.reachable_graph import (
 from rpsr.planning.rest_of_horizon import hold_shortest_plan
 from rpsr.planning.runner import BasePlanner, Run
 from rpsr.planning.solution import Solution, Status
+from rpsr.planning.tasks_that_end import solve_task_that_ends
 
 SAME = 1e-13  # states that differ by rounding only differ by less, others by more
 EXPLORING = 0.5  # of the time limit, for exploring; the rest is for solving
@@ -61,6 +72,7 @@ class Reachable(BasePlanner):
     """
 
     name = "reachable"
+    without_discount = True
 
     horizon: int | None = None
     max_states: int = LIMIT
@@ -69,6 +81,8 @@ class Reachable(BasePlanner):
     def plan(self, run: Run) -> Solution:
         """Plan; a `ModelError` where merging states that differ costs more than epsilon."""
         model, clock, steps = run.model, run.clock, self.horizon
+        if steps is None and undiscounted(model) and model.domain.known:
+            return self._without_discount(run)
         planning_discount(model, steps)
         if steps is not None:
             hold_shortest_plan(model, steps, clock)
@@ -92,6 +106,44 @@ class Reachable(BasePlanner):
             found = self._so_far(run, graph)
         run.report(1, found.lower, found.upper, vectors=len(found.vectors), points=size)
         return replace(found, trace=tuple(clock.rows))
+
+    def _without_discount(self, run: Run) -> Solution:
+        """The plan on exact beliefs, or in a form that has a discount (see `tasks_that_end`)."""
+        model, clock, stopped = run.model, run.clock, Status.SIZE
+        exact = model.record is not None and model.record.exact
+        if exact:
+            share = replace(clock, time_limit=clock.share(EXPLORING).time_limit)
+            graph = explore_exactly(model, self.max_states, share)
+            if isinstance(graph, ExactBeliefGraph):
+                return self.planned_exactly(run, graph)
+            stopped = graph
+        try:
+            return solve_task_that_ends(self, model, clock.progress, None, BasePlanner.run_on)
+        except MayStay:
+            why = f"more than {self.max_states} beliefs are reachable"
+            if stopped is not Status.SIZE:
+                why = "a limit came before all reachable beliefs were found"
+            elif not exact:
+                why = "floats cannot tell whether reachable states repeat"
+            raise ModelError(
+                f"{model.name}: a policy may stay indefinitely, and {why}: plan with sarsop or "
+                "hsvi, or give a horizon or a discount below 1"
+            ) from None
+
+    def planned_exactly(self, run: Run, graph: ExactBeliefGraph) -> Solution:
+        """The plan on exact beliefs."""
+        plan, size = plan_exactly(graph, run.clock), len(graph.beliefs)
+        run.report(1, plan.lower, plan.upper, vectors=len(plan.found), points=size)
+        return run.solution(
+            Status.TIME if run.clock.over else Status.EXACT,
+            plan.found,
+            (plan.lower, plan.upper),
+            value=plan.value,
+            iterations=1,
+            epsilon=plan.rounded,
+            states=size,
+            closed_exactly=True,
+        )
 
     def _so_far(self, run: Run, graph: ReachableGraph) -> Solution:
         """A plan on a graph within a short time."""

@@ -1,0 +1,93 @@
+"""Steps of beliefs in integers: a belief is its states and weights without a common divisor.
+
+So two beliefs are equal exactly if they are one object's equals, whatever their probabilities.
+"""
+
+from __future__ import annotations
+
+from math import gcd, lcm
+
+from rpsr.io.records import Record
+
+LONGEST = 4096  # bits of a weight: beliefs of longer ones are not computed
+
+Belief = tuple[tuple[int, ...], tuple[int, ...]]  # states, ascending, and weights without a divisor
+Outcomes = dict[int, list[tuple[int, int, int]]]  # by observation: next state, numerator, denom.
+
+
+class ExactSteps:
+    """The exact process of a POMDP; rows are computed when needed and kept."""
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+        self._rows: dict[tuple[int, int], Outcomes] = {}
+
+    def start(self) -> Belief | None:
+        """The start; None if its weights are too long."""
+        start = self.record.start
+        assert start.weights is not None
+        weights = dict(zip(start.indices.tolist(), map(int, start.weights.tolist()), strict=True))
+        return reduced({state: weight for state, weight in weights.items() if weight})
+
+    def row(self, action: int, state: int) -> Outcomes:
+        """The moves from a state by observation: the next state, and its probability."""
+        if (action, state) not in self._rows:
+            record, found = self.record, Outcomes()
+            moves, emission = record.transition, record.emission
+            assert moves.weights is not None
+            assert emission.weights is not None
+            row = action * moves.width + state
+            span = range(int(moves.indptr[row]), int(moves.indptr[row + 1]))
+            whole = sum(int(moves.weights[m]) for m in span)
+            for m in span:
+                target = int(moves.indices[m])
+                shown = m if record.emission_by_edge else action * moves.width + target
+                seen = range(int(emission.indptr[shown]), int(emission.indptr[shown + 1]))
+                half = sum(int(emission.weights[e]) for e in seen)
+                for e in seen:
+                    above = int(moves.weights[m]) * int(emission.weights[e])
+                    if above:
+                        part = (target, above, whole * half)
+                        found.setdefault(int(emission.indices[e]), []).append(part)
+            self._rows[action, state] = found
+        return self._rows[action, state]
+
+    def after(self, before: Belief, action: int, observation: int) -> Belief | None:
+        """The belief after a step; None if its weights are too long."""
+        terms: list[tuple[int, int, int]] = []
+        for state, weight in zip(*before, strict=True):
+            for target, above, below in self.row(action, state).get(observation, ()):
+                terms.append((target, weight * above, below))
+        return reduced(_totals(terms)[0])
+
+    def steps(self, before: Belief, action: int) -> dict[int, tuple[Belief | None, int, int]]:
+        """By possible observation: the belief after it, and its probability as a fraction."""
+        terms: Outcomes = {}
+        for state, weight in zip(*before, strict=True):
+            for seen, moves in self.row(action, state).items():
+                found = terms.setdefault(seen, [])
+                found += [(target, weight * above, below) for target, above, below in moves]
+        whole, made = sum(before[1]), dict[int, tuple[Belief | None, int, int]]()
+        for seen, each in terms.items():
+            totals, common = _totals(each)
+            made[seen] = reduced(totals), sum(totals.values()), common * whole
+        return made
+
+
+def _totals(terms: list[tuple[int, int, int]]) -> tuple[dict[int, int], int]:
+    """Sums of fractions by state, over a common denominator."""
+    common = lcm(*(below for _, _, below in terms))
+    totals: dict[int, int] = {}
+    for target, above, below in terms:
+        totals[target] = totals.get(target, 0) + above * (common // below)
+    return totals, common
+
+
+def reduced(totals: dict[int, int]) -> Belief | None:
+    """Weights by state without a common divisor; None if one is too long."""
+    divisor = gcd(*totals.values())
+    states = tuple(sorted(totals))
+    weights = tuple(totals[state] // divisor for state in states)
+    if max(weights).bit_length() > LONGEST:
+        return None
+    return states, weights

@@ -1,0 +1,90 @@
+"""The best policy of an observed decision problem without a discount, with a proven value.
+
+An action that attains the optimal value need not be part of an optimal policy: waiting attains it,
+too. So a policy is built backwards, from states where it may rest for nothing, by actions that
+attain the optimal values v and lead nearer with a positive probability. Such a policy ends with
+probability one, and earns v.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from rpsr.errors import ModelError
+from rpsr.io.records import Bools, Floats, Ints
+from rpsr.models.operators import Sparse
+from rpsr.planning.corners.cheap_bounds import transitions
+from rpsr.planning.corners.corner_model import CornerProcess
+from rpsr.planning.corners.end_components import end_components
+from rpsr.planning.corners.proven_sums import ENDLESS, largest, proven_sums
+from rpsr.planning.limits import Clock
+
+EQUAL = 1e-9  # of the scale of values: actions that differ by less attain the same
+IMPROVEMENT = 1e-13  # of the scale of values: a smaller gain is rounding
+ROUNDS = 50  # of policy iteration
+
+
+@dataclass(frozen=True, eq=False)
+class ProvenPolicy:
+    """Actions (k,), and a proven lower bound on their value at the first corner."""
+
+    actions: Ints
+    lower: float
+
+
+def best_policy(process: CornerProcess, most: Floats, clock: Clock) -> ProvenPolicy:
+    """The best policy; most (A, k): upper bounds on the optimal Q, near it.
+
+    A `ModelError` if no policy with a finite value is found.
+    """
+    moves = transitions(process)
+    actions = _backwards(process, moves, most)
+    found = _worth(process, moves, actions)
+    for _ in range(ROUNDS):
+        if found is None or clock.over:
+            break
+        ahead = process.rewards + (moves @ found).reshape(process.rewards.shape)
+        now = ahead[actions, np.arange(process.k)]
+        gains = ahead.max(axis=0) - now > IMPROVEMENT * max(largest(found), 1e-300)
+        if not gains.any():
+            break
+        other = np.where(gains, ahead.argmax(axis=0), actions)
+        better = _worth(process, moves, other)
+        if better is None or better[0] <= found[0]:
+            break
+        actions, found = other, better
+    if found is None:
+        raise ModelError(
+            f"{process.model.name}: no policy with a finite sum of rewards was found; give a "
+            "discount below 1 or a number of steps"
+        )
+    return ProvenPolicy(actions, float(found[0]))
+
+
+def _backwards(process: CornerProcess, moves: Sparse, most: Floats) -> Ints:
+    """A policy that attains the optimal values and ends, (k,)."""
+    n_actions, k = process.rewards.shape
+    values = most.max(axis=0)
+    equal = EQUAL * max(largest(values), 1e-300)
+    tight: Bools = most >= values - equal
+    _, inside = end_components(moves, n_actions, process.rewards == 0)
+    done = inside.any(axis=0) & (np.abs(values) <= equal)
+    actions = np.where(done, inside.argmax(axis=0), most.argmax(axis=0))
+    while True:
+        nearer = (moves @ done.astype(float)).reshape(n_actions, k) > 0
+        fresh = (nearer & tight).any(axis=0) & ~done
+        if not fresh.any():
+            return actions
+        actions[fresh] = (nearer & tight)[:, fresh].argmax(axis=0)
+        done |= fresh
+
+
+def _worth(process: CornerProcess, moves: Sparse, actions: Ints) -> Floats | None:
+    """Proven lower bounds (k,) on a policy's values, or None if that of the first is infinite."""
+    rows = np.arange(process.k)
+    chain = sp.csr_array(moves[actions * process.k + rows])
+    values = proven_sums(process, chain, process.rewards[actions, rows])
+    return None if values[0] <= ENDLESS else values
