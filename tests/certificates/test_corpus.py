@@ -6,6 +6,8 @@ from tests.conftest import corpus_files
 from rpsr import certify, load_pomdp, solve, verify
 from rpsr.predictive import find_core, save_rank_certificate
 
+# One worker runs them all: another would compile the same kernels at the same time.
+pytestmark = pytest.mark.xdist_group("certificates of the corpus")
 SMALL = 20_000  # bytes of a file; larger ones are for benchmarks/certificates.py
 FEW = 1_500
 

@@ -23,6 +23,7 @@ from rpsr.io.records import Floats, Ints, frozen
 Sparse = Any  # scipy.sparse.csr_array of float64; its stubs say more than they can prove
 Process = Sequence[Sequence[Sparse]]  # D[a][o], (S, S)
 MOST_BLOCKS = 2**14  # matrices built in advance; a process with more builds each on request
+_TURNED = 2**12  # transposes that are kept
 
 
 def own(numbers: Any, what: str) -> Floats:
@@ -235,7 +236,18 @@ class SparseOperators(Operators):
 
     def left(self, x: Floats, action: int, observation: int) -> Floats:
         """x M[a, o], (B, n) -> (B, n)."""
-        return np.asarray(x @ self.process[action][observation])
+        key = (action, observation)
+        turned = self._turned.get(key)
+        if turned is None:
+            turned = self.process[action][observation].T
+            if len(self._turned) < _TURNED:
+                self._turned[key] = turned
+        return np.asarray((turned @ x.T).T)
+
+    @cached_property
+    def _turned(self) -> dict[tuple[int, int], Sparse]:
+        """Transposes, in the memory of the matrices: making one takes longer than using it."""
+        return {}
 
     def right(self, v: Floats, action: int, observation: int) -> Floats:
         """M[a, o] v, (K, n) -> (K, n)."""

@@ -60,7 +60,7 @@ def test_conformance(planner):
 @given(
     st.integers(0, 10**6), st.integers(1, 3), st.integers(1, 5), st.integers(1, 4), st.booleans()
 )
-@settings(max_examples=6)
+@settings(max_examples=4)
 def test_bounds_bracket_the_optimum_on_every_model(seed, A, S, O, by_edge):
     pomdp = random_exact(seed, Sizes(A, S, O), by_edge=by_edge).with_discount("0.7")
     for model in (pomdp.belief_model(), rotated(pomdp), psr(pomdp), rpsr(pomdp)):
