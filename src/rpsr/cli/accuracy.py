@@ -148,8 +148,9 @@ def _show(rows: list[Row]) -> None:
     if len(good) == 1:
         merges = good[0]["merges"] or []
         if good[0]["merged_states"]:
+            equal = ", and have its rewards" if good[0]["accurate"] else ""
             print_lines(
-                [f"{good[0]['merged_states']} states look like another state to every test."]
+                [f"{good[0]['merged_states']} states look like another state to every test{equal}."]
             )
         print_lines(merges[:_MOST_MERGES])
         if len(merges) > _MOST_MERGES:

@@ -249,11 +249,12 @@ def _enough(found: Enough | None) -> Block:
     if found is None:
         return Text(
             f"The log is too short to test this: expected at least {GROUPS} episodes, or stretches "
-            "of long ones, of a few steps each."
+            "of long ones, of three steps or more each."
         )
     return Text(
         f"Verdict on a PSR's state: **{found.verdict}**, {found.words}. The error of its expected "
-        f"rewards would be at most {found.reward_error:.3g} (root mean square)."
+        f"rewards is estimated at {found.reward_error:.3g} (root mean square); at the ends of the "
+        "interval it is smaller or larger."
     )
 
 

@@ -60,8 +60,8 @@ class Enough:
     do not clearly differ are equal. interval: of this share, at this level. verdict: 'yes'
     or 'no' if the interval is on one side of the tolerance; reason: why the verdict is undecided,
     or 'yes' without a test, or empty.
-    reward_error: the error of a PSR's expected rewards, at most, root mean square over
-    histories and actions, in units of the rewards. resolution: the largest difference between
+    reward_error: the error of a PSR's expected rewards for this share (an estimate: the interval
+    allows more), root mean square over histories and actions, in units of the rewards. resolution: the largest difference between
     tests that noise may hide where most rewards seem lost, relative to the difference of these
     rewards, in units of their range; 0 if no rewards seem lost. psr_rank, rpsr_rank: how many
     singular values exceed the noise, for tests alone and for tests and rewards; an upper bound,
@@ -221,7 +221,8 @@ def _verdict(
     if shares.low > tolerance:
         return "no", ""
     if shares.high >= tolerance:
-        return "undecided", "the interval contains the tolerance: use a longer log"
+        allowed = f"the interval contains the tolerance, {_percent(tolerance)} %"
+        return "undecided", f"{allowed}: use a longer log"
     if unseen_share(survey.follows) >= MISSING:
         return "undecided", (
             "after some histories an action was never taken: record a log that takes every action "
