@@ -61,11 +61,11 @@ class Enough:
     or 'no' if the interval is on one side of the tolerance; reason: why the verdict is undecided,
     or 'yes' without a test, or empty.
     reward_error: the error of a PSR's expected rewards for this share (an estimate: the interval
-    allows more), root mean square over histories and actions, in units of the rewards. resolution: the largest difference between
-    tests that noise may hide where most rewards seem lost, relative to the difference of these
-    rewards, in units of their range; 0 if no rewards seem lost. psr_rank, rpsr_rank: how many
-    singular values exceed the noise, for tests alone and for tests and rewards; an upper bound,
-    because cells are assumed independent.
+    allows more), root mean square over histories and actions, in units of the rewards.
+    resolution: the largest difference between tests that noise may hide where most rewards seem
+    lost, relative to the difference of these rewards, in units of their range; 0 if no rewards seem
+    lost. psr_rank, rpsr_rank: how many singular values exceed the noise, for tests alone and for
+    tests and rewards; an upper bound, because cells are assumed independent.
     """
 
     statistic: float
