@@ -11,9 +11,9 @@ file, unless it is there. Every measurement is a process of its own, so that pea
 Speed is steps per second of processor time, which other programs on the machine hardly change:
 spectral moments (with the default plan), and one iteration of EM with 12 and 40 states, in memory
 (one chunk, the first steps of the log), from Parquet (first pass), and from what the process keeps
-of it (second pass). --workers measures seconds on the clock, so it needs an idle machine;
-efficiency is the time of one worker over twice that of two. --overhead runs items that sleep for a
-second on two workers.
+of it (second pass), in memory or on disk. --workers measures seconds on the clock, so it needs an
+idle machine; efficiency is the time of one worker over twice that of two. --overhead runs items
+that sleep for a second on two workers.
 hmmlearn fits observations only, which is less work: it has no actions and no rewards.
 """
 
@@ -29,12 +29,14 @@ import resource
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 import rpsr
 from rpsr.evaluation.simulation import simulate
+from rpsr.learning.em import kept_partitions
 from rpsr.learning.em.partitions import Partitioned, Views
 from rpsr.learning.em.starts import random_start
 from rpsr.learning.moments.sums import Moments
@@ -45,6 +47,7 @@ from rpsr.parallel import Processes, spread, workers
 
 DOMAIN, LENGTH, FILE = "4x3", 20, 10**6
 SIZES = (12, 40)
+KEYS = ("memory", "rate", "again", "disk")  # in memory, from Parquet, kept in memory and on disk
 
 
 def write(folder: Path, steps: int) -> Path:
@@ -101,11 +104,16 @@ def iteration(folder: Path, states: int) -> dict:
     one.expected(fitted)  # loads the kernel
     held = seconds(lambda: one.expected(fitted))
     first, second = (seconds(lambda: whole.expected(fitted)) for _ in range(2))
+    kept_partitions.IN_MEMORY = 0
+    whole = replace(whole, name="on disk")
+    whole.expected(fitted)
+    disk = seconds(lambda: whole.expected(fitted))
     return {
         "what": f"EM, {states} states",
         "memory": len(one.steps) / held,
         "rate": steps / first,
         "again": steps / second,
+        "disk": steps / disk,
     }
 
 
@@ -125,9 +133,7 @@ def speed(args: argparse.Namespace) -> list[dict]:
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             row = json.loads(done.stdout)
             rows.append(row)
-            rates = {
-                key: f"{row[key] / 1e6:.2f}" for key in ("memory", "rate", "again") if key in row
-            }
+            rates = {key: f"{row[key] / 1e6:.2f}" for key in KEYS if key in row}
             print(
                 f"{steps:>11} {row['what']:18} M steps/s {rates} {row['peak']:.0f} MB", flush=True
             )

@@ -7,7 +7,7 @@ import pytest
 
 import rpsr
 from rpsr.learning import EMRPSR, PreparedLog
-from rpsr.learning.em import partitions
+from rpsr.learning.em import kept_partitions, partitions
 from rpsr.learning.em.conversion import Facts
 from rpsr.learning.em.partitions import Partitioned, Views
 from rpsr.learning.em.settings import Choosing, Fitting, Search
@@ -102,21 +102,30 @@ def test_a_model_is_the_same_streamed_on_workers_and_nearly_so_in_memory(tmp_pat
     assert here.model_.provenance["steps"] == log.steps
 
 
-def test_partitions_are_kept_up_to_a_bound_and_else_read_again(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("memory", "disk", "spare", "passes"),
+    [(2**28, 0, 0, 1), (0, 2**28, 0, 1), (3000, 2**28, 0, 1), (0, 0, 0, 2), (0, 2**28, 2**62, 2)],
+    ids=["memory", "disk", "both", "neither", "full disk"],
+)
+def test_partitions_are_kept_in_memory_then_on_disk_or_else_read_again(
+    tmp_path, monkeypatch, memory, disk, spare, passes
+):
     log = simulated("tiger", 200)
     views = Views.of(PreparedLog.of(written(log, tmp_path, monkeypatch)), "auto", 0)
     fitted = random_start(views.encoded, 3, np.random.default_rng(0))
     reads = []
     real = partitions.encode
     monkeypatch.setattr(partitions, "encode", lambda *a: reads.append(1) or real(*a))
-    for room, expected in ((2**28, 1), (0, 2)):
-        monkeypatch.setattr(partitions, "KEPT", room)
-        whole = Partitioned(views.whole.outline, views.whole.parts)
-        reads.clear()
-        first = whole.expected(fitted)
-        once = len(reads)
-        assert whole.expected(fitted)[1] == first[1]
-        assert len(reads) == expected * once
+    for name, size in (("IN_MEMORY", memory), ("ON_DISK", disk), ("_SPARE", spare)):
+        monkeypatch.setattr(kept_partitions, name, size)
+    whole = Partitioned(views.whole.outline, views.whole.parts)
+    counts, likelihood = whole.expected(fitted)
+    once = len(reads)
+    assert once > 1
+    again, same = whole.expected(fitted)
+    assert len(reads) == passes * once
+    assert same == likelihood
+    assert all(np.array_equal(a, b) for a, b in zip(counts, again, strict=True))
 
 
 def test_continuous_rewards_are_read_into_memory(tmp_path, monkeypatch):

@@ -2,8 +2,7 @@
 
 Every iteration reads the partitions, here or on the workers of an executor, with the current
 parameters, and adds up their expected counts in order. So the result does not depend on who reads
-them. Encoded partitions are kept in memory, in few bytes per step, up to `KEPT` bytes per process;
-the others are read again.
+them. Each process keeps the partitions that it has encoded (see `kept_partitions`).
 
 The search over sizes needs many passes. It uses a sample of about `SAMPLE` steps: of every k
 consecutive episodes, one is drawn at random, once. With episodes of 20 steps, 10,000 of them are
@@ -21,16 +20,16 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 from uuid import uuid4
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rpsr.errors import DataError
-from rpsr.io.records import Bools, Floats, Ints
+from rpsr.io.records import Floats, Ints
 from rpsr.learning.em.conversion import Facts
 from rpsr.learning.em.devices import Device
+from rpsr.learning.em.kept_partitions import kept
 from rpsr.learning.em.steps import (
     FEW_VALUES,
     Encoded,
@@ -48,7 +47,6 @@ from rpsr.showing import counted
 
 SAMPLE = 2**20  # steps, for the search
 MOST_VALUES = 256  # distinct rewards of a log that is read in partitions
-KEPT = 2**28  # bytes of encoded partitions in each process
 
 
 @dataclass(frozen=True)
@@ -287,54 +285,9 @@ class _Expectation:
         number, part = item
         counts: list[Floats] = []
         total = 0.0
-        for log in _encoded(self.name, number, part, self.outline):
+        chunks = (encode(self.outline, chunk) for chunk in part)
+        for log in kept(self.name, number, chunks, self.outline):
             found, likelihood = counts_of(self.parameters, log)
             counts = [a + b for a, b in zip(counts, found, strict=True)] if counts else found
             total += likelihood
         return counts, total
-
-
-@dataclass(frozen=True)
-class _Small:
-    """An encoded chunk in few bytes."""
-
-    steps: NDArray[Any]
-    offsets: NDArray[Any]
-    terminated: Bools
-
-    @staticmethod
-    def of(log: Encoded) -> _Small:
-        largest = int(log.steps.max(initial=0))
-        kind = np.int16 if largest < 2**15 else np.int32
-        return _Small(log.steps.astype(kind), log.offsets.astype(np.int32), log.terminated)
-
-    @property
-    def bytes(self) -> int:
-        return self.steps.nbytes + self.offsets.nbytes + self.terminated.nbytes
-
-    def encoded(self, outline: Encoded) -> Encoded:
-        steps, offsets = self.steps.astype(np.int64), self.offsets.astype(np.int64)
-        return replace(outline, steps=steps, offsets=offsets, terminated=self.terminated)
-
-
-_kept: dict[tuple[str, int], list[_Small]] = {}  # of one log at a time, in this process
-
-
-def _encoded(name: str, number: int, part: Chunks, outline: Encoded) -> Iterator[Encoded]:
-    """The chunks of a partition, from memory if there was room to keep them."""
-    if any(other != name for other, _ in _kept):
-        _kept.clear()
-    if (name, number) in _kept:
-        yield from (small.encoded(outline) for small in _kept[name, number])
-        return
-    room = KEPT - sum(small.bytes for chunks in _kept.values() for small in chunks)
-    held: list[_Small] | None = []
-    for chunk in part:
-        log = encode(outline, chunk)
-        if held is not None:
-            held.append(_Small.of(log))
-            room -= held[-1].bytes
-            held = held if room >= 0 else None
-        yield log
-    if held is not None:
-        _kept[name, number] = held

@@ -1,0 +1,146 @@
+"""Encoded partitions of a log, kept by the process that reads them again at every iteration of EM.
+
+To read and encode a partition takes about as long as an iteration of EM with a dozen states. So a
+process keeps what it has encoded, in few bytes per step: up to `IN_MEMORY` bytes in memory, and up
+to `ON_DISK` bytes in a temporary file without a name, which is gone when the process is. The rest,
+or everything if the disk is full, is read again from the log.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from threading import RLock
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rpsr.learning.em.steps import Encoded
+
+IN_MEMORY = 2**28
+ON_DISK = 2**34
+_KINDS = (np.uint8, np.uint16, np.int32, np.int64)
+_SPARE = 2**30  # bytes of the disk that are left to others
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """An encoded chunk in few bytes: steps (L, 3), offsets (E + 1,) and terminated (E,)."""
+
+    arrays: tuple[NDArray[Any], ...]
+
+    @staticmethod
+    def of(log: Encoded) -> _Chunk:
+        largest = int(log.steps.max(initial=0))
+        kind = next(
+            k for k in (np.uint8, np.int16, np.int32, np.int64) if largest <= np.iinfo(k).max
+        )
+        offsets = log.offsets.astype(np.int32 if len(log.steps) < 2**31 else np.int64)
+        return _Chunk((log.steps.astype(kind), offsets, log.terminated))
+
+    @property
+    def bytes(self) -> int:
+        return sum(array.nbytes for array in self.arrays)
+
+    def encoded(self, outline: Encoded) -> Encoded:
+        steps, offsets, terminated = self.arrays
+        return replace(
+            outline,
+            steps=steps.astype(np.int64),
+            offsets=offsets.astype(np.int64),
+            terminated=terminated,
+        )
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where the arrays of a chunk are in the file, and their types and shapes."""
+
+    position: int
+    forms: tuple[tuple[np.dtype[Any], tuple[int, ...]], ...]
+
+
+@dataclass
+class _Store:
+    """What this process keeps, of one log at a time; several threads may read it."""
+
+    name: str = ""
+    parts: dict[int, list[_Chunk | _Place]] = field(default_factory=dict)
+    held: int = 0
+    written: int = 0
+    file: IO[bytes] | None = None
+    lock: RLock = field(default_factory=RLock)
+
+    def of(self, name: str) -> _Store:
+        """The store, emptied if it keeps another log."""
+        with self.lock:
+            if self.name != name:
+                if self.file is not None:
+                    self.file.close()
+                self.name, self.parts, self.held, self.written, self.file = name, {}, 0, 0, None
+        return self
+
+    def keep(self, chunk: _Chunk) -> _Chunk | _Place | None:
+        """Keep a chunk in memory or on disk; None if there is room in neither."""
+        with self.lock:
+            if self.held + chunk.bytes <= IN_MEMORY:
+                self.held += chunk.bytes
+                return chunk
+            return self._written(chunk)
+
+    def _written(self, chunk: _Chunk) -> _Place | None:
+        if self.written + chunk.bytes > ON_DISK:
+            return None
+        try:
+            if shutil.disk_usage(tempfile.gettempdir()).free < chunk.bytes + _SPARE:
+                return None
+            if self.file is None:
+                self.file = tempfile.TemporaryFile()  # noqa: SIM115 (`of` closes it)
+            position = self.file.seek(self.written)
+            for array in chunk.arrays:
+                self.file.write(np.ascontiguousarray(array).tobytes())
+            self.file.flush()
+        except OSError:  # the disk is full after all
+            return None
+        self.written += chunk.bytes
+        return _Place(position, tuple((array.dtype, array.shape) for array in chunk.arrays))
+
+    def read(self, kept: _Chunk | _Place) -> _Chunk:
+        """A chunk that was kept."""
+        if isinstance(kept, _Chunk):
+            return kept
+        with self.lock:
+            assert self.file is not None, "a place is in it"
+            self.file.seek(kept.position)
+            arrays = [
+                np.frombuffer(self.file.read(kind.itemsize * int(np.prod(shape))), kind)
+                for kind, shape in kept.forms
+            ]
+        shapes = [shape for _, shape in kept.forms]
+        return _Chunk(tuple(a.reshape(shape) for a, shape in zip(arrays, shapes, strict=True)))
+
+
+_store = _Store()
+
+
+def kept(name: str, number: int, chunks: Iterable[Encoded], outline: Encoded) -> Iterator[Encoded]:
+    """The encoded chunks of a partition, from the store if they are kept there, else from the log.
+
+    name: of the log. number: of the partition.
+    """
+    store = _store.of(name)
+    if number in store.parts:
+        for place in store.parts[number]:
+            yield store.read(place).encoded(outline)
+        return
+    places: list[_Chunk | _Place] | None = []
+    for chunk in chunks:
+        if places is not None:
+            place = store.keep(_Chunk.of(chunk))
+            places = None if place is None else [*places, place]
+        yield chunk
+    if places is not None:
+        store.parts[number] = places
