@@ -63,7 +63,8 @@ SUBPACKAGES = {
         "spectral": {"", "moments"},
         "em": {""},
         "plan_choice": {""},
-        "": {"moments", "spectral", "plan_choice"},
+        "promises": {"", "plan_choice"},
+        "": {"moments", "spectral", "plan_choice", "promises"},
     },
 }
 IN_SUBPACKAGES = [path for path in MODULES if path.relative_to(SOURCE).parts[0] in SUBPACKAGES]

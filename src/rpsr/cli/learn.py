@@ -139,6 +139,22 @@ def learn(
             help="With --plan: the number of additional models, each fitted to a resampled log.",
         ),
     ] = 0,
+    level: Annotated[
+        float,
+        Parameter(
+            validator=validators.Number(gte=0.5, lt=1),
+            help="With --plan: the level of the promise, the probability with which each of its "
+            "bounds holds.",
+        ),
+    ] = 0.95,
+    safe: Annotated[
+        bool,
+        Parameter(
+            negative=(),
+            help="With --plan: if no policy has a higher lower bound than the behaviour policy of "
+            "the log, write a stochastic policy like that one.",
+        ),
+    ] = False,
     seed: Annotated[
         int,
         Parameter(
@@ -185,6 +201,8 @@ def learn(
     check_suffix(output, NATIVE)
     if ensemble and plan is None:
         raise InputError("--ensemble is for choosing a plan: add --plan FILE")
+    if safe and plan is None:
+        raise InputError("--safe is for choosing a plan: add --plan FILE")
     if plan is not None and classic_form(plan) is not None:
         expected = "expected a native policy file, .json: only this format holds a learned filter"
         raise InputError(expected, place=plan)
@@ -215,7 +233,7 @@ def learn(
         if isinstance(log, Trajectories) and log.rewards is None:
             raise InputError(no_rewards("learning"), place=source)
         how: dict[str, Any] = {"progress": progress, "executor": executor}
-        learned = fit(estimator, log, ensemble=ensemble, **how, **asked)
+        learned = fit(estimator, log, ensemble=ensemble, level=level, **how, **asked)
     said = [str(warning.message) for warning in warned]
     for message in dict.fromkeys([*said, *learned.warnings()]):
         note(message)
@@ -230,18 +248,22 @@ def learn(
         write_each(
             {
                 output: lambda: learned.save(output),
-                plan: lambda: _write_plan(learned, plan or ""),
+                plan: lambda: _write_plan(learned, plan or "", safe),
                 report: lambda: learned.report(report or Path(), source),
             },
             quiet=json,
         )
 
 
-def _write_plan(learned: Learned, target: str) -> None:
+def _write_plan(learned: Learned, target: str, safe: bool) -> None:
+    from rpsr.evaluation.stochastic_files import save_stochastic
     from rpsr.planning import save_policy
 
-    assert learned.choice is not None, "a plan was asked for"
-    save_policy(learned.choice.solution, target)
+    assert learned.safe is not None, "a plan was asked for"
+    if safe and not learned.safe.beats_behaviour:
+        save_stochastic(learned.safe.behaviour, target)
+    else:
+        save_policy(learned.plan, target)
 
 
 def _show(learned: Learned) -> None:
@@ -273,6 +295,16 @@ def _show(learned: Learned) -> None:
             "interval. It is slightly optimistic, because the plan comes from the same log.",
         )
         print_table(choice.COLUMNS, choice.summary(), " ".join(filter(None, words)), digits)
+    if learned.safe is not None:
+        compared, level = learned.safe, learned.safe.chosen.promise.level
+        print_table(
+            compared.COLUMNS,
+            compared.summary(),
+            "Promises: the discounted return on the true system, by the log. Each bound holds with "
+            f"probability {level:.4g}, under the assumptions of its method. Chosen: the policy "
+            "with the highest lower bound, apart from the behaviour policy.",
+            learned.census.digits,
+        )
 
 
 def _facts(learned: Learned) -> list[tuple[str, Any]]:
@@ -298,4 +330,6 @@ def _facts(learned: Learned) -> list[tuple[str, Any]]:
         facts.append(("PSR enough", f"{enough.verdict}: {enough.words}"))
     words = f"negative probability {heldout.negative_mass:.4g} per step"
     facts.append(("inconsistency", words))
+    if learned.promise is not None:
+        facts.append(("promise", learned.promise.words(learned.census.digits)))
     return [*facts, ("seconds", learned.seconds)]

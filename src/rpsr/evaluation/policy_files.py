@@ -13,6 +13,7 @@ from pathlib import Path
 
 from rpsr.errors import InputError
 from rpsr.evaluation.simulation import AnyPolicy
+from rpsr.evaluation.stochastic_files import stochastic_file
 from rpsr.io.files import place_of
 from rpsr.models.as_model import as_linear
 from rpsr.models.linear import LinearModel
@@ -30,6 +31,9 @@ def open_policy(path: str | Path, system: POMDP | LinearModel) -> AnyPolicy:
     a model: `.alpha` vectors act on the POMDP's beliefs.
     """
     linear = as_linear(system, "system")
+    drawn = stochastic_file(path, linear)
+    if drawn is not None:
+        return drawn
     stored = load_policy(path, linear)
     if not isinstance(stored, StoredVectors):
         return stored

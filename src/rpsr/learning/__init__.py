@@ -15,6 +15,9 @@ from rpsr.learning.plan_choice.choice import Choice, Option, bootstrap, choose
 from rpsr.learning.plan_choice.off_policy import OffPolicyEstimate, off_policy_value
 from rpsr.learning.plan_choice.plausibility import PlayedOut, play_out
 from rpsr.learning.prepared_log import PreparedLog
+from rpsr.learning.promises.promise import behaviour_promise, promise
+from rpsr.learning.promises.record import Promise
+from rpsr.learning.promises.safe import SafeChoice, safe_choice
 from rpsr.learning.propensities import Overlap
 from rpsr.learning.spectral.discovery import DiscoveredRPSR
 from rpsr.learning.spectral.enough import Enough, psr_enough
@@ -39,11 +42,14 @@ __all__ = [
     "Overlap",
     "PlayedOut",
     "PreparedLog",
+    "Promise",
+    "SafeChoice",
     "Search",
     "SpectralPSR",
     "SpectralRPSR",
     "Survey",
     "WindowPlan",
+    "behaviour_promise",
     "bootstrap",
     "choose",
     "diagnose",
@@ -52,5 +58,7 @@ __all__ = [
     "learned_model",
     "off_policy_value",
     "play_out",
+    "promise",
     "psr_enough",
+    "safe_choice",
 ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from copy import copy
 from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -27,6 +28,9 @@ class NotFitted(DataError, AttributeError):
     It is a `ValueError` and an `AttributeError`, like scikit-learn's `NotFittedError`, so that
     `hasattr` is False.
     """
+
+
+Family = tuple[LinearModel, ...]  # a fitted model, and its refits to resampled logs
 
 
 class Estimator(ABC):
@@ -101,6 +105,16 @@ class Estimator(ABC):
     def models(self) -> list[LinearModel]:
         """All models that explain the log about equally well, the chosen one first."""
         return [self.model_]
+
+    def families(self, log: PreparedLog, most: int, refits: int, seed: int) -> list[Family]:
+        """Models to value a policy in, without caution: for each explanation of a log, a family.
+
+        A family is a fitted model and models of resampled logs, `refits` of them, that explain the
+        log in the same way. most: the largest number of families.
+        """
+        seeds = range(seed, seed + refits)
+        again = [copy(self).fit(log.resampled(number)).fitted_ for number in seeds]
+        return [(self.fitted_, *again)][:most]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name. deep: also the fields of grouped ones, as `group__field`."""

@@ -6,17 +6,22 @@ import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import Executor
+from copy import copy
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from rpsr.errors import DataError
-from rpsr.learning.base import Estimator
+from rpsr.learning.base import Estimator, Family
 from rpsr.learning.diagnostics import Diagnosis
 from rpsr.learning.findings import Findings
+from rpsr.learning.last_k import LastKTable
 from rpsr.learning.moments.survey import Survey
-from rpsr.learning.plan_choice.choice import Choice, bootstrap, choose
+from rpsr.learning.plan_choice.choice import OFF_POLICY_STEPS, Choice, bootstrap, choose, precise
 from rpsr.learning.prepared_log import Logs, PreparedLog
+from rpsr.learning.promises.promise import check_level
+from rpsr.learning.promises.record import LEVEL, Promise
+from rpsr.learning.promises.safe import SafeChoice, safe_choice
 from rpsr.learning.propensities import Overlap
 from rpsr.learning.spectral.enough import Enough, TooShort, psr_enough
 from rpsr.live import live_line
@@ -25,6 +30,8 @@ from rpsr.logs.parts import HELD_OUT
 from rpsr.models.linear import LinearModel
 from rpsr.models.store import save_native
 from rpsr.planning.convergence import NEAR_ONE
+from rpsr.planning.planners import solve
+from rpsr.planning.solution import Solution
 from rpsr.planning.value.policies import AlphaPolicy
 from rpsr.registry import Registry
 from rpsr.showing import Shown, counted
@@ -42,6 +49,8 @@ ESTIMATORS = Registry(
 )
 
 
+FAMILIES, REFITS = 2, 2  # of a fit: explanations of the log, and models of resampled logs for each
+TABLE_STEPS = 50_000  # of a log, for the table that is compared with a plan
 ON_COMMAND_LINE = ("rank", "behaviour", "device", "time_limit")  # options of `rpsr learn`
 
 
@@ -53,7 +62,8 @@ class Learned(Shown):
     the estimator's own results. episodes, steps: of the log. census: its names and range of
     rewards. heldout: the accuracy of predictions on held-out episodes. psr_enough: whether a PSR
     would be enough, or None if the log is too short to test it. choice: the chosen plan and its
-    alternatives, or None without planning.
+    alternatives, or None without planning. safe: that plan, a table's and the behaviour policy with
+    their promises, of which the one with the highest lower bound is followed; None likewise.
     """
 
     name: str
@@ -67,6 +77,7 @@ class Learned(Shown):
     overlap: Overlap
     psr_enough: Enough | None
     choice: Choice | None
+    safe: SafeChoice | None
     seconds: float
 
     def title(self) -> str:
@@ -86,15 +97,28 @@ class Learned(Shown):
             facts.append(("held-out reward error", error))
         facts.append(("PSR enough", "not tested" if enough is None else enough.verdict))
         if self.choice is not None:
-            facts.append(("plan", self.choice.policy.title()))
+            facts.append(("plan", self.policy().title()))
+        if self.safe is not None:
+            facts.append(("promise", self.safe.chosen.promise.words(self.census.digits)))
         facts.append(("seconds", f"{self.seconds:.3g}"))
         return facts
 
     def policy(self) -> AlphaPolicy:
         """The policy of the chosen plan; a `DataError` if `learn` had no plan=True."""
-        if self.choice is None:
+        plan = self.plan
+        return plan.value_function.policy(plan.model)
+
+    @property
+    def plan(self) -> Solution:
+        """The chosen plan; a `DataError` if `learn` had no plan=True."""
+        if self.safe is None:
             raise DataError("no plan was made; call learn with plan=True")
-        return self.choice.policy
+        return self.safe.solution
+
+    @property
+    def promise(self) -> Promise | None:
+        """What the chosen policy will earn on the true system; None without a plan."""
+        return None if self.safe is None else self.safe.chosen.promise
 
     def save(self, path: str | Path) -> None:
         """Write the model to a native file, completely or not at all."""
@@ -113,6 +137,8 @@ class Learned(Shown):
         lines.append(self.findings.caution.warning)
         if self.choice is not None:
             lines.insert(0, self.choice.chosen.doubt)
+        if self.safe is not None:
+            lines.insert(1, self.safe.warning(self.census.digits))
         if self.psr_enough is None:
             lines.insert(0, "the log is too short to test whether a PSR is enough")
         if self.findings.spectrum is not None:
@@ -146,6 +172,8 @@ class Learned(Shown):
             "negative_mass": heldout.negative_mass,
             "resets": heldout.resets,
             "choice": None if choice is None else {"rule": choice.rule, "options": choice.rows()},
+            "promise": None if self.promise is None else self.promise.document(),
+            "promises": [] if self.safe is None else self.safe.rows(),
             "warnings": self.warnings(),
             "seconds": self.seconds,
         }
@@ -215,6 +243,7 @@ def learn(
     discount: float | None,
     plan: bool = False,
     ensemble: int = 0,
+    level: float = LEVEL,
     seed: int = 0,
     progress: Callable[[str], None] | bool | None = None,
     executor: Executor | None = None,
@@ -225,9 +254,10 @@ def learn(
     For the evaluation, the same estimator is fitted to four fifths of the episodes and predicts the
     last fifth. Episodes that an estimator holds out for its own choices are among the four fifths.
     plan: whether to plan on all models that explain the log about equally well, and on those of
-    `ensemble` resampled logs, and to choose one plan by its value in all of them. seed: random
-    seed. progress: called with the current work; True shows it, in a notebook or on a terminal.
-    executor: works on parts of a large log, resampled logs and plans, see `rpsr.parallel`. options:
+    `ensemble` resampled logs, to choose one plan by its value in all of them, and to compare its
+    promise with that of a table and of the behaviour policy. level: of promises. seed: random seed.
+    progress: called with the current work; True shows it, in a notebook or on a terminal. executor:
+    works on parts of a large log, resampled logs and plans, see `rpsr.parallel`. options:
     parameters of the estimator, as in `estimator_by_name`.
     """
     if progress is True:
@@ -238,6 +268,7 @@ def learn(
                 discount=discount,
                 plan=plan,
                 ensemble=ensemble,
+                level=level,
                 seed=seed,
                 progress=say,
                 executor=executor,
@@ -247,6 +278,7 @@ def learn(
     began = time.perf_counter()
     asked: dict[str, Any] = {"discount": discount, "plan": plan, "seed": seed, **options}
     configured(name, **asked)  # before a large log is read
+    check_level(level)
     log = PreparedLog.of(logs, held=not streams(name), executor=executor)
     survey = _surveyed(log, options.get("behaviour"), progress)
 
@@ -257,10 +289,11 @@ def learn(
         return made
 
     estimator = recipe("").fit(log)
-    choice = None
+    choice = safe = None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the first fit has said it
-        heldout = recipe("held-out evaluation: ").fit(log.training).judge(log.held_out)
+        trained = recipe("held-out evaluation: ").fit(log.training)
+        heldout = trained.judge(log.held_out)
         enough = _psr_enough(log, _behaviour(estimator, survey), seed)
         if plan:
             again = recipe("resampled log: ")
@@ -268,6 +301,12 @@ def learn(
             how: dict[str, Any] = {"seed": seed, "progress": progress, "executor": executor}
             models += bootstrap(again, log, repeats=ensemble, **how)
             choice = choose(models, log, **how)
+            if progress is not None:
+                progress("promises")
+            families = _families(estimator, log, seed) + _families(trained, log.training, seed)
+            part = log.beginning(OFF_POLICY_STEPS)
+            table = None if name == "last-k" else _table_plan(part, discount, seed)
+            safe = safe_choice(choice, part, families, table=table, level=level, seed=seed)
     return Learned(
         name=name,
         estimator=estimator,
@@ -280,8 +319,22 @@ def learn(
         overlap=survey.overlap,
         psr_enough=enough,
         choice=choice,
+        safe=safe,
         seconds=time.perf_counter() - began,
     )
+
+
+def _families(estimator: Estimator, log: PreparedLog, seed: int) -> list[Family]:
+    """Models to value a policy in; a large log is resampled in part."""
+    if "progress" in estimator.get_params(deep=False):
+        estimator = copy(estimator).set_params(progress=None)
+    return estimator.families(log.beginning(OFF_POLICY_STEPS), FAMILIES, REFITS, seed)
+
+
+def _table_plan(log: PreparedLog, discount: float | None, seed: int) -> Solution:
+    """The plan on a table over the last k interactions of a log, or of its beginning."""
+    table = LastKTable(discount=discount, seed=seed).fit(log.beginning(TABLE_STEPS))
+    return solve(table.model_, precise(log, seed))
 
 
 def _surveyed(

@@ -13,6 +13,7 @@ from rpsr.learning.diagnostics import Diagnosis
 from rpsr.learning.findings import CoreIntent, Findings, Spectrum
 from rpsr.learning.learn import Learned
 from rpsr.learning.plan_choice.choice import Choice
+from rpsr.learning.promises.safe import SafeChoice
 from rpsr.learning.spectral.enough import GROUPS, Enough
 from rpsr.logs.census import Census
 from rpsr.models.renaming import END
@@ -34,6 +35,8 @@ def learning_page(learned: Learned, source: str) -> Page:
     sections: list[Section] = []
     if learned.choice is not None:
         sections.append(Section("The chosen plan", _choice(learned.choice, learned.census.digits)))
+    if learned.safe is not None:
+        sections.append(Section("The promise", _promises(learned.safe, learned.census.digits)))
     sections += [
         Section("Is a PSR enough?", (_enough(learned.psr_enough),)),
         Section("The model", (_model(learned),)),
@@ -83,6 +86,8 @@ def verdict_card(learned: Learned) -> Card:
     facts = [("the model", size)]
     if len(chosen.values) > 1:
         facts.append((f"in the {len(chosen.values)} models of the log", f"{low} to {high}"))
+    if learned.promise is not None:
+        facts.append(("on the true system", plain(learned.promise.words(digits))))
     if chosen.off_policy is not None:
         facts.append(("by the log alone (off-policy)", plain(str(chosen.off_policy))))
     doubt = f"**Do not trust this number yet**: {plain(chosen.doubt)}.\n\n" if chosen.doubt else ""
@@ -205,6 +210,24 @@ def _choice(choice: Choice, digits: int) -> tuple[Block, ...]:
     formats = (f".{digits}g",) * len(choice.COLUMNS)
     rows = tuple(choice.summary())
     return text, Table("", choice.COLUMNS, rows, formats=formats, footnotes=footnotes), figure
+
+
+def _promises(safe: SafeChoice, digits: int) -> tuple[Block, ...]:
+    promise = safe.chosen.promise
+    text = (
+        "What each policy will earn on the true system, discounted, by the log alone. Each bound "
+        f"holds with probability {promise.level:.4g}, under the assumptions of its method. "
+        "*models*: the policy was simulated in models that explain the log, and in models of "
+        "resampled logs. *importance*: weighted episodes, and the range of rewards for the steps "
+        "after them. *returns*: the returns of the log. The policy with the highest lower bound is "
+        "chosen, apart from the behaviour policy."
+    )
+    if safe.warning(digits):
+        text += f"\n\n**{plain(safe.warning(digits))}**."
+    reasons = dict.fromkeys(offer.promise.reason for offer in safe.offers if offer.promise.reason)
+    text += "".join(f"\n\nModels were not used: {plain(reason)}." for reason in reasons)
+    formats = ("", *(f".{digits}g",) * 3, "", "")
+    return Text(text), Table("", safe.COLUMNS, tuple(safe.summary()), formats=formats)
 
 
 def _shown(census: Census, observations: tuple[str, ...]) -> tuple[Block, ...]:

@@ -29,7 +29,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from rpsr.errors import DataError
-from rpsr.learning.base import Estimator
+from rpsr.learning.base import Estimator, Family
 from rpsr.learning.caution import ENOUGH
 from rpsr.learning.em.bins import binned, unbinned
 from rpsr.learning.em.candidates import (
@@ -79,6 +79,7 @@ from rpsr.showing import counted
 
 LOST = 3.0  # merging stops this many standard errors below the best size so far,
 FEWEST_MERGES = 5  # but not before this many merges
+AGAIN = 25  # iterations of EM on a resampled log, from the fit to the whole one
 NO_PRIOR = 1e-6  # a count so small that it matters only for events that never occur
 
 
@@ -319,6 +320,30 @@ class EMRPSR(Estimator):
     def models(self) -> list[LinearModel]:
         """The R-PSRs of all candidates, the chosen one first."""
         return list(self._models)
+
+    def families(self, log: PreparedLog, most: int, refits: int, seed: int) -> list[Family]:
+        """A family for each of the first candidates, refitted by EM from its own parameters."""
+        views = Views.of(log, self.rewards, self.seed)
+        rng, n = np.random.default_rng(seed), views.sample.episodes
+        samples = [
+            views.encoded.select(np.sort(rng.integers(n, size=n))) for _ in range(refits)
+        ]  # the same for all candidates
+        families: list[Family] = []
+        for candidate in self.candidates_[:most]:
+            again = [
+                iterate(candidate.fitted, sample, Prior(NO_PRIOR), AGAIN) for sample in samples
+            ]
+            families.append(
+                tuple(
+                    self._labelled(
+                        as_pomdp(fitted, views.facts, self.discount).belief_model(),
+                        candidate,
+                        views.facts,
+                    )
+                    for fitted in (candidate.fitted, *again)
+                )
+            )
+        return families
 
     def _tell(self, what: str) -> None:
         if self.progress is not None:

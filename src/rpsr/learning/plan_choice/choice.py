@@ -168,7 +168,7 @@ def choose(
     FROM_1.check("steps", steps)
     whole = None if logs is None else PreparedLog.of(logs)
     log = None if whole is None else whole.beginning(OFF_POLICY_STEPS)
-    planner = planner or planner_by_name("pbvi", seed=seed, epsilon=EPSILON * _unit(log))
+    planner = planner or precise(log, seed)
     plans = ordered(partial(solve, planner=planner), models, executor, progress, "plan")
     census = Census() if whole is None else whole.census
     weigh = partial(
@@ -206,6 +206,11 @@ def _doubt(plan: Solution, census: Census, seed: int) -> str:
     """Why the model of a plan cannot be believed, or an empty string."""
     played = play_out(plan, seed=seed)
     return (played.doubt if played is not None else "") or too_good(plan, census)
+
+
+def precise(log: PreparedLog | None, seed: int) -> Planner:
+    """The default planner, PBVI, to a precision relative to the range of a log's rewards."""
+    return planner_by_name("pbvi", seed=seed, epsilon=EPSILON * _unit(log))
 
 
 def _unit(log: PreparedLog | None) -> float:

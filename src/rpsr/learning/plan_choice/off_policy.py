@@ -65,6 +65,52 @@ class OffPolicyEstimate:
         return document
 
 
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """How far N episodes agree with a policy: weights (N, T), rewards (N, T).
+
+    T is the longest agreement. smallest: the smallest propensity of an action that agrees.
+    complete: for how many steps every episode was recorded, or had ended.
+    """
+
+    weights: Floats
+    rewards: Floats
+    smallest: float
+    complete: int
+
+    @staticmethod
+    def of(policy: AlphaPolicy, logs: Logs) -> Agreement:
+        """Filter a log with the policy's model, and compare its actions with the policy's."""
+        model = policy.model
+        prepared = PreparedLog.of(logs, held=True)
+        log = as_seen_by(join(prepared.recorded), model)
+        if log.episodes == 0:
+            raise DataError("the log has no episodes, expected some for an off-policy estimate")
+        rewarded = log.rewards_for("an off-policy estimate")
+        agrees = policy.actions_at(filtered(model, log, states=True).states) == log.actions
+        episode = np.repeat(np.arange(log.episodes), log.lengths)
+        step = np.arange(log.steps) - log.offsets[episode]
+        agreed = log.lengths.copy()  # for how many steps each episode agrees with the policy, (N,)
+        np.minimum.at(agreed, episode[~agrees], step[~agrees])
+        # T is the longest agreement: one long recording does not make the table of all large.
+        ratios, rewards = np.zeros((2, log.episodes, int(agreed.max(initial=0))))  # (N, T) each
+        near = step < ratios.shape[1]
+        ratios[episode[near], step[near]] = (agrees / prepared.propensities)[near]
+        rewards[episode[near], step[near]] = rewarded[near]
+        over = np.arange(ratios.shape[1]) >= log.lengths[:, None]
+        ratios[over & log.terminated[:, None]] = (
+            1.0  # after the end of a task every action has reward 0
+        )
+        weights: Floats = np.multiply.accumulate(ratios, axis=1)
+        smallest = float(prepared.propensities[agrees].min(initial=1.0))
+        cut = log.lengths[~log.terminated]
+        return Agreement(weights, rewards, smallest, int(cut.min(initial=int(log.lengths.max()))))
+
+    def largest_weights(self, steps: int) -> Floats:
+        """The largest weight that the propensities allow after each of the first steps, (T,)."""
+        return np.power(1 / self.smallest, np.arange(1.0, steps + 1.0))
+
+
 def off_policy_value(
     model: LinearModel,
     vectors: Floats,
@@ -78,27 +124,8 @@ def off_policy_value(
 
     The estimate is slightly optimistic for a policy planned on a model of the same log.
     """
-    prepared = PreparedLog.of(logs, held=True)
-    log = as_seen_by(join(prepared.recorded), model)
-    if log.episodes == 0:
-        raise DataError("the log has no episodes, expected some for an off-policy estimate")
-    rewarded = log.rewards_for("an off-policy estimate")
-    followed = filtered(model, log, states=True)
-    agrees = AlphaPolicy(model, vectors).actions_at(followed.states) == log.actions
-    episode = np.repeat(np.arange(log.episodes), log.lengths)
-    step = np.arange(log.steps) - log.offsets[episode]
-    agreed = log.lengths.copy()  # for how many steps each episode agrees with the policy, (N,)
-    np.minimum.at(agreed, episode[~agrees], step[~agrees])
-    # T is the longest agreement: one long recording does not make the table of all large.
-    ratios, rewards = np.zeros((2, log.episodes, int(agreed.max(initial=0))))  # (N, T) each
-    near = step < ratios.shape[1]
-    ratios[episode[near], step[near]] = (agrees / prepared.propensities)[near]
-    rewards[episode[near], step[near]] = rewarded[near]
-    over = np.arange(ratios.shape[1]) >= log.lengths[:, None]
-    ratios[over & log.terminated[:, None]] = (
-        1.0  # after the end of a task every action has reward 0
-    )
-    weights: Floats = np.multiply.accumulate(ratios, axis=1)
+    found = Agreement.of(AlphaPolicy(model, vectors), logs)
+    weights, rewards = found.weights, found.rewards
     episodes, longest = weights.shape
     discount = 1.0 if model.discount is None else model.discount
     factors = discount ** np.arange(longest)

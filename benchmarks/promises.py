@@ -1,0 +1,200 @@
+"""Do promises hold? Bounds of `rpsr learn --plan` beside the true returns of the policies.
+
+Logs are 40-step episodes of a uniform policy. `learn` sees the log alone, plans, and promises a
+return; the policy is then run on the true system. Per log, one JSON line: the promises of the plan,
+the table and the behaviour policy, their true returns, and the intervals of two textbook methods
+for the plan: importance sampling of whole trajectories with a t-interval (IS), and weighted
+importance sampling per decision with a bootstrap (PDWIS).
+
+    python benchmarks/promises.py --corpus DIR --out rows.jsonl     # continues where it stopped
+    python benchmarks/promises.py --show rows.jsonl                 # the tables of finished rows
+    python benchmarks/promises.py --corpus DIR --episodes 1000 --seeds 3 --out rows.jsonl
+
+Seeds count from 120000; none of them was used to make the method. The discount is .95 everywhere.
+Coverage is the share of logs whose true return is at least `low`. *Worse* counts the logs on which
+the written policy earns less than the behaviour policy, by more than two standard errors of the
+test; with --safe, a log on which nothing beats the behaviour policy keeps that policy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+import warnings
+from functools import cache
+from pathlib import Path
+
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
+import numpy as np  # noqa: E402
+from scipy.stats import t as student  # noqa: E402
+
+import rpsr  # noqa: E402
+from rpsr.evaluation import returns, simulate  # noqa: E402
+from rpsr.learning.learn import learn  # noqa: E402
+from rpsr.learning.plan_choice.off_policy import Agreement  # noqa: E402
+
+SYSTEMS = {
+    "tiger": "tiger.95.POMDP",
+    "4x3": "4x3.95.POMDP",
+    "paint": "paint.95.POMDP",
+    "parr": "parr95.95.POMDP",
+    "4x4": "4x4.95.POMDP",
+    "cheese": "cheese.95.POMDP",
+    "shuttle": "shuttle.95.POMDP",
+    "4x5x2": "4x5x2.95.POMDP",
+    "web-ad": "web-ad.POMDP",
+    "aloha.10": "aloha.10.POMDP",
+}
+DISCOUNT, LEVEL = "0.95", 0.95
+STEPS, FIRST_SEED = 40, 120_000
+TEST = {"episodes": 2000, "steps": 130, "seed": 977}
+
+
+@cache
+def system(name, corpus):
+    return rpsr.load_pomdp(str(Path(corpus) / SYSTEMS[name])).with_discount(DISCOUNT)
+
+
+def earned(pomdp, policy):
+    """The mean return on the true system and its standard error; later steps are left out."""
+    values = returns(simulate(pomdp, policy, ends=False, **TEST), pomdp.belief_model())
+    return float(values.mean()), float(values.std() / np.sqrt(len(values)))
+
+
+@cache
+def uniform(name, corpus):
+    return earned(system(name, corpus), "uniform")
+
+
+def textbook(policy, log):
+    """Importance sampling of whole trajectories: the mean of w_i G_i, and a t-interval."""
+    found = Agreement.of(policy, log)
+    n, longest = found.weights.shape
+    whole = found.weights[:, -1] if longest == STEPS else np.zeros(n)
+    discounts = float(DISCOUNT) ** np.arange(longest)
+    values = whole * (found.rewards @ discounts)
+    room = float(student.ppf(LEVEL, n - 1) * values.std(ddof=1) / np.sqrt(n))
+    mean = float(values.mean())
+    return {"value": mean, "low": mean - room, "high": mean + room}
+
+
+def row(name, episodes, seed, corpus):
+    pomdp = system(name, corpus)
+    how = {"episodes": episodes, "steps": STEPS, "seed": seed}
+    log = simulate(pomdp, "uniform", rewards=True, propensities=True, **how)
+    began = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        learned = learn("em", log, discount=float(DISCOUNT), plan=True, level=LEVEL)
+    seconds = time.process_time() - began
+    offers = learned.safe.rows()
+    for offer, found in zip(offers, learned.safe.offers, strict=True):
+        if found.solution is None:
+            offer["true"], offer["stderr"] = uniform(name, corpus)
+        else:
+            plan = found.solution
+            policy = plan.value_function.policy(plan.model)
+            offer["true"], offer["stderr"] = earned(pomdp, renamed(policy, pomdp))
+    plan = learned.choice.solution
+    return {
+        "system": name,
+        "episodes": episodes,
+        "seed": seed,
+        "offers": offers,
+        "beats": learned.safe.beats_behaviour,
+        "own_value": plan.value,
+        "is": textbook(plan.value_function.policy(plan.model), log),
+        "pdwis": learned.choice.chosen.off_policy.document(),
+        "warnings": learned.warnings(),
+        "seconds": seconds,
+    }
+
+
+def renamed(policy, pomdp):
+    """The policy over the names of the system, which a short log may lack."""
+    model = rpsr.models.renaming.renamed(policy.model, pomdp.actions, pomdp.observations)
+    return rpsr.planning.AlphaPolicy(model, policy.vectors)
+
+
+def show(rows):
+    print("| system | episodes | logs | above low | in interval | vacuous | width", end="")
+    print(" | IS: above low | in interval | width | PDWIS: above low | in interval | width", end="")
+    print(" | beats behaviour | worse | worse, safe |")
+    print("|" + "---|" * 16)
+    keys = sorted({(one["system"], one["episodes"]) for one in rows})
+    order = list(SYSTEMS)
+    keys.sort(key=lambda key: (key[1], order.index(key[0])))
+    groups = [
+        (*key, [one for one in rows if (one["system"], one["episodes"]) == key]) for key in keys
+    ]
+    sizes = sorted({one["episodes"] for one in rows})
+    groups += [("all", size, [one for one in rows if one["episodes"] == size]) for size in sizes]
+    groups += [("all", "all", rows)]
+    for name, episodes, group in groups:
+        print(f"| {name} | {episodes} | {len(group)} | " + " | ".join(figures(group)) + " |")
+
+
+def figures(group):
+    chosen = [next(offer for offer in one["offers"] if offer["chosen"]) for one in group]
+    logged = [one["offers"][-1] for one in group]
+    above = sum(one["true"] >= one["low"] for one in chosen)
+    inside = sum(one["low"] <= one["true"] <= one["high"] for one in chosen)
+    widths = [one["high"] - one["low"] for one in chosen]
+    wrong = [
+        a["true"] < b["true"] - 2 * np.hypot(a["stderr"], b["stderr"])
+        for a, b in zip(chosen, logged, strict=True)
+    ]
+    safe = [bad and one["beats"] for bad, one in zip(wrong, group, strict=True)]
+    return [
+        f"{above}",
+        f"{inside}",
+        f"{sum(one['vacuous'] for one in chosen)}",
+        f"{np.median(widths):.3g}",
+        *rival(group, "is"),
+        *rival(group, "pdwis"),
+        f"{sum(one['beats'] for one in group)}",
+        f"{sum(wrong)}",
+        f"{sum(safe)}",
+    ]
+
+
+def rival(group, method):
+    """How many lower bounds and intervals of a textbook method hold for the plan; their width."""
+    found = [(one["offers"][0]["true"], one[method]["low"], one[method]["high"]) for one in group]
+    above = sum(true >= low for true, low, _ in found)
+    inside = sum(low <= true <= high for true, low, high in found)
+    return f"{above}", f"{inside}", f"{np.median([high - low for _, low, high in found]):.3g}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--corpus", help="the folder of the .POMDP files")
+    parser.add_argument("--out", default="promises.jsonl")
+    parser.add_argument("--show", help="only print the tables of these rows")
+    parser.add_argument("--systems", nargs="*", default=list(SYSTEMS))
+    parser.add_argument("--episodes", type=int, nargs="*", default=[100, 300])
+    parser.add_argument("--seeds", type=int, default=7)
+    parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
+    given = parser.parse_args()
+    if given.show:
+        show([json.loads(line) for line in Path(given.show).read_text().splitlines()])
+        return
+    target = Path(given.out)
+    rows = [json.loads(line) for line in target.read_text().splitlines()] if target.exists() else []
+    done = {(one["system"], one["episodes"], one["seed"]) for one in rows}
+    for seed in range(given.first_seed, given.first_seed + given.seeds):
+        for episodes in given.episodes:
+            for name in given.systems:
+                if (name, episodes, seed) not in done:
+                    rows.append(row(name, episodes, seed, given.corpus))
+                    with target.open("a") as lines:
+                        lines.write(json.dumps(rows[-1]) + "\n")
+    show(rows)
+
+
+if __name__ == "__main__":
+    main()

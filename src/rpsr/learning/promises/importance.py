@@ -1,0 +1,96 @@
+"""Promises by the log alone: importance weighting, and the returns of the behaviour policy.
+
+While the actions of episode i agree with the policy, its weight is w_it = prod_(k <= t) 1 / pi_ik.
+Rewards are moved to [0, b], b = r_max - r_min, so that every term of
+
+    X_i = sum_(t < T) discount^t w_it (r_it - r_min),      0 <= X_i <= c_i
+
+is at least 0. T is the last step at which `AGREEING` episodes agree. The mean of the X_i is an
+unbiased estimate of the first T steps. Later rewards are only known to be in the log's range, so
+they widen both ends by their least and largest discounted sum. The bounds of the mean are
+empirical Bernstein bounds, with the largest weight that the propensities allow in place of c_i.
+
+They hold if the propensities are right, the behaviour policy depends on the logged history alone,
+and no reward leaves the log's range. Reference: A. Maurer, M. Pontil, "Empirical Bernstein bounds
+and sample-variance penalization", COLT 2009; P. Thomas, G. Theocharous, M. Ghavamzadeh,
+"High-confidence off-policy evaluation", AAAI 2015.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import t as student
+
+from rpsr.io.records import Floats
+from rpsr.learning.plan_choice.off_policy import Agreement
+from rpsr.learning.promises.record import Allowed, Promise
+from rpsr.logs.trajectories import Trajectories
+
+AGREEING = 20  # episodes that agree with the policy at the last step that is weighted
+LATE = 2  # the later half of an episode stands for the steps after its recording
+
+
+def importance_promise(agreement: Agreement, allowed: Allowed, level: float) -> Promise:
+    """The return of a policy by the episodes that agree with it."""
+    weights, rewards = agreement.weights, agreement.rewards
+    episodes = len(weights)
+    steps = int(((weights > 0).sum(axis=0) >= AGREEING).sum())
+    steps = min(steps, agreement.complete)  # beyond, a weight of 0 may be a cut, not an action
+    factors = allowed.discount ** np.arange(steps)
+    shifted = (rewards[:, :steps] - allowed.low) * (weights[:, :steps] > 0)
+    sums = (weights[:, :steps] * shifted) @ factors
+    later = allowed.discount**steps
+    base = allowed.low * float(factors.sum())
+    largest = float(factors @ agreement.largest_weights(steps)) * (allowed.high - allowed.low)
+    mean, room = (float(sums.mean()), _bernstein(sums, largest, level)) if steps else (0.0, 0.0)
+    middle = later * (allowed.least + allowed.most) / 2
+    return Promise(
+        value=allowed.within(base + mean + middle) if episodes else middle,
+        low=allowed.within(base + max(mean - room, 0.0) + later * allowed.least),
+        high=allowed.within(base + mean + room + later * allowed.most),
+        level=level,
+        method="importance",
+        least=allowed.least,
+        most=allowed.most,
+    )
+
+
+def _bernstein(sums: Floats, largest: float, level: float) -> float:
+    """How far the mean of N numbers in [0, largest] may be above their expectation."""
+    n, log_term = len(sums), float(np.log(2 / (1 - level)))
+    if n < 2:
+        return largest
+    spread = float(np.sqrt(2 * sums.var(ddof=1) * log_term / n))
+    return spread + 7 * largest * log_term / (3 * (n - 1))
+
+
+def returns_promise(log: Trajectories, allowed: Allowed, level: float) -> Promise:
+    """The return of the behaviour policy, by a t-interval over the episodes of its log.
+
+    After a recording that was cut off, its episode is assumed to continue with the mean reward of
+    its later half.
+    """
+    rewards = log.rewards_for("a promise")
+    discount = allowed.discount
+    lengths = log.lengths
+    step = np.arange(log.steps) - np.repeat(log.offsets[:-1], lengths)
+    episode = np.repeat(np.arange(log.episodes), lengths)
+    earned = np.bincount(episode, discount**step * rewards, minlength=log.episodes)
+    late = step >= np.repeat(lengths // LATE, lengths)
+    counts = np.bincount(episode[late], minlength=log.episodes)
+    sums = np.bincount(episode[late], rewards[late], minlength=log.episodes)
+    rate = np.where(log.terminated, 0.0, sums / np.maximum(counts, 1))
+    returns = (earned + discount**lengths / (1 - discount) * rate)[lengths > 0]
+    n, mean = len(returns), float(returns.mean()) if len(returns) else allowed.least
+    room = allowed.most - allowed.least
+    if n > 1:
+        room = float(student.ppf(level, n - 1) * returns.std(ddof=1) / np.sqrt(n))
+    return Promise(
+        value=allowed.within(mean),
+        low=allowed.within(mean - room),
+        high=allowed.within(mean + room),
+        level=level,
+        method="returns",
+        least=allowed.least,
+        most=allowed.most,
+    )

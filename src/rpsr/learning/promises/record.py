@@ -1,0 +1,99 @@
+"""The record of a promise, and the returns that the rewards of a log allow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rpsr.errors import DataError
+from rpsr.logs.census import Census
+
+LEVEL = 0.95
+Method = Literal["models", "importance", "returns"]
+HOW: dict[Method, str] = {
+    "models": "by models of the log",
+    "importance": "by importance weighting",
+    "returns": "by the returns of the log",
+}
+
+
+@dataclass(frozen=True)
+class Promise:
+    """The discounted return of a policy on the true system, over the whole task.
+
+    value: the estimate. low, high: each holds with probability `level`, under the assumptions of
+    the method. least, most: the returns that the log's range of rewards allows at all. models: how
+    many models the method used. reason: why the models were not used, or empty.
+    """
+
+    value: float
+    low: float
+    high: float
+    level: float
+    method: Method
+    least: float
+    most: float
+    models: int = 0
+    reason: str = ""
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether the lower bound says no more than the range of rewards does."""
+        return self.low <= self.least
+
+    def words(self, digits: int = 3) -> str:
+        """The promise in a line."""
+        low, value = f"{self.low:.{digits}g}", f"{self.value:.{digits}g}"
+        high, level = f"{self.high:.{digits}g}", f"{self.level:.4g}"
+        if self.vacuous:
+            why = f": {self.reason}" if self.reason else ""
+            return f"no lower bound above {low}, the least return that rewards allow{why}"
+        return f"at least {low} (level {level}), about {value}, at most {high}, {HOW[self.method]}"
+
+    def document(self) -> dict[str, Any]:
+        """The promise as plain JSON values."""
+        return {
+            "value": self.value,
+            "low": self.low,
+            "high": self.high,
+            "level": self.level,
+            "method": self.method,
+            "vacuous": self.vacuous,
+            "models": self.models,
+            "reason": self.reason or None,
+        }
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """The range of rewards per step, low to high, and of returns, least to most."""
+
+    low: float
+    high: float
+    discount: float
+
+    @staticmethod
+    def of(census: Census, discount: float | None) -> Allowed:
+        """By the census of a log. If tasks ended, a step may also have reward 0."""
+        if discount is None or not 0 <= discount < 1:
+            raise DataError(f"discount: read {discount}, expected one below 1 for a promise")
+        if census.low > census.high:
+            raise DataError("the log has no rewards, expected some for a promise")
+        low, high = census.low, census.high
+        if census.ended:
+            low, high = min(low, 0.0), max(high, 0.0)
+        return Allowed(low, high, discount)
+
+    @property
+    def least(self) -> float:
+        """The least return."""
+        return self.low / (1 - self.discount)
+
+    @property
+    def most(self) -> float:
+        """The largest return."""
+        return self.high / (1 - self.discount)
+
+    def within(self, value: float) -> float:
+        """The closest allowed return."""
+        return min(max(value, self.least), self.most)

@@ -1,0 +1,147 @@
+"""The safe choice: of several policies, the one with the highest lower bound.
+
+The policies are the plan that was chosen among the models' plans, the plan on a table over the last
+k interactions, and the behaviour policy of the log. The behaviour policy needs no model, so its
+bounds are close. If its lower bound is the highest, the log does not show that any other policy is
+better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rpsr.evaluation.stochastic import StochasticController
+from rpsr.io.records import Ints
+from rpsr.learning.base import Family
+from rpsr.learning.plan_choice.choice import Choice
+from rpsr.learning.plan_choice.plausibility import play_out
+from rpsr.learning.prepared_log import PreparedLog
+from rpsr.learning.promises.promise import behaviour_promise, promise
+from rpsr.learning.promises.record import LEVEL, Promise
+from rpsr.planning.solution import Solution
+from rpsr.planning.value.policies import AlphaPolicy
+
+PREFERENCE = 0.05  # of the width of the plan's interval, by which a table must be better
+
+
+@dataclass(frozen=True, eq=False)
+class Offer:
+    """A policy and its promise. solution: its plan; None for the behaviour policy."""
+
+    name: str
+    promise: Promise
+    solution: Solution | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class SafeChoice:
+    """Policies with their promises, the behaviour policy last.
+
+    index: the plan or table that is followed. behaviour: a policy like that of the log.
+    """
+
+    COLUMNS: ClassVar = ("policy", "at least", "about", "at most", "method", "chosen")
+
+    offers: tuple[Offer, ...]
+    index: int
+    behaviour: StochasticController
+
+    @property
+    def chosen(self) -> Offer:
+        """The plan, or the table, with the highest lower bound."""
+        return self.offers[self.index]
+
+    @property
+    def solution(self) -> Solution:
+        """The plan of the chosen offer."""
+        assert self.chosen.solution is not None, "only the behaviour policy has no plan"
+        return self.chosen.solution
+
+    @property
+    def policy(self) -> AlphaPolicy:
+        """The chosen policy, ready to be followed."""
+        return self.solution.value_function.policy(self.solution.model)
+
+    @property
+    def beats_behaviour(self) -> bool:
+        """Whether the chosen policy has a higher lower bound than the behaviour policy."""
+        return self.chosen.promise.low > self.offers[-1].promise.low
+
+    def warning(self, digits: int = 3) -> str:
+        """A line if no policy has a higher lower bound than the behaviour policy; else empty."""
+        if self.beats_behaviour:
+            return ""
+        mine, logged = self.chosen.promise, self.offers[-1].promise
+        return (
+            "the log does not show that the policy is better than the behaviour policy: at least "
+            f"{mine.low:.{digits}g}, and the behaviour policy at least {logged.low:.{digits}g}. "
+            "Record more episodes, or keep the behaviour policy (--safe writes one like it)"
+        )
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per policy, as plain JSON values."""
+        return [
+            {"policy": offer.name, "chosen": offer is self.chosen, **offer.promise.document()}
+            for offer in self.offers
+        ]
+
+    def summary(self) -> list[tuple[Any, ...]]:
+        """One row per policy, under `COLUMNS`."""
+        return [
+            (
+                offer.name,
+                offer.promise.low,
+                offer.promise.value,
+                offer.promise.high,
+                offer.promise.method,
+                "yes" if offer is self.chosen else "",
+            )
+            for offer in self.offers
+        ]
+
+
+# The arguments are what `rpsr.learning.learn.learn` has found.
+def safe_choice(
+    choice: Choice,
+    log: PreparedLog,
+    families: Sequence[Family],
+    *,
+    table: Solution | None = None,
+    level: float = LEVEL,
+    seed: int = 0,
+) -> SafeChoice:
+    """Promises for the chosen plan, for the plan on a table, and for the behaviour policy."""
+
+    def offer(name: str, plan: Solution, distrust: str) -> Offer:
+        policy = plan.value_function.policy(plan.model)
+        how: dict[str, Any] = {"level": level, "distrust": distrust, "seed": seed}
+        return Offer(name, promise(policy, log, families, **how), plan)
+
+    offers = [offer("plan", choice.solution, choice.chosen.doubt)]
+    if table is not None:
+        played = play_out(table, episodes=200, seed=seed)
+        offers.append(offer(table.model.name, table, "" if played is None else played.doubt))
+    index, first = 0, offers[0].promise
+    if len(offers) > 1:
+        index = int(offers[1].promise.low > first.low + PREFERENCE * (first.high - first.low))
+    logged = behaviour_promise(log, choice.solution.model.discount, level=level)
+    offers.append(Offer("behaviour policy", logged))
+    return SafeChoice(tuple(offers), index, behaviour_like(log))
+
+
+def behaviour_like(log: PreparedLog) -> StochasticController:
+    """A policy with the log's frequencies of actions after the last interaction.
+
+    Its nodes are the start and every interaction (a, o), in the order 1 + a O + o.
+    """
+    survey = log.survey()
+    actions, observations = survey.action_names, survey.observation_names
+    pairs = len(actions) * len(observations)
+    start, after = survey.policy[0], survey.policy[1]
+    successors: Ints = 1 + np.arange(pairs).reshape(1, len(actions), len(observations))
+    everywhere = np.broadcast_to(successors, (1 + pairs, *successors.shape[1:])).copy()
+    return StochasticController(actions, observations, np.vstack([start, after]), everywhere, 0)

@@ -1,0 +1,87 @@
+"""The safe choice: the highest lower bound, and a policy like that of the log."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.learning.worlds import simulate
+
+import rpsr
+from rpsr.errors import InputError
+from rpsr.evaluation import StochasticController, open_policy
+from rpsr.evaluation.stochastic_files import save_stochastic
+from rpsr.learning import PreparedLog
+from rpsr.learning.learn import learn
+from rpsr.learning.promises.safe import behaviour_like
+
+LOG = simulate("loadunload", 60, 15, seed=0)
+POMDP = rpsr.load_pomdp("loadunload")
+
+
+@pytest.fixture(scope="module")
+def learned():
+    return learn("spectral", LOG, discount=0.95, plan=True, rank=3)
+
+
+def test_learned_policies_have_promises(learned):
+    plan, table, logged = learned.safe.offers
+    assert (plan.name, logged.name) == ("plan", "behaviour policy")
+    assert table.name.startswith("last ")
+    assert logged.promise.method == "returns"
+    document = learned.document()
+    assert set(document["promise"]) >= {"value", "low", "high", "level", "method"}
+    assert document["promise"]["level"] == 0.95
+    assert [row["chosen"] for row in document["promises"]].count(True) == 1
+    assert learned.promise is learned.safe.chosen.promise
+    assert learned.plan is learned.safe.solution
+    assert dict(learned.facts())["promise"] == learned.promise.words(learned.census.digits)
+
+
+def with_lows(learned, *lows):
+    offers = tuple(
+        replace(offer, promise=replace(offer.promise, low=low))
+        for offer, low in zip(learned.safe.offers, lows, strict=True)
+    )
+    return replace(learned, safe=replace(learned.safe, offers=offers, index=0))
+
+
+def test_a_policy_that_does_not_beat_the_behaviour_policy_is_a_warning(learned):
+    better, worse = with_lows(learned, 2.0, 0.0, 1.0), with_lows(learned, 0.5, 0.0, 1.0)
+    assert better.safe.beats_behaviour
+    assert not any("behaviour policy" in line for line in better.warnings())
+    assert any("not show that the policy is better" in line for line in worse.warnings())
+
+
+def test_a_policy_like_that_of_the_log_has_its_frequencies():
+    found = behaviour_like(PreparedLog.of(LOG))
+    assert len(found) == 1 + len(LOG.action_names) * len(LOG.observation_names)
+    first = np.bincount(LOG.actions, minlength=len(LOG.action_names)) / LOG.steps
+    np.testing.assert_allclose(found.probabilities[0], first, atol=0.01)
+    a, o = 1, 2
+    after = 1 + a * len(LOG.observation_names) + o
+    assert (found.successors[:, a, o] == after).all()
+    came = np.flatnonzero((LOG.actions == a) & (LOG.observations == o))
+    came = came[~np.isin(came + 1, LOG.offsets)] + 1
+    counts = np.bincount(LOG.actions[came], minlength=len(LOG.action_names))
+    expected = (counts + 8 * found.probabilities[0]) / (counts.sum() + 8)  # shrunk
+    np.testing.assert_allclose(found.probabilities[after], expected, atol=1e-9)
+
+
+def test_a_stochastic_policy_survives_its_file(tmp_path):
+    path = tmp_path / "policy.json"
+    found = behaviour_like(PreparedLog.of(LOG))
+    save_stochastic(found, path)
+    read = open_policy(path, POMDP)
+    assert isinstance(read, StochasticController)
+    order = [found.action_names.index(name) for name in POMDP.actions]
+    np.testing.assert_array_equal(read.probabilities, found.probabilities[:, order])
+    path.write_text(path.read_text().replace('"first"', '"worst"'))
+    with pytest.raises(InputError, match="it has no 'first'"):
+        open_policy(path, POMDP)
+
+
+def test_a_stochastic_policy_of_another_system_is_refused(tmp_path):
+    path = tmp_path / "policy.json"
+    save_stochastic(behaviour_like(PreparedLog.of(LOG)), path)
+    with pytest.raises(InputError, match="has the actions"):
+        open_policy(path, rpsr.load_pomdp("tiger"))
