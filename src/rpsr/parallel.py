@@ -61,21 +61,6 @@ def spread(
         yield item, None if outcome is _DOUBTFUL else outcome
 
 
-def ordered(
-    work: Callable[[Item], Result],
-    items: Sequence[Item],
-    executor: Executor | None,
-    progress: Callable[[str], None] | None,
-    what: str,
-) -> list[Result]:
-    """The results of all items, in their order; an error if one is lost.
-
-    progress: called with the number of each item, named `what`, before it begins here, or when it
-    is finished elsewhere.
-    """
-    return list(in_order(work, items, executor, progress, what))
-
-
 def in_order(
     work: Callable[[Item], Result],
     items: Sequence[Item],
@@ -83,7 +68,11 @@ def in_order(
     progress: Callable[[str], None] | None,
     what: str,
 ) -> Iterator[Result]:
-    """The results of `ordered`, one by one: each as soon as it and those before it are there."""
+    """The results of all items, in their order; an error if one is lost.
+
+    Each comes as soon as it and those before it are there. progress: called with the number of each
+    item, named `what`, before it begins here, or when it is finished elsewhere.
+    """
     progress = progress or _nothing
     if executor is None:
         for number, item in enumerate(items, 1):

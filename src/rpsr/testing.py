@@ -16,7 +16,7 @@ from rpsr.domains.conformance import check_domain
 from rpsr.io.records import Floats
 from rpsr.learning.conformance import check_estimator
 from rpsr.models.as_model import as_linear
-from rpsr.models.domain import Corners, Simplex
+from rpsr.models.domain import Corners
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.conformance import check_planner, check_policy
@@ -49,8 +49,9 @@ def check_model(
     _check_labels(model)
     _check_law(model, tolerance)
     _check_state(model, model.start, "start", tolerance, in_domain=True)
-    if isinstance(model.domain, Corners):
-        _check_kernel(model, model.domain, tolerance)
+    domain = model.domain
+    if domain.points is not None:
+        _check_kernel(model, domain, tolerance)
     rng = np.random.default_rng(seed)
     for history in range(histories):
         x, past = model.start, "start"
@@ -66,7 +67,7 @@ def check_model(
             x = model.update(x, action, observation)
             past = f"{past}, {model.actions[action]} {model.observations[observation]}"[-200:]
             # The distance to a hull takes one linear program per step: check one history only.
-            cheap = isinstance(model.domain, Simplex) or history == 0
+            cheap = model.domain.beliefs or history == 0
             _check_state(model, x, past, tolerance, in_domain=cheap)
 
 
@@ -104,11 +105,11 @@ def _check_labels(model: LinearModel) -> None:
         shape = model.coordinates.shape
         _require(shape == (n, n), f"coordinates have shape {shape}, expected {(n, n)}")
     _require(bool(np.isfinite(model.rewards).all()), "a reward is not finite")
-    if isinstance(model.domain, Simplex):
-        _require(model.domain.n == n, f"the simplex has dimension {model.domain.n}, expected {n}")
-    if isinstance(model.domain, Corners):
-        corners = model.domain.points.shape[1]
-        _require(corners == n, f"corners have dimension {corners}, expected {n}")
+    has, what = (
+        model.domain.dimension,
+        "the simplex has" if model.domain.beliefs else "corners have",
+    )
+    _require(has in (None, n), f"{what} dimension {has}, expected {n}")
 
 
 def _check_law(model: LinearModel, tolerance: float) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rpsr import InputError
-from rpsr.models import Corners, Simplex
+from rpsr.models import Corners, Simplex, Unknown
 
 
 def hull(points) -> Corners:
@@ -96,3 +96,18 @@ def test_points_and_kernel_must_fit():
         Corners(np.ones((3, 2)), ((sp.eye_array(2),),))
     with pytest.raises(InputError, match="kernel: read matrices of shape"):
         Corners(np.ones((3, 2)), ((sp.csr_array((3, 2)),),))
+
+
+@pytest.mark.parametrize(
+    ("domain", "known", "beliefs", "dimension", "own"),
+    [
+        (Simplex(3), True, True, 3, False),
+        (SQUARE, True, False, 2, True),
+        (Unknown(), False, False, None, False),
+    ],
+)
+def test_domains_say_what_planners_ask(domain, known, beliefs, dimension, own):
+    """By attributes, so that nothing asks for their types."""
+    assert (domain.known, domain.beliefs, domain.dimension) == (known, beliefs, dimension)
+    assert (domain.points is not None, domain.kernel is not None) == (own, own)
+    assert domain.start is None

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rpsr.models.rounding import (
-    backup,
     chained,
     expectations,
+    one_backup,
     one_step,
     products,
     row_sum,
@@ -100,7 +100,7 @@ def test_backups_of_rows_that_were_rounded_or_not_divided(seed, k, n, divided):
             chance = Fraction(discount) * t.meant[s] * z[s].meant[o]
             exact += chance * Fraction(float(values[o, corner[s]]))
     largest = max(Fraction(float(np.abs(values).max())), min(abs(exact), abs(reward)))
-    assert abs(Fraction(total) - exact) <= Fraction(backup(entries, k, n, merged)) * largest
+    assert abs(Fraction(total) - exact) <= Fraction(one_backup(entries, k, n, merged)) * largest
 
 
 @given(st.integers(0, 10**6), st.integers(1, 12), st.integers(1, 4), st.booleans())

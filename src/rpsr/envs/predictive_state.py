@@ -16,7 +16,6 @@ from rpsr.envs.system import Source, opened
 from rpsr.errors import ImpossibleObservation, InputError, ModelError
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.as_model import as_linear
-from rpsr.models.domain import Simplex
 from rpsr.models.filter_batch import filter_batch
 from rpsr.models.linear import LinearModel
 from rpsr.models.renaming import END, OTHER, with_other
@@ -75,7 +74,7 @@ class Reader:
     def space(self) -> Box:
         """The space of the states."""
         n = self.model.dimension
-        simplex = isinstance(self.model.domain, Simplex) and self._coordinates is None
+        simplex = self.model.domain.beliefs and self._coordinates is None
         low, high = (0.0, 1.0) if simplex else (-np.inf, np.inf)
         return Box(low, high, (n,), np.float64)
 

@@ -2,8 +2,9 @@
 
 Domination, residuals and upper bounds are claims about every valid state, so a planner must know
 this set: all beliefs, the convex hull of known corners, or unknown. The three classes have the same
-interface: `known`, `beliefs` (whether states are probability vectors), `corners`, `at_corners`,
-`from_corners`, `distance`, `error`.
+interface: `known`, `beliefs` (whether states are probability vectors), `dimension`, `corners`,
+`size` (how many corners), `at_corners`, `from_corners`, `distance`, `error`. A domain whose corners
+are points of its own has `points`, their `kernel` and perhaps `start`; in others these are None.
 """
 
 from __future__ import annotations
@@ -29,6 +30,14 @@ class Simplex:
     known: ClassVar[bool] = True
     beliefs: ClassVar[bool] = True
     error: ClassVar[float] = 0.0
+    points: ClassVar[None] = None
+    kernel: ClassVar[None] = None
+    start: ClassVar[None] = None
+
+    @property
+    def dimension(self) -> int:
+        """The number n of coordinates."""
+        return self.n
 
     @property
     def corners(self) -> Floats:
@@ -86,6 +95,11 @@ class Corners:
             raise InputError(f"error: read {self.error}, expected a number of at least 0")
 
     @property
+    def dimension(self) -> int:
+        """The number n of coordinates."""
+        return self.points.shape[1]
+
+    @property
     def corners(self) -> Floats:
         """The points, (k, n)."""
         return self.points
@@ -138,6 +152,10 @@ class Unknown:
     known: ClassVar[bool] = False
     beliefs: ClassVar[bool] = False
     error: ClassVar[float] = 0.0
+    dimension: ClassVar[None] = None
+    points: ClassVar[None] = None
+    kernel: ClassVar[None] = None
+    start: ClassVar[None] = None
 
     @property
     def corners(self) -> Floats:

@@ -20,7 +20,7 @@ import numpy as np
 from rpsr.errors import ImpossibleObservation, InputError, ModelError
 from rpsr.io.records import LARGEST_REWARD, Floats, Record
 from rpsr.io.variables import Variable
-from rpsr.models.domain import NO_CORNERS, Corners, Domain
+from rpsr.models.domain import NO_CORNERS, Domain
 from rpsr.models.labels import Label, index_of
 from rpsr.models.numbers import parse_discount
 from rpsr.models.operators import Operators, Process, own
@@ -126,7 +126,7 @@ class LinearModel(Shown):
         """
         if self.coordinates is None:
             raise ModelError(f"a {self.kind} model has no core set, so no outcome matrix")
-        if not isinstance(self.domain, Corners):
+        if self.domain.points is None:
             raise ModelError(
                 "the outcome matrix needs the states of the POMDP, which this model does not have"
             )
@@ -138,7 +138,7 @@ class LinearModel(Shown):
 
         A `ModelError` if the domain is unknown.
         """
-        if isinstance(self.domain, Corners):
+        if self.domain.kernel is not None:
             return self.domain.kernel
         if not self.domain.known:
             raise ModelError(NO_CORNERS)

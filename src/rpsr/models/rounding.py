@@ -44,15 +44,15 @@ floats v_i are at most S in absolute value, as is r or b. Rewards and probabilit
 were rounded from those meant; or the row of t has at most k floats, the rows of z at most n, their
 computed sums are 1 up to `row_sum`, and rows divided by their sums are meant. Outcomes with equal v
 (at most k of them each) may be added up first, so that c of k corners are left. Then b is computed
-up to `backup(m, k, n, c)` S.
+up to `one_backup(m, k, n, c)` S.
 *Proof.* As for expectations, a row contributes 2 k + 1 factors, its emissions 2 n + 1. With three
 products, k - 1 additions of equal outcomes and the product with v, a term has at most 3 k + 2 n + 5
 factors before it is added: the terms are off by gamma(3 k + 2 n + 5) S in all, and r by u |r| <=
 2 u S. Each of the m additions gives a part of the sum, or r and a part of it, which is b less the
 rest: at most 2 S, and it adds u times that. In all that is below (2 m + 3 k + 2 n + 8) u S as long
-as the squares of these counts are below 1 / u; `backup` has 2 m + 2 n + max(4 c + 32, 3 k + 11).
-It is also above the error of a weighted mean of c + 1 differences of two such v, which is below
-(4 c + 8) u S by that lemma's count, and of a mixture of c values.
+as the squares of these counts are below 1 / u; `one_backup` has 2 m + 2 n + 32 + 4 c, or
+2 m + 2 n + 11 + 3 k if that is more. It is also above the error of a weighted mean of c + 1
+differences of two such v, below (4 c + 8) u S by that lemma's count, and of a mixture of c values.
 
 **Steps.** Let x be the state of a linear model with n coordinates, which are not negative, nor are
 its operators. The one-step value x R[:, a] + g sum_o P(o | x, a) v_o, |v_o| <= S, of a model as for
@@ -92,7 +92,7 @@ def weighted_mean(terms: int) -> float:
     return chained(terms, terms)
 
 
-def backup(outcomes: int, corners: int, observations: int, kept: int) -> float:
+def one_backup(outcomes: int, corners: int, observations: int, kept: int) -> float:
     """A bound on the error of one backup or mixture of corners, relative to the largest value.
 
     outcomes: of a corner and an action, at most. corners: of the model. kept: those that are left

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from rpsr.io.records import Record, Rows
 from rpsr.io.tokens import MOST_DIGITS
 from rpsr.io.weights import UNREMARKED
-from rpsr.models.domain import Corners, Simplex
+from rpsr.models.domain import Corners
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import DenseOperators, SparseOperators
 from rpsr.models.rounding import row_sum
@@ -246,21 +246,20 @@ def check_linear(model: LinearModel) -> None:
     off = np.abs(model.emissions.sum(axis=2) - e).max()
     _require(off <= LAW, f"the probabilities of observations do not sum to 1: off by {off:.3g}")
     _require(abs(float(model.start @ e) - 1) <= LAW, "the start is not normalized: x e is not 1")
-    if isinstance(model.domain, Simplex):
-        _check_simplex(model, model.domain)
-    if isinstance(model.domain, Corners):
-        _check_corners(model, model.domain)
+    domain = model.domain
+    if domain.points is None:
+        _require(domain.size == n, f"domain: read n = {domain.size}, expected {n}")
+        _check_beliefs(model)
+    else:
+        _check_corners(model, domain)
 
 
-def _check_simplex(model: LinearModel, domain: Simplex) -> None:
-    _require(
-        domain.n == model.dimension, f"domain: read n = {domain.n}, expected {model.dimension}"
-    )
+def _check_beliefs(model: LinearModel) -> None:
     _require(
         bool((np.abs(model.normalizer - 1) <= LAW).all()),
         "the normalizer of a belief model is not all ones",
     )
-    _require(domain.distance(model.start) <= LAW, "the start is no belief")
+    _require(model.domain.distance(model.start) <= LAW, "the start is no belief")
     match model.operators:
         case DenseOperators(matrices=matrices):
             least = float(matrices.min())

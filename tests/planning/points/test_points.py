@@ -18,9 +18,9 @@ from rpsr.planning.points.backups import (
     backup,
     excess,
     first_plans,
-    needed,
     step,
     swept,
+    with_successors,
 )
 from rpsr.planning.value.controllers import FiniteStateController
 from rpsr.planning.value.value_function import ValueFunction
@@ -72,10 +72,10 @@ def test_successors_are_kept_unless_another_vector_is_as_good():
     vectors = np.array([[3.0, 0.0], [1.0, 1.0], [2.0, -1.0]])
     choices = np.array([[0, 1], [0, 0], [1, 2]])
     plans, worth = ValueFunction.of(vectors, choices), vectors.T
-    only = needed(plans, np.array([True, False, False]), worth, 0.0)
+    only = with_successors(plans, np.array([True, False, False]), worth, 0.0)
     assert only.vectors.tolist() == [[3.0, 0.0], [1.0, 1.0]]
     assert only.choices.tolist() == [[0, 1], [0, 0]]
-    first = needed(plans, np.array([True, False, False]), worth, 1.0)
+    first = with_successors(plans, np.array([True, False, False]), worth, 1.0)
     assert first.vectors.tolist() == [[3.0, 0.0]]
     assert first.choices.tolist() == [[0, 0]]
 

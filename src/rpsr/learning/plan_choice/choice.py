@@ -26,7 +26,7 @@ from rpsr.learning.plan_choice.plausibility import play_out, simulated_value, to
 from rpsr.learning.prepared_log import Logs, PreparedLog
 from rpsr.logs.census import Census
 from rpsr.models.linear import LinearModel
-from rpsr.parallel import ordered
+from rpsr.parallel import in_order
 from rpsr.planning.planners import planner_by_name, solve
 from rpsr.planning.solution import Planner, Solution
 from rpsr.planning.value.policies import AlphaPolicy
@@ -169,12 +169,12 @@ def choose(
     whole = None if logs is None else PreparedLog.of(logs)
     log = None if whole is None else whole.beginning(OFF_POLICY_STEPS)
     planner = planner or precise(log, seed)
-    plans = ordered(partial(solve, planner=planner), models, executor, progress, "plan")
+    plans = list(in_order(partial(solve, planner=planner), models, executor, progress, "plan"))
     census = Census() if whole is None else whole.census
     weigh = partial(
         _option, models=models, log=log, census=census, episodes=episodes, steps=steps, seed=seed
     )
-    options = tuple(ordered(weigh, plans, executor, progress, "value of plan"))
+    options = tuple(in_order(weigh, plans, executor, progress, "value of plan"))
     rule = f"{RULE}, by {episodes} simulated episodes of {steps} steps in each"
     return Choice(options, int(np.argmax([option.mean for option in options])), rule)
 
@@ -239,7 +239,8 @@ def bootstrap(
     if executor is not None and "progress" in estimator.get_params(deep=False):
         estimator = copy(estimator).set_params(progress=None)
     seeds = range(seed, seed + repeats)
-    return ordered(partial(_refitted, estimator, log), seeds, executor, progress, "resampled log")
+    refit = partial(_refitted, estimator, log)
+    return list(in_order(refit, seeds, executor, progress, "resampled log"))
 
 
 def _refitted(estimator: Estimator, log: PreparedLog, seed: int) -> LinearModel:

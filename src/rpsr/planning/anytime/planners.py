@@ -32,7 +32,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from rpsr.models.domain import Simplex
 from rpsr.planning.anytime.schedule import Schedule
 from rpsr.planning.corners.corner_model import corner_process
 from rpsr.planning.runner import ResumablePlanner, Run
@@ -96,7 +95,7 @@ class AnytimePlanner(ResumablePlanner):
         status = run.attempt(close_gap)
         run.report(search.trials, *search.bounds, **search.sizes)
         solution = search.solution(run, status)
-        if not self.keep_points or not isinstance(run.model.domain, Simplex):
+        if not self.keep_points or not run.model.domain.beliefs:
             return solution
         return replace(solution, points=search.state.point_bounds())
 

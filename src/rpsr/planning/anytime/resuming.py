@@ -40,7 +40,7 @@ def fit(
     return replace(earlier, vectors=np.maximum(values - less[:, None], -scale))
 
 
-def adopt(state: SearchState, earlier: ValueFunction) -> None:
+def add_vectors(state: SearchState, earlier: ValueFunction) -> None:
     """Add vectors at the corners, (K, k), to those in use."""
     count, values = len(earlier), earlier.vectors
     state.make_room(count)

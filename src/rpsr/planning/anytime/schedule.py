@@ -18,7 +18,7 @@ from rpsr.planning.anytime.exact_beliefs import ExactBeliefs, planted_beliefs
 from rpsr.planning.anytime.loops import Loops
 from rpsr.planning.anytime.lower_bound import collect, family_of, prune
 from rpsr.planning.anytime.point_policies import improve_policy
-from rpsr.planning.anytime.resuming import adopt, fit
+from rpsr.planning.anytime.resuming import add_vectors, fit
 from rpsr.planning.anytime.search_arrays import SearchState
 from rpsr.planning.anytime.walks import (
     DONE,
@@ -100,7 +100,7 @@ class Schedule:
         if not self._has_floor:  # the policies of the vectors might never end
             return
         fitted = fit(self.process, earlier, begun.scale, begun.floor, begun.shave)
-        adopt(self.state, fitted)
+        add_vectors(self.state, fitted)
         self._kept = self._rows = self._kept + len(earlier)
 
     @property

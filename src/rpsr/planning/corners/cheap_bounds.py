@@ -28,7 +28,6 @@ import scipy.sparse as sp
 
 from rpsr.errors import ModelError
 from rpsr.io.records import Floats, Ints
-from rpsr.models.domain import Corners
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import Sparse
 from rpsr.models.rounding import chained
@@ -225,12 +224,12 @@ def _chosen(
 
 def above_corners(process: CornerProcess, bound: Floats) -> Floats:
     """Linear functions of the model's states, (A, n), above a bound at every corner, (A, k)."""
-    vectors, domain = process.lift(bound), process.model.domain
+    vectors, points = process.lift(bound), process.model.domain.points
     short = np.maximum((bound - process.at_corners(vectors)).max(axis=1), 0.0)
-    if isinstance(domain, Corners):
+    if points is not None:
         # Vectors and normalizer are evaluated at the corners before the vectors are raised, and
         # are meant to be after it.
-        n, size = vectors.shape[1], short + (np.abs(vectors) @ np.abs(domain.points).T).max(axis=1)
+        n, size = vectors.shape[1], short + (np.abs(vectors) @ np.abs(points).T).max(axis=1)
         short += chained(n, n, n, n) * size
     return vectors + short[:, None] * process.model.normalizer
 

@@ -28,10 +28,9 @@ from scipy.optimize import nnls
 
 from rpsr.errors import ModelError
 from rpsr.io.records import Floats, Ints
-from rpsr.models.domain import Corners
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import entries_of
-from rpsr.models.rounding import backup, products, weighted_mean
+from rpsr.models.rounding import one_backup, products, weighted_mean
 from rpsr.planning.corners.moves import Moves
 from rpsr.planning.value.value_function import ValueFunction
 
@@ -106,11 +105,11 @@ class CornerProcess:
 
     def at_corners(self, vectors: Floats) -> Floats:
         """Values at the corners of vectors in the model's coordinates, (K, n) -> (K, k)."""
-        domain = self.model.domain
-        if not isinstance(domain, Corners):
+        points = self.model.domain.points
+        if points is None:
             return vectors.copy()
         first = np.unique(self.corner_of, return_index=True)[1]
-        return vectors @ domain.points[first].T
+        return vectors @ points[first].T
 
     def rounding(self, scale: float) -> float:
         """The largest error of a backup or mixture at a corner, for values up to `scale`."""
@@ -120,7 +119,7 @@ class CornerProcess:
     def _unit(self) -> float:
         """The same for values up to 1, of rounding alone."""
         most = int(np.diff(self.indptr).max(initial=0))
-        return backup(most, len(self.corner_of), self.observations, self.k)
+        return one_backup(most, len(self.corner_of), self.observations, self.k)
 
     def value_at_start(self, values: Floats) -> tuple[float, float]:
         """The best vector's value at the model's start, and its largest error.
@@ -132,9 +131,8 @@ class CornerProcess:
 
     def vectors_at_start(self, vectors: Floats, values: Floats) -> tuple[float, float]:
         """The same for vectors (K, n) with (approximately) the values (K, k) at the corners."""
-        start, off = self.model.start, 0.0
-        if isinstance(self.model.domain, Corners):
-            points = self.model.domain.points
+        start, points, off = self.model.start, self.model.domain.points, 0.0
+        if points is not None:
             off = float(np.abs(vectors @ points.T - values[:, self.corner_of]).max())
             off += products(len(start)) * float((np.abs(vectors) @ np.abs(points).T).max())
         off += products(len(start)) * float((np.abs(vectors) @ np.abs(start)).max())
@@ -149,7 +147,7 @@ def corner_process(model: LinearModel) -> CornerProcess:
             f"{model.name}: the valid states of this {model.kind} model are unknown, and this "
             "planner needs them to prove bounds: use pbvi, perseus or q-learning"
         )
-    points = model.domain.points if isinstance(model.domain, Corners) else None
+    points = model.domain.points
     n_actions, n_observations, _ = model.operators.shape
     rewards = model.domain.at_corners(model.rewards)
     growth = 1.0
@@ -256,7 +254,6 @@ def _start(
     if points is None:
         mixture = model.start / model.start.sum()
         return mixture, float(np.abs(mixture - model.start).sum())
-    assert isinstance(model.domain, Corners)
     weights = model.domain.start
     if weights is None:
         weights = nnls(points.T, model.start, maxiter=30 * len(points))[0]

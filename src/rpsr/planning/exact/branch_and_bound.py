@@ -72,7 +72,7 @@ class Wanted(NamedTuple):
 
 
 @njit(cache=True)
-def plant(g: Floats, first: Ints) -> tuple[Trees, Ints, int]:
+def grow_trees(g: Floats, first: Ints) -> tuple[Trees, Ints, int]:
     """The trees over projected vectors, their roots (O,) and their depth.
 
     depth: the largest number of splits between the roots and a tuple of leaves.
@@ -125,7 +125,7 @@ def plant(g: Floats, first: Ints) -> tuple[Trees, Ints, int]:
 
 
 @njit(cache=True)
-def backup_at(
+def best_projections(
     g: Floats, first: Ints, totals: Floats, x: Floats, tie: float, columns: Ints, best: Floats
 ) -> None:
     """The best projected vector of each observation at x: its column and its value there.
@@ -187,7 +187,7 @@ def search(
             residual = max(residual, upper)
             depth -= 1
             continue
-        backup_at(g, first, totals, point, tie, columns, best)
+        best_projections(g, first, totals, point, tie, columns, best)
         gain = lower  # of the tuple; minus the slack, that of the true backup
         slack = 0.0
         split = -1

@@ -201,7 +201,7 @@ class Search:
         hidden = weighted_mean(len(face) + 2) * spread * (1 + n_observations - groups)
         self.hidden = max(self.hidden, hidden)
         self.clock.claim(NUMBER * (self._kept + g.size + source.size + trees + found))
-        trees, roots, deepest = branch_and_bound.plant(g, first)
+        trees, roots, deepest = branch_and_bound.grow_trees(g, first)
         stack, depth = np.empty((deepest + 2, groups), dtype=np.int64), 1
         stack[0] = roots
         u = np.empty((len(face), limit))

@@ -12,10 +12,10 @@ for upper bounds.
 
 V is stored as a finite-state controller: every vector has an action and, for every observation, a
 vector of V as its successor. Then V <= HV, and a look-ahead policy has at least the value V.
-`needed` drops the vectors that no state needs and replaces successors by stand-ins. `swept`
-evaluates the controller; after any number of sweeps vectors are values of policies. The effect of
-rounding and of unfinished sweeps is at most `excess`, the amount by which a vector exceeds its own
-backup, divided by 1 - discount.
+`with_successors` drops the vectors that no state needs and replaces successors by stand-ins.
+`swept` evaluates the controller; after any number of sweeps vectors are values of policies. The
+effect of rounding and of unfinished sweeps is at most `excess`, the amount by which a vector
+exceeds its own backup, divided by 1 - discount.
 
 Learned models may be inconsistent. An observation whose probability is at most the model's rounding
 counts as impossible. A state far outside the others is not visited. A vector that exceeds twice the
@@ -165,7 +165,9 @@ def lower_at_start(
     return value - over / (1 - (model.discount or 0.0))
 
 
-def needed(plans: ValueFunction, wanted: Bools, worth: Floats, slack: float) -> ValueFunction:
+def with_successors(
+    plans: ValueFunction, wanted: Bools, worth: Floats, slack: float
+) -> ValueFunction:
     """The controller of the wanted vectors (K,), and of those they continue with.
 
     A vector that is only a successor is replaced by a stand-in, if one of the others is as good at

@@ -27,10 +27,10 @@ from rpsr.planning.points.backups import (
     backup,
     first_plans,
     lower_at_start,
-    needed,
     step,
     swept,
     visited,
+    with_successors,
 )
 from rpsr.planning.precision import CLOSED, goal_of
 from rpsr.planning.runner import ResumablePlanner, Run
@@ -185,11 +185,11 @@ class PointSearch:
         return float((after.max(axis=1) - before.max(axis=1)).max())
 
     def _needed(self, plans: ValueFunction, wanted: Bools, slack: float) -> ValueFunction:
-        """`needed`, with comparisons at the points and at the domain's corners."""
+        """`with_successors`, with comparisons at the points and at the domain's corners."""
         worth = self.points @ plans.vectors.T
         if self.model.domain.known:
             worth = np.vstack([worth, at_witnesses(self.model, plans.vectors, self.points)])
-        return needed(plans, wanted, worth, slack)
+        return with_successors(plans, wanted, worth, slack)
 
     def _claim(self) -> None:
         """Claim the memory of a round: two sets of vectors, and their values at the points."""

@@ -7,6 +7,7 @@ planned, and the others take one action (see `rest_of_horizon`).
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,32 +40,19 @@ def plan_horizon(
     process: the model at its corners; None if its domain is unknown.
     """
     model = graph.model
-    rewards = graph.states @ model.rewards
-    problem = graph.problem(rewards, discount)
     # Unexplored states can be used for one step, the last.
-    steps = min(horizon, int(graph.depth.max()) + 1) if graph.stopped else horizon
-    total = sum(discount**k for k in range(steps))
-    paid = hidden(graph, value_bounds(model, total))
-    above = None if paid is None else graph.problem(rewards + discount * paid, discount)
-    values = best = np.zeros(len(rewards))
-    tops: list[float] = []  # at the start, an upper bound on the optimal value of this many steps
-    chosen: list[Ints] = []
-    solving = clock.share(SOLVING)
-    while len(chosen) < steps and not (chosen and solving.over):
-        choices = problem.action_values(values)
-        scale = float(np.abs(choices).max())
-        chosen.append(lowest_within(choices, TIED * scale))
-        values = choices.max(axis=1)
-        best = best if above is None else above.action_values(best).max(axis=1)
-        tops.append(float(best[0]))
-    stopped = Status.TIME if len(chosen) < steps else None
+    most = min(horizon, int(graph.depth.max()) + 1) if graph.stopped else horizon
+    total = sum(discount**k for k in range(most))
+    solved = _solved(graph, discount, most, total, clock.share(SOLVING))
+    chosen, stopped = solved.actions, Status.TIME if len(solved.actions) < most else None
     width = 1 + len(model.observations)
     fit = [int((graph.depth <= d).sum()) * width <= MOST_CHOICES for d in range(len(chosen) - 1)]
-    if above is not None and not all(fit):
+    if solved.tops is not None and not all(fit):
         chosen, stopped = chosen[: 1 + sum(fit)], Status.SIZE
     layers = _layers(graph, chosen)
-    tree = PolicyTree(model.actions, model.observations, tuple(layers))
-    stages = tree.stages(model, clock.share(VALUING))
+    stages = PolicyTree(model.actions, model.observations, tuple(layers)).stages(
+        model, clock.share(VALUING)
+    )
     steps = len(stages)
     if steps < len(layers):
         stopped, layers = Status.TIME, _layers(graph, chosen[:steps])
@@ -73,13 +61,13 @@ def plan_horizon(
     # The rounding of each step, for values up to total * the largest reward, adds up.
     rounding = rounding_of(model) * total**2 * size_of_rewards(graph) + total * model.reward_error
     joined = tuple(ValueFunction(v, *layer) for v, layer in zip(stages, layers, strict=True))
-    if above is None or process is None:
+    if solved.tops is None or process is None:
         if steps < horizon:
             return None
         return Plan(value, value - rounding, None, 2 * rounding, joined[-1], joined, stopped)
     following = [np.column_stack([chosen, np.maximum(after, 0)]) for chosen, after in layers]
     lower = tree_at_start(process, stages, following)
-    upper = max(value, tops[steps - 1]) + rounding
+    upper = max(value, solved.tops[steps - 1]) + rounding
     rounded = rounding + value - lower
     if steps < horizon:
         later = sum(discount**k for k in range(steps, horizon))
@@ -88,6 +76,39 @@ def plan_horizon(
         joined, value, lower = completed(process, planned, horizon, value - lower, clock)
         upper = min(upper, seen_over(process, horizon, clock.share(SEEING)))
     return Plan(value, lower, upper, rounded, joined[-1], joined, stopped)
+
+
+class _Solved(NamedTuple):
+    """The best actions (N,) with 1, 2, ... steps to go.
+
+    tops: upper bounds on the optimal values at the start of as many steps; None if the domain is
+    unknown.
+    """
+
+    actions: list[Ints]
+    tops: list[float] | None
+
+
+def _solved(
+    graph: ReachableGraph, discount: float, steps: int, total: float, clock: Clock
+) -> _Solved:
+    """Backward induction, of one step at least; total: the sum of the discounts of all steps."""
+    rewards = graph.states @ graph.model.rewards
+    problem = graph.problem(rewards, discount)
+    paid = hidden(graph, value_bounds(graph.model, total))
+    above = None if paid is None else graph.problem(rewards + discount * paid, discount)
+    values = best = np.zeros(len(rewards))
+    actions: list[Ints] = []
+    tops: list[float] = []
+    while len(actions) < steps and not (actions and clock.over):
+        choices = problem.action_values(values)
+        scale = float(np.abs(choices).max())
+        actions.append(lowest_within(choices, TIED * scale))
+        values = choices.max(axis=1)
+        if above is not None:
+            best = above.action_values(best).max(axis=1)
+            tops.append(float(best[0]))
+    return _Solved(actions, None if above is None else tops)
 
 
 def _layers(graph: ReachableGraph, chosen: list[Ints]) -> list[tuple[Ints, Ints]]:

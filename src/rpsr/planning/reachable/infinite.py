@@ -9,7 +9,7 @@ import numpy as np
 from rpsr.io.records import Floats, Ints
 from rpsr.models.linear import LinearModel
 from rpsr.models.rounding import weighted_mean
-from rpsr.planning.convergence import TIED
+from rpsr.planning.convergence import TIED, infinite_discount
 from rpsr.planning.corners.cheap_bounds import (
     above_corners,
     blind_values,
@@ -35,8 +35,7 @@ def plan_infinite(
 
     process: the model at its corners; None if its domain is unknown.
     """
-    model, ahead = graph.model, 1 / (1 - discount)
-    rewards = graph.states @ model.rewards
+    model, rewards = graph.model, graph.states @ graph.model.rewards
     blind = _Blind(0, np.zeros(model.dimension))
     if process is not None:
         blind = _blind(process, clock.share(0.2))
@@ -49,39 +48,86 @@ def plan_infinite(
     scale = float(np.abs(values).max())
     actions = lowest_within(problem.action_values(values), TIED * scale)
     actions[graph.open] = blind.action
-    controller = _controller(graph, actions, blind.action)
-    terms = rounding_of(model)
+    followed = _followed(graph, process, actions, blind, scale, clock)
+    value, lower = followed.value, max(followed.lower, min(blind.least, followed.value))
+    if process is None:
+        return Plan(value, lower, None, value - lower, followed.found)
+    upper, off = _upper(graph, process, rewards, blind.worst, value, clock)
+    return Plan(value, lower, max(lower, upper), off + value - lower, followed.found)
 
-    def valued(controller: FiniteStateController) -> tuple[Floats, float, float]:
-        """The controller's vectors, its value at the start, and the proven part of it."""
+
+@dataclass(frozen=True, eq=False)
+class _Followed:
+    """A controller with its vectors, its value at the start, and the proven part of that."""
+
+    controller: FiniteStateController
+    vectors: Floats
+    value: float
+    lower: float
+
+    @property
+    def found(self) -> ValueFunction:
+        """Its value function; impossible observations restart the controller."""
+        successors = np.maximum(self.controller.successors, 0)
+        return ValueFunction(self.vectors, self.controller.actions, successors)
+
+
+def _followed(
+    graph: ReachableGraph,
+    process: CornerProcess | None,
+    actions: Ints,
+    blind: _Blind,
+    scale: float,
+    clock: Clock,
+) -> _Followed:
+    """The controller of the actions (N,), or the best blind policy where it is proven better.
+
+    scale: the largest absolute value of a state.
+    """
+    model = graph.model
+
+    def valued(controller: FiniteStateController) -> _Followed:
         vectors = controller.vectors(model, clock.share(0.6))
         value = float(vectors[0] @ model.start)
         if process is None:
-            below = terms * (scale * ahead + float(np.abs(vectors[0]) @ np.abs(model.start)))
-            return vectors, value, value - below
+            size = scale / (1 - infinite_discount(model))
+            size += float(np.abs(vectors[0]) @ np.abs(model.start))
+            return _Followed(controller, vectors, value, value - rounding_of(model) * size)
         choices = np.column_stack([controller.actions, np.maximum(controller.successors, 0)])
-        return vectors, value, worth_at_start(process, vectors, choices, 0)
+        return _Followed(controller, vectors, value, worth_at_start(process, vectors, choices, 0))
 
-    vectors, value, lower = valued(controller)
+    best = valued(_controller(graph, actions, blind.action))
     worse = clock.time_limit is not None
-    if process is not None:  # except for rounding
-        rounding = process.rounding(scale + float(np.abs(process.rewards).max())) * process.ahead
-        worse = blind.least > min(lower + 2 * rounding, value)
-    if worse:
-        # Time may be too short for all these nodes; a blind policy has only one.
-        simple = _always(model, blind.action)
-        plain = valued(simple)
-        if blind.least > plain[1]:  # too short for one node, too
-            plain = blind.vector[None], float(blind.vector @ model.start), blind.least
-        if plain[2] > lower:
-            controller, (vectors, value, lower) = simple, plain
-    lower = max(lower, min(blind.least, value))
-    # Impossible observations restart the controller.
-    found = ValueFunction(vectors, controller.actions, np.maximum(controller.successors, 0))
-    if process is None:
-        return Plan(value, lower, None, value - lower, found)
+    if process is not None:  # except for rounding, of the controller and of the blind policy
+        rounding = process.rounding(scale + process.largest_reward) * process.ahead
+        worse = blind.least > min(best.lower + 2 * rounding, best.value)
+    if not worse:
+        return best
+    # Time may be too short for all these nodes; a blind policy has only one.
+    plain = valued(_always(model, blind.action))
+    if blind.least > plain.value:  # too short for one node, too
+        value = float(blind.vector @ model.start)
+        plain = _Followed(plain.controller, blind.vector[None], value, blind.least)
+    return plain if plain.lower > best.lower else best
+
+
+def _upper(
+    graph: ReachableGraph,
+    process: CornerProcess,
+    rewards: Floats,
+    worst: float,
+    value: float,
+    clock: Clock,
+) -> tuple[float, float]:
+    """An upper bound on the optimal value at the start, and the part of it that is error.
+
+    rewards (N, A). worst: a lower bound on the optimal value of every state. value: that of the
+    controller found.
+    """
+    model, discount = graph.model, infinite_discount(graph.model)
+    ahead = 1 / (1 - discount)
     seen = mdp_values(process, clock.share(0.3))
-    paid = hidden(graph, (blind.worst, float(seen.max())))
+    paid = hidden(graph, (worst, float(seen.max())))
     assert paid is not None, "the domain is known"
     rewards = rewards + discount * paid
     rewards[graph.open] = _seen_at(process, seen, graph.states[graph.open])[:, None]
@@ -90,11 +136,10 @@ def plan_infinite(
     most = max(most, float(rewards[graph.open].max(initial=-np.inf)))
     swept, best = above.from_above(np.full(len(rewards), most), clock)
     missed = max(0.0, float((above.action_values(best).max(axis=1) - best).max())) * ahead
-    rounded = terms * (float(np.abs(swept).max()) + size_of_rewards(graph))
+    rounded = rounding_of(model) * (float(np.abs(swept).max()) + size_of_rewards(graph))
     rounded = (rounded + model.reward_error) * ahead
     upper = max(value, min(float(best[0]) + missed, float(swept[0]))) + rounded
-    upper = max(lower, min(upper, upper_at_start(process, seen[None])))
-    return Plan(value, lower, upper, rounded + missed + value - lower, found)
+    return min(upper, upper_at_start(process, seen[None])), rounded + missed
 
 
 def _seen_at(process: CornerProcess, values: Floats, states: Floats) -> Floats:

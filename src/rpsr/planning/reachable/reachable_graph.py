@@ -27,7 +27,6 @@ import scipy.sparse as sp
 
 from rpsr.errors import ModelError
 from rpsr.io.records import Bools, Floats, Ints
-from rpsr.models.domain import Corners, Simplex
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import Sparse
 from rpsr.models.rounding import chained, weighted_mean
@@ -258,22 +257,20 @@ class _Builder:
         self.table = StateTable(model.start, tolerance)
         self._edges = array("d")  # one row of EDGE numbers each
         self._lost = array("d")  # one row of A numbers per node
-        n = model.dimension
-        match model.domain:
-            case Simplex():
-                # Sums and quotients of non-negative numbers: relative errors, state by state.
-                self._weights, self._rounding = None, (weighted_mean(n), 0.0)
-            case Corners(points=points) if points.min() >= 0:  # the same, summed at the corners
-                self._weights = np.linalg.pinv(points)
-                self._rounding = weighted_mean(n + len(points)), 0.0
-            case Corners(points=points):
-                self._weights = np.linalg.pinv(points)
-                # The errors of an unnormalised state, a sum of n + k products with the error of
-                # its basis, and of its mass; twice, because `hidden` halves shifts.
-                terms = n + len(points)
-                self._rounding = 0.0, 2 * (chained(terms, terms) + 2 * model.domain.error)
-            case _:
-                self._weights, self._rounding = None, (np.nan, np.nan)
+        n, points = model.dimension, model.domain.points
+        self._weights = None if points is None else np.linalg.pinv(points)
+        if not model.domain.known:
+            self._rounding = np.nan, np.nan
+        elif points is None:
+            # Sums and quotients of non-negative numbers: relative errors, state by state.
+            self._rounding = weighted_mean(n), 0.0
+        elif points.min() >= 0:  # the same, summed at the corners
+            self._rounding = weighted_mean(n + len(points)), 0.0
+        else:
+            # The errors of an unnormalised state, a sum of n + k products with the error of its
+            # basis, and of its mass; twice, because `hidden` halves shifts.
+            terms = n + len(points)
+            self._rounding = 0.0, 2 * (chained(terms, terms) + 2 * model.domain.error)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -314,10 +311,10 @@ class _Builder:
 
         dropped (B,): probabilities dropped as impossible. Outcomes impossible at all corners are.
         """
-        domain, n_actions = self.model.domain, len(self.model.actions)
-        if not isinstance(domain, Corners) or self._rounding[1] == 0:
+        kernel, n_actions = self.model.domain.kernel, len(self.model.actions)
+        if kernel is None or self._rounding[1] == 0:
             return
-        if domain.kernel[action][observation].nnz:
+        if kernel[action][observation].nnz:
             missing = len(self.table) * n_actions - len(self._lost)
             self._lost.extend([0.0] * missing)
             for source, amount in zip(sources.tolist(), dropped.tolist(), strict=True):

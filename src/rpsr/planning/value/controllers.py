@@ -22,7 +22,6 @@ from scipy.sparse.linalg import splu
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Floats, Ints
 from rpsr.models.as_model import as_linear, as_model, wrong_type
-from rpsr.models.domain import Simplex
 from rpsr.models.labels import Label, index_of
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import Sparse, SparseOperators, StackedProcess, entries_of
@@ -130,7 +129,7 @@ class FiniteStateController(Shown):
             return best - second > 2 * residual / (1 - discount)
 
         # On a simplex the residual bounds the error of values, in coordinates of a PSR it does not.
-        stop = decided if isinstance(linear.domain, Simplex) else None
+        stop = decided if linear.domain.beliefs else None
         return int(worth(self._equations(linear).solve(no_limits(), stop)).argmax())
 
     def value(self, model: POMDP | LinearModel) -> float:

@@ -17,7 +17,6 @@ import numpy as np
 
 from rpsr.io.records import Floats, Ints
 from rpsr.models.as_model import as_linear
-from rpsr.models.domain import Simplex
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import SparseOperators
 from rpsr.models.pomdp import POMDP
@@ -93,7 +92,7 @@ def contributing(model: LinearModel, action: int) -> list[int]:
     On a simplex, an observation that no state emits has the operator zero. Elsewhere M[a, o] e = 0
     does not imply that: a learned operator may be nonzero nevertheless, and affects values.
     """
-    if isinstance(model.domain, Simplex):
+    if model.domain.beliefs:
         return np.flatnonzero(model.emissions[action].any(axis=0)).tolist()
     return list(range(len(model.observations)))
 

@@ -1,118 +1,12 @@
-"""The page in a real browser: it computes what Python computes, and works for everybody.
-
-Needs Chromium, on the path or named by RPSR_CHROMIUM; skipped by name where there is none.
-"""
+"""Stepping through a page in a real browser: it computes what Python computes."""
 
 from __future__ import annotations
 
-import os
-import shutil
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from tests.report.conftest import DOMAINS
 
-import rpsr
-from rpsr.planning import FiniteStateController
-from rpsr.report import (
-    Figure,
-    Page,
-    Section,
-    Stepper,
-    Steps,
-    Table,
-    Text,
-    plot_policy_graph,
-    write_page,
-)
-from rpsr.report import plot_reconstruction as heat_map
-from rpsr.report.model_page import model_page
-
-NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-default-apps",
-    "--disable-sync",
-    "--no-first-run",
-]
-PHONE = {"width": 390, "height": 844}
-RING = FiniteStateController(
-    ("go", "stop"), ("o", "p"), np.array([0, 1, 0]), np.array([[1, 2], [2, 1], [0, 0]])
-)
-DOMAINS = ("loadunload", "4x3", "iff")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    found = os.environ.get("RPSR_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
-    if found is None:
-        pytest.skip("browser: no Chromium on the path, and RPSR_CHROMIUM is not set")
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with playwright.sync_playwright() as running:
-        chromium = running.chromium.launch(executable_path=found, args=FLAGS)
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture(scope="module")
-def steps():
-    """The domains to step through; the first has plans on its three models."""
-    found = {name: Steps.of(rpsr.load_pomdp(name)) for name in DOMAINS}
-    first = found["loadunload"]
-    models = {"POMDP": first.pomdp, "PSR": first.psr, "R-PSR": first.rpsr}
-    plans = {name: rpsr.solve(model, "vi") for name, model in models.items()}
-    return {**found, "loadunload": replace(first, plans=plans)}
-
-
-@pytest.fixture(scope="module")
-def path(steps, tmp_path_factory):
-    pomdp = steps["loadunload"].pomdp
-    wide = Table(
-        "A wide table", tuple("abcdefghij"), (tuple(f"cell number {i}" for i in range(10)),)
-    )
-    page = Page(
-        "A page <of> tests",
-        (
-            Section("First", (Text("Some *words*."), wide)),
-            Section("Drawn", (Figure(heat_map(pomdp, rpsr.accuracy(pomdp)), alt="rewards"),)),
-            Section("Policy", (Figure(plot_policy_graph(RING), alt="policy"),)),
-            Section("Step", (Stepper(tuple(steps.values())),)),
-        ),
-    )
-    target = tmp_path_factory.mktemp("page") / "page.html"
-    write_page(page, target)
-    return target
-
-
-@pytest.fixture
-def visit(browser, path):
-    """Open the page; whatever it complains of or asks the network for fails the test."""
-    complaints, contexts = [], []
-
-    def open_page(target=path, **settings):
-        context = browser.new_context(**settings)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on(
-            "request",
-            lambda request: (
-                request.url.startswith(("file:", "data:")) or complaints.append(request.url)
-            ),
-        )
-        page.goto(target.as_uri())
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert complaints == []
+pytestmark = pytest.mark.xdist_group("browser")  # which shares one page
 
 
 def values(page, selector):
@@ -290,27 +184,6 @@ def test_negative_numbers_point_the_other_way_and_rewards_have_their_own_scale(v
     assert chances.count() == 0
 
 
-def lit(page):
-    ids = page.locator(".lit").evaluate_all("all => all.map(each => each.id)")
-    return sorted(name.removeprefix("f2-") for name in ids)
-
-
-def test_a_chosen_node_shows_where_it_leads(visit):
-    page = visit()
-    assert lit(page) == []
-    page.locator("#f2-node-1").click()
-    edges = [f"edge-1-{target}{part}" for target in (1, 2) for part in ("", "-label")]
-    nodes = [f"node-{node}{part}" for node in (1, 2) for part in ("", "-name")]
-    assert lit(page) == edges + nodes
-    assert page.locator("#f2-node-1").get_attribute("aria-pressed") == "true"
-    page.locator("#f2-node-2").focus()
-    page.keyboard.press("Enter")
-    assert [name for name in lit(page) if "edge" in name] == ["edge-2-0", "edge-2-0-label"]
-    assert page.locator("[aria-pressed=true][id*=node]").count() == 1
-    page.keyboard.press("Space")
-    assert lit(page) == []
-
-
 def test_undo_and_reset(visit):
     page = visit()
     begin = values(page, ".panels")
@@ -355,71 +228,3 @@ def test_the_keyboard_is_enough(visit):
         page.keyboard.press("Enter")
     focused = page.evaluate("[document.activeElement.tagName, document.activeElement.disabled]")
     assert focused == ["BUTTON", False]
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_dark_and_light(visit, scheme):
-    page = visit(color_scheme=scheme)
-
-    def brightness(what):
-        colour = page.evaluate(f"getComputedStyle(document.body).{what}")
-        return sum(float(part) for part in colour[colour.index("(") + 1 : -1].split(",")[:3])
-
-    def is_dark():
-        return brightness("backgroundColor") < 150 < 500 < brightness("color")
-
-    assert is_dark() == (scheme == "dark")
-    page.locator("#theme").click()
-    assert is_dark() == (scheme == "light")
-    page.locator("#theme").click()
-    assert is_dark() == (scheme == "dark")
-
-
-def test_a_phone_scrolls_tables_and_not_the_page(visit):
-    page = visit(viewport=PHONE)
-    for domain in DOMAINS:
-        page.get_by_label("Domain").select_option(label=domain)
-        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-    box = page.locator(".table .scroll").first
-    assert box.evaluate("box => box.scrollWidth > box.clientWidth")
-
-
-def test_structure(visit):
-    page = visit()
-    assert page.title() == "A page <of> tests"
-    assert page.locator("h1").count() == 1
-    links = page.locator("nav a").evaluate_all(
-        "links => links.map(a => !!document.querySelector(a.getAttribute('href')))"
-    )
-    assert links == [True] * 4
-    ids = page.locator("[id]").evaluate_all("all => all.map(each => each.id)")
-    assert len(ids) == len(set(ids))
-    assert page.locator("table:not(:has(caption))").count() == 0
-    assert page.locator("svg[role=img]").count() == 1  # a policy graph is a group of buttons
-    assert page.locator("svg[role=img]").get_attribute("aria-label") == "rewards"
-
-
-@pytest.fixture(scope="module")
-def report(tmp_path_factory):
-    """A whole report, whose rewards have wide heat maps and tables."""
-    target = tmp_path_factory.mktemp("report") / "report.html"
-    page, _ = model_page(rpsr.load_pomdp("loadunload"), story="A cart.", time_limit=5.0)
-    write_page(page, target)
-    return target
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 820, 1280])
-def test_the_verdict_is_visible_without_scrolling_and_nothing_is_cut(visit, report, width, scheme):
-    page = visit(report, viewport={"width": width, "height": 844}, color_scheme=scheme)
-    for part in (".card .badge", ".card .verdict", ".card dl"):
-        box = page.locator(part).bounding_box()
-        assert box["y"] + box["height"] <= 844, part
-        assert box["x"] + box["width"] <= width, part
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    cut = page.locator("caption, figcaption, .footnotes, h2, .badge").evaluate_all(
-        "(all, width) => all.filter(e => e.getBoundingClientRect().right > width + 1).length", width
-    )
-    assert cut == 0
-    drawn = page.locator(".drawing .scroll:visible").first
-    assert drawn.evaluate("box => box.scrollWidth <= box.clientWidth + 1")
