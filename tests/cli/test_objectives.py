@@ -65,6 +65,18 @@ def test_within_a_number_of_steps(succeed, model):
     assert found["horizon"] == 2
 
 
+@pytest.mark.parametrize("planner", ["sarsop", "hsvi", "pbvi", "policy-iteration"])
+def test_planners_without_a_horizon_get_a_task_with_a_clock(succeed, model, planner):
+    words = ("--goal", "goal", "--within", "2", "--planner", planner, "--epsilon", "1e-6")
+    found = plan(succeed, model, *words, "-o", "p.json")
+    assert found["lower"] <= 0.625 <= found["upper"]
+    assert found["lower"] == pytest.approx(0.625, abs=1e-6)
+    succeed("convert", model, "task.rpsr", "--goal", "goal")
+    words = ("evaluate", "task.rpsr", "--policy", "p.json", "--steps", "2", "--json")
+    rows = json.loads(succeed(*words).out)["rows"]
+    assert {row["exact"] for row in rows if row["model"] == "pomdp"} == {0.625}
+
+
 def test_costs_are_shown_as_costs(succeed, model):
     words = ("--minimise", "cost", "--goal", "goal,state:4")
     found = plan(succeed, model, *words, "--within", "5")
@@ -102,10 +114,6 @@ def test_a_policy_for_a_task_earns_its_bound(succeed, model):
         (("--goal", "goal", "--planner", "pbvi"), "plan with sarsop, hsvi or reachable"),
         (("--maximise", "reward"), "the sum of rewards is infinite: state 0"),
         (("--goal", "goal", "-o", "p.alpha"), "p.alpha: a .alpha file cannot store a plan without"),
-        (
-            ("--goal", "goal", "--within", "2", "--planner", "hsvi"),
-            "no option --horizon or --within",
-        ),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(say, model, words, told):

@@ -66,8 +66,13 @@ class ObjectiveOptions:
             raise InputError("--avoid: expected with a probability, not with rewards or costs")
         return Objective(measure or "probability", self.goal, self.avoid, self.within)
 
-    def task(self, model: POMDP | LinearModel, source: str) -> POMDP | LinearModel:
-        """The task of the objective on a model; the model itself without an objective."""
+    def task(
+        self, model: POMDP | LinearModel, source: str, *, timed: bool = False
+    ) -> POMDP | LinearModel:
+        """The task of the objective on a model; the model itself without an objective.
+
+        timed: whether it ends after the number of steps, if there is one.
+        """
         from rpsr.errors import InputError
         from rpsr.models import POMDP
 
@@ -76,4 +81,4 @@ class ObjectiveOptions:
             return model
         if not isinstance(model, POMDP):
             raise InputError(f"an objective needs a POMDP, not a {model.kind} model", place=source)
-        return objective.task(model)
+        return objective.timed_task(model) if timed else objective.task(model)
