@@ -66,6 +66,20 @@ class ObjectiveOptions:
             raise InputError("--avoid: expected with a probability, not with rewards or costs")
         return Objective(measure or "probability", self.goal, self.avoid, self.within)
 
+    def check(self, discount: str | None) -> None:
+        """Refuse a discount beside an objective that has none."""
+        from rpsr.errors import InputError
+
+        if self.objective is not None and discount is not None:
+            raise InputError("--discount: an objective without a discount was given")
+
+    def pomdp(self, pomdp: POMDP) -> POMDP:
+        """The task on a POMDP, which ends after the number of steps; itself without an objective.
+
+        Verbs other than `solve` use it.
+        """
+        return pomdp if self.objective is None else self.objective.timed_task(pomdp)
+
     def task(
         self, model: POMDP | LinearModel, source: str, *, timed: bool = False
     ) -> POMDP | LinearModel:

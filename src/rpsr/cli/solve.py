@@ -172,13 +172,12 @@ def solve(
         raise InputError("--json and -o - would both write to standard output")
     wanted, timed = objective or ObjectiveOptions(), False
     stated = wanted.objective
-    if stated is not None and discount is not None:
-        raise InputError("--discount: an objective without a discount was given")
+    wanted.check(discount)
     if stated is not None and stated.within is not None:
         if horizon is not None:
             raise InputError("--horizon and --within: expected one of them")
         # A planner without a horizon gets a task that ends after that number of steps.
-        timed = planner is not None and not _plans_horizons(planner)
+        timed = not _plans_horizons(planner)
         horizon = None if timed else stated.within
     if horizon is not None:
         policies.check_holds_trees(output or "")
@@ -229,6 +228,7 @@ def solve(
         document = solution_document(solution, model, seed, played)
         if stated is not None:
             document["objective"] = str(stated)
+            document["horizon"] = stated.within
             if stated.measure == "cost":
                 document |= _as_costs(document)
         if json:
@@ -286,10 +286,10 @@ def _planner(
     return planner_by_name(name, **given)
 
 
-def _plans_horizons(planner: str) -> bool:
+def _plans_horizons(planner: str | None) -> bool:
     from rpsr.planning.planners import DEFAULT, planner_options
 
-    return planner == DEFAULT or "horizon" in planner_options(planner)
+    return planner not in (None, DEFAULT) and "horizon" in planner_options(planner or "")
 
 
 def _check_resumable(planner: Planner, horizon: int | None) -> None:

@@ -49,8 +49,9 @@ def solve(
 
     planner: a planner or a planner's name; by default that of `default_planner`.
     objective: what to achieve on a POMDP, such as `rpsr.reach("goal")`; the plan is one for its
-    task, `objective.task(pomdp)`; with a number of steps and a planner without a horizon, for its
-    `objective.timed_task(pomdp)`. By default the sum of rewards, discounted as the model says.
+    task, `objective.task(pomdp)`; with a number of steps and a planner without a horizon, such as
+    the default, for its `objective.timed_task(pomdp)`. By default the sum of rewards, discounted
+    as the model says.
     options: hyper-parameters of a planner given by name, such as `time_limit=10`.
     progress: called with a `ProgressRow` from time to time. True shows the latest one, as a line
     that is updated, in a notebook or on a terminal.
@@ -97,8 +98,7 @@ def _tasked(
         raise InputError("horizon: the objective has a number of steps (within); expected one")
     if planner is not None and not isinstance(planner, str):
         raise InputError("within: set the horizon of the planner instead, or give its name")
-    named = planner if isinstance(planner, str) else DEFAULT
-    if named != DEFAULT and "horizon" not in planner_options(named):
+    if planner in (None, DEFAULT) or "horizon" not in planner_options(planner):
         return objective.timed_task(pomdp), options
     return objective.task(pomdp), {"horizon": objective.within, **options}
 
