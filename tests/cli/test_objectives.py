@@ -65,6 +65,18 @@ def test_within_a_number_of_steps(succeed, model):
     assert found["horizon"] == 2
 
 
+@pytest.mark.parametrize("planner", ["sarsop", "hsvi", "pbvi", "policy-iteration"])
+def test_planners_without_a_horizon_get_a_task_with_a_clock(succeed, model, planner):
+    words = ("--goal", "goal", "--within", "2", "--planner", planner, "--epsilon", "1e-6")
+    found = plan(succeed, model, *words, "-o", "p.json")
+    assert found["lower"] <= 0.625 <= found["upper"]
+    assert found["lower"] == pytest.approx(0.625, abs=1e-6)
+    succeed("convert", model, "task.rpsr", "--goal", "goal")
+    words = ("evaluate", "task.rpsr", "--policy", "p.json", "--steps", "2", "--json")
+    rows = json.loads(succeed(*words).out)["rows"]
+    assert {row["exact"] for row in rows if row["model"] == "pomdp"} == {0.625}
+
+
 def test_costs_are_shown_as_costs(succeed, model):
     words = ("--minimise", "cost", "--goal", "goal,state:4")
     found = plan(succeed, model, *words, "--within", "5")
@@ -102,10 +114,6 @@ def test_a_policy_for_a_task_earns_its_bound(succeed, model):
         (("--goal", "goal", "--planner", "pbvi"), "plan with sarsop, hsvi or reachable"),
         (("--maximise", "reward"), "the sum of rewards is infinite: state 0"),
         (("--goal", "goal", "-o", "p.alpha"), "p.alpha: a .alpha file cannot store a plan without"),
-        (
-            ("--goal", "goal", "--within", "2", "--planner", "hsvi"),
-            "no option --horizon or --within",
-        ),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(say, model, words, told):
@@ -147,3 +155,34 @@ def test_whether_a_goal_is_certain_and_how(succeed, say, model):
     code, out, err = say("almost-sure", model, "--goal", "gaol")
     assert (code, out) == (1, "")
     assert "no label, state or observation is called 'gaol'" in err
+
+
+def test_every_verb_on_a_model_takes_an_objective(succeed, say, model):
+    """Each answers for the task, as it does for the file that `convert` writes."""
+    goal = ("--goal", "goal", "--within", "2")
+    succeed("convert", model, "task.rpsr", *goal)
+    row = json.loads(succeed("accuracy", model, *goal, "--json").out)["rows"][0]
+    converted = json.loads(succeed("accuracy", "task.rpsr", "--json").out)["rows"][0]
+    assert row["accurate"] is False
+    assert row["rpsr_rank"] == converted["rpsr_rank"]
+    core = json.loads(succeed("core", model, *goal, "--model", "rpsr", "--json").out)
+    assert core["rank"] == row["rpsr_rank"]
+    succeed("solve", model, *goal, "-o", "p.json")
+    words = ("evaluate", model, *goal, "--policy", "p.json", "--steps", "5", "--json")
+    rows = json.loads(succeed(*words).out)["rows"]
+    assert {row["exact"] for row in rows if row["model"] == "pomdp"} == {0.625}
+    words = ("simulate", model, *goal, "--policy", "p.json", "--episodes", "3", "--steps", "4")
+    succeed(*words, "-o", "log.jsonl")
+    assert len(Path("log.jsonl").read_text().splitlines()) >= 3
+    succeed("solve", model, *goal, "--certificate", "c.cert")
+    proven = json.loads(succeed("verify", model, "c.cert", *goal, "--json").out)
+    assert proven["lower"] <= 0.625 <= proven["upper"]
+    for verb in ("accuracy", "core", "evaluate"):
+        code, out, err = say(verb, model, "--goal", "goal", "--discount", "0.9")
+        assert (code, out) == (1, "")
+        assert "an objective without a discount was given" in err
+
+
+def test_a_report_on_a_task(succeed, model):
+    succeed("report", model, "--goal", "goal", "--time-limit", "1", "-o", "page.html")
+    assert "0.625" in Path("page.html").read_text()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from rpsr.cli.certificates import write_rank_certificate
+from rpsr.cli.objectives import ObjectiveOptions
 from rpsr.cli.options import (
     Certificate,
     Discount,
@@ -69,6 +70,7 @@ def accuracy(
     ] = None,
     certificate: Certificate = None,
     time_limit: TimeLimit = None,
+    objective: ObjectiveOptions | None = None,
     normalize: Normalize = False,
     discount: Discount = None,
     json: Json = False,
@@ -92,7 +94,15 @@ def accuracy(
         check_targets(certificate, output, sources=names)
         if len(names) != 1 or float_:
             raise InputError("--certificate: expected one source, and exact arithmetic")
-    options = Options(normalize, discount, exact=False if float_ else None, time_limit=time_limit)
+    stated = objective or ObjectiveOptions()
+    stated.check(discount)
+    options = Options(
+        normalize,
+        discount,
+        exact=False if float_ else None,
+        objective=stated.objective,
+        time_limit=time_limit,
+    )
     mine = names if shard is None else shard.select(names)
     rows: dict[str, Row] = {}
     stopped: KeyboardInterrupt | RpsrError | None = None
@@ -120,7 +130,7 @@ def accuracy(
     if not json:
         wrote(output)
     if certificate is not None and ordered[0]["error"] is None:
-        pomdp = load_pomdp(names[0], normalize=normalize, discount=discount)
+        pomdp = stated.pomdp(load_pomdp(names[0], normalize=normalize, discount=discount))
         write_rank_certificate(pomdp, certificate, ("psr", "rpsr"), quiet=json)
     if any(row["error"] is not None and row["limit"] is None for row in ordered):
         return 1

@@ -125,9 +125,7 @@ def convert(
         _convert_policy(source, target, policy_for, normalize, discount)
         return
     loaded = load(source, normalize=normalize, discount=discount, constants=constants)
-    if stated is not None and stated.within is not None:
-        raise InputError("--within: a model file has no number of steps; give it to rpsr solve")
-    loaded = wanted.task(loaded, source)
+    loaded = wanted.task(loaded, source, timed=True)
     if isinstance(loaded, POMDP):
         for warning in loaded.warnings:
             note(f"{source}: {warning}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Group, Parameter, validators
 
 from rpsr.cli.certificates import write_rank_certificate
+from rpsr.cli.objectives import ObjectiveOptions
 from rpsr.cli.options import Certificate, Discount, Json, Normalize, Source, TimeLimit
 from rpsr.cli.output import check_targets, note, print_json, print_lines, print_table, show
 from rpsr.errors import InputError
@@ -58,6 +59,7 @@ def core(
     ] = False,
     certificate: Certificate = None,
     time_limit: TimeLimit = None,
+    objective: ObjectiveOptions | None = None,
     normalize: Normalize = False,
     discount: Discount = None,
     json: Json = False,
@@ -73,7 +75,9 @@ def core(
     if certificate is not None and (float_ or model == "ra-psr"):
         what = "a reward-aware PSR" if model == "ra-psr" else "--float"
         raise InputError(f"--certificate: there is none for {what}")
-    pomdp = load_pomdp(source, normalize=normalize, discount=discount)
+    stated = objective or ObjectiveOptions()
+    stated.check(discount)
+    pomdp = stated.pomdp(load_pomdp(source, normalize=normalize, discount=discount))
     if model == "ra-psr":
         pomdp = reward_aware(pomdp)
     kind = "rpsr" if model == "rpsr" else "psr"

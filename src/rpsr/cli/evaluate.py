@@ -9,6 +9,7 @@ from cyclopts import Parameter, validators
 
 from rpsr.cli.completion import any_file
 from rpsr.cli.loading import load_system, looking_ahead, policy_of
+from rpsr.cli.objectives import ObjectiveOptions
 from rpsr.cli.options import (
     Discount,
     Json,
@@ -75,6 +76,7 @@ def evaluate(
     ] = None,
     seed: Seed = 0,
     workers: Workers = 1,
+    objective: ObjectiveOptions | None = None,
     normalize: Normalize = False,
     discount: Discount = None,
     json: Json = False,
@@ -95,7 +97,7 @@ def evaluate(
     from rpsr.evaluation.estimates import estimates
     from rpsr.models import POMDP
 
-    system = load_system(source, normalize, discount)
+    system = load_system(source, normalize, discount, objective)
     if model and not isinstance(system, POMDP):
         raise InputError(
             f"--model needs a POMDP: the file holds a {system.kind} model", place=source

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rpsr.cli.objectives import ObjectiveOptions
 from rpsr.cli.output import note
 
 if TYPE_CHECKING:
@@ -12,12 +13,20 @@ if TYPE_CHECKING:
     from rpsr.planning import AlphaPolicy
 
 
-def load_system(source: str, normalize: bool, discount: str | None) -> POMDP | LinearModel:
-    """The model to simulate; its warnings go to standard error."""
+def load_system(
+    source: str,
+    normalize: bool,
+    discount: str | None,
+    objective: ObjectiveOptions | None = None,
+) -> POMDP | LinearModel:
+    """The model to simulate, or the task of an objective on it; warnings go to standard error."""
     from rpsr.models import POMDP
     from rpsr.sources import load
 
-    system = load(source, normalize=normalize, discount=discount)
+    stated = objective or ObjectiveOptions()
+    stated.check(discount)
+    loaded = load(source, normalize=normalize, discount=discount)
+    system = stated.task(loaded, source, timed=True)
     if isinstance(system, POMDP):
         for warning in system.warnings:
             note(f"{source}: {warning}")

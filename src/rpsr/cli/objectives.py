@@ -66,8 +66,27 @@ class ObjectiveOptions:
             raise InputError("--avoid: expected with a probability, not with rewards or costs")
         return Objective(measure or "probability", self.goal, self.avoid, self.within)
 
-    def task(self, model: POMDP | LinearModel, source: str) -> POMDP | LinearModel:
-        """The task of the objective on a model; the model itself without an objective."""
+    def check(self, discount: str | None) -> None:
+        """Refuse a discount beside an objective that has none."""
+        from rpsr.errors import InputError
+
+        if self.objective is not None and discount is not None:
+            raise InputError("--discount: an objective without a discount was given")
+
+    def pomdp(self, pomdp: POMDP) -> POMDP:
+        """The task on a POMDP, which ends after the number of steps; itself without an objective.
+
+        Verbs other than `solve` use it.
+        """
+        return pomdp if self.objective is None else self.objective.timed_task(pomdp)
+
+    def task(
+        self, model: POMDP | LinearModel, source: str, *, timed: bool = False
+    ) -> POMDP | LinearModel:
+        """The task of the objective on a model; the model itself without an objective.
+
+        timed: whether it ends after the number of steps, if there is one.
+        """
         from rpsr.errors import InputError
         from rpsr.models import POMDP
 
@@ -76,4 +95,4 @@ class ObjectiveOptions:
             return model
         if not isinstance(model, POMDP):
             raise InputError(f"an objective needs a POMDP, not a {model.kind} model", place=source)
-        return objective.task(model)
+        return objective.timed_task(model) if timed else objective.task(model)

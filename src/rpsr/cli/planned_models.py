@@ -18,19 +18,23 @@ Kind = Literal["pomdp", "psr", "rpsr", "ra-psr"]
 
 @dataclass(frozen=True)
 class Wanted:
-    """The options that say what to plan on."""
+    """The options that say what to plan on.
+
+    timed: whether the task ends after the objective's number of steps.
+    """
 
     source: str
     normalize: bool
     discount: str | None
     objective: ObjectiveOptions
+    timed: bool = False
 
     def model(self) -> POMDP | LinearModel:
         """The model, or the task of the objective on it."""
         from rpsr.sources import load
 
         loaded = load(self.source, normalize=self.normalize, discount=self.discount)
-        return self.objective.task(loaded, self.source)
+        return self.objective.task(loaded, self.source, timed=self.timed)
 
 
 def planned_model(wanted: Wanted, kind: Kind | None) -> LinearModel:

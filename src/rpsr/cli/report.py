@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from rpsr.cli.objectives import ObjectiveOptions
 from rpsr.cli.options import Discount, Normalize, Output, Source, positive
 from rpsr.cli.output import PAGES, check_suffix, check_targets, note, print_table, wrote
 from rpsr.cli.progress import counted_progress
@@ -27,6 +28,7 @@ def report(
         Parameter(validator=positive, help="Planning time per model (of three), in seconds."),
     ] = 20.0,
     seed: Annotated[int, Parameter(help="Random seed.")] = 0,
+    objective: ObjectiveOptions | None = None,
     normalize: Normalize = False,
     discount: Discount = None,
 ) -> int:
@@ -44,7 +46,9 @@ def report(
     check_targets(output, sources=[source])
     if output != "-":
         check_suffix(output, *PAGES)
-    pomdp = load_pomdp(source, normalize=normalize, discount=discount)
+    stated = objective or ObjectiveOptions()
+    stated.check(discount)
+    pomdp = stated.pomdp(load_pomdp(source, normalize=normalize, discount=discount))
     for warning in pomdp.warnings:
         note(f"{source}: {warning}")
     story = str(builtin_facts(source).get("story", ""))

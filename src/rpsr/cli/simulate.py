@@ -8,6 +8,7 @@ from cyclopts import Parameter, validators
 
 from rpsr.cli.completion import any_file
 from rpsr.cli.loading import load_system, looking_ahead, policy_of
+from rpsr.cli.objectives import ObjectiveOptions
 from rpsr.cli.options import (
     Discount,
     LookAhead,
@@ -65,6 +66,7 @@ def simulate(
         bool, Parameter(negative="", help="Record the probability of each action.")
     ] = False,
     workers: Workers = 1,
+    objective: ObjectiveOptions | None = None,
     normalize: Normalize = False,
     discount: Discount = None,
 ) -> None:
@@ -78,7 +80,7 @@ def simulate(
 
     check_target(output)
     check_targets(output, sources=filter(None, (source, policy)))
-    system = load_system(source, normalize, discount)
+    system = load_system(source, normalize, discount, objective)
     followed = policy_of(policy, system)
     with measured_progress("simulating episodes") as progress:
         blocks = simulate_blocks(

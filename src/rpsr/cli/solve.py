@@ -73,7 +73,7 @@ def solve(
             validator=_existing,
             help="The planner: auto, vi, enumeration, reachable, hsvi, sarsop, pbvi, perseus, "
             "qmdp, fib, policy-iteration or q-learning. By default auto, which runs several of "
-            "them; vi with a horizon, sarsop without a discount, and pbvi on a learned model.",
+            "them; vi with a horizon, and pbvi on a learned model.",
         ),
     ] = None,
     horizon: Annotated[
@@ -170,20 +170,21 @@ def solve(
 
     if json and output == "-":
         raise InputError("--json and -o - would both write to standard output")
-    wanted = objective or ObjectiveOptions()
+    wanted, timed = objective or ObjectiveOptions(), False
     stated = wanted.objective
-    if stated is not None and discount is not None:
-        raise InputError("--discount: an objective without a discount was given")
+    wanted.check(discount)
     if stated is not None and stated.within is not None:
         if horizon is not None:
             raise InputError("--horizon and --within: expected one of them")
-        horizon = stated.within
+        # A planner without a horizon gets a task that ends after that number of steps.
+        timed = not _plans_horizons(planner)
+        horizon = None if timed else stated.within
     if horizon is not None:
         policies.check_holds_trees(output or "")
     # Checked before planning, which may take hours.
     check_targets(output, checkpoint, certificate, sources=[source])
     check_policy_name(output)
-    read = Wanted(source, normalize, discount, wanted)
+    read = Wanted(source, normalize, discount, wanted, timed)
     smaller = compressed_model(read, model) if compress else None
     linear = planned_model(read, model) if smaller is None else smaller.model
     options = {
@@ -227,6 +228,7 @@ def solve(
         document = solution_document(solution, model, seed, played)
         if stated is not None:
             document["objective"] = str(stated)
+            document["horizon"] = stated.within
             if stated.measure == "cost":
                 document |= _as_costs(document)
         if json:
@@ -282,6 +284,12 @@ def _planner(
     if everywhere and "everywhere" in known:
         given["everywhere"] = True
     return planner_by_name(name, **given)
+
+
+def _plans_horizons(planner: str | None) -> bool:
+    from rpsr.planning.planners import DEFAULT, planner_options
+
+    return planner not in (None, DEFAULT) and "horizon" in planner_options(planner or "")
 
 
 def _check_resumable(planner: Planner, horizon: int | None) -> None:

@@ -46,10 +46,9 @@ def verify(
     if source == "-" and certificate == "-":
         raise InputError("standard input can be read once; give one of the two as a file")
     stated = objective or ObjectiveOptions()
-    if stated.objective is not None and discount is not None:
-        raise InputError("--discount: an objective without a discount was given")
+    stated.check(discount)
     loaded = load(source, normalize=normalize, discount=discount)
-    model = stated.task(loaded, source)
+    model = stated.task(loaded, source, timed=True)
     if not isinstance(model, POMDP):
         raise InputError(f"holds a {model.kind} model, expected a POMDP", place=source)
     found = verify(model, certificate)

@@ -28,6 +28,7 @@ from rpsr.models.observed_sets import by_state
 from rpsr.models.pomdp import POMDP
 from rpsr.models.row_edits import certain_row, join_rows, split_rows
 from rpsr.models.state_sets import Chosen, SetLike, chosen, described
+from rpsr.models.timed import timed
 
 Measure = Literal["probability", "reward", "cost", "discounted"]
 REACHED = "reached-at-start"  # a name without blanks, which every format can store
@@ -90,6 +91,11 @@ class Objective:
         if self.measure == "probability":
             return POMDP(_reaching(split, ends, bad))
         return POMDP(_summed(split, ends | bad, costs=self.measure == "cost"))
+
+    def timed_task(self, pomdp: POMDP) -> POMDP:
+        """The task as a POMDP that ends after `within` steps, for planners without a horizon."""
+        task = self.task(pomdp)
+        return task if self.within is None else timed(task, self.within)
 
 
 def reach(

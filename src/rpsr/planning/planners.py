@@ -49,7 +49,9 @@ def solve(
 
     planner: a planner or a planner's name; by default that of `default_planner`.
     objective: what to achieve on a POMDP, such as `rpsr.reach("goal")`; the plan is one for its
-    task, `objective.task(pomdp)`. By default the sum of rewards, discounted as the model says.
+    task, `objective.task(pomdp)`; with a number of steps and a planner without a horizon, such as
+    the default, for its `objective.timed_task(pomdp)`. By default the sum of rewards, discounted
+    as the model says.
     options: hyper-parameters of a planner given by name, such as `time_limit=10`.
     progress: called with a `ProgressRow` from time to time. True shows the latest one, as a line
     that is updated, in a notebook or on a terminal.
@@ -83,20 +85,22 @@ def solve(
 def _tasked(
     model: Any, planner: Any, objective: Any, options: dict[str, Any]
 ) -> tuple[POMDP, dict[str, Any]]:
-    """The task of an objective, and the options with its number of steps."""
+    """The task of an objective, and the options with its number of steps.
+
+    A planner without a horizon gets a task that ends after that number.
+    """
     if not isinstance(objective, Objective):
         raise wrong_type(objective, "objective", "an objective, such as rpsr.reach('goal')")
-    task = objective.task(as_pomdp(model, "model"))
+    pomdp = as_pomdp(model, "model")
     if objective.within is None:
-        return task, options
+        return objective.task(pomdp), options
     if "horizon" in options:
         raise InputError("horizon: the objective has a number of steps (within); expected one")
     if planner is not None and not isinstance(planner, str):
         raise InputError("within: set the horizon of the planner instead, or give its name")
-    named = planner if isinstance(planner, str) else DEFAULT
-    if named != DEFAULT and "horizon" not in planner_options(named):
-        raise InputError(f"within: planner {planner} plans no number of steps; use vi or reachable")
-    return task, {"horizon": objective.within, **options}
+    if planner in (None, DEFAULT) or "horizon" not in planner_options(planner):
+        return objective.timed_task(pomdp), options
+    return objective.task(pomdp), {"horizon": objective.within, **options}
 
 
 def default_planner(model: POMDP | LinearModel, *, horizon: int | None = None) -> str:

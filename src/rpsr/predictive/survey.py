@@ -18,6 +18,7 @@ from typing import TypedDict
 
 from rpsr._version import __version__
 from rpsr.errors import InputError, RpsrError, TimeLimitReached
+from rpsr.models.objectives import Objective
 from rpsr.parallel import AGAIN, spread
 from rpsr.predictive.reward_accuracy import accuracy
 from rpsr.predictive.row_file import RowFile
@@ -64,12 +65,14 @@ class Row(TypedDict):
 class Options:
     """How to read the sources, and how to decide: see `load_pomdp` and `accuracy`.
 
-    time_limit: seconds per source, not counting the time to read it.
+    objective: what is to be achieved; the rows are then about its task. time_limit: seconds per
+    source, not counting the time to read it.
     """
 
     normalize: bool = False
     discount: str | None = None
     exact: bool | None = None
+    objective: Objective | None = None
     time_limit: float | None = field(default=None, repr=False)  # results do not depend on it
 
 
@@ -91,6 +94,8 @@ def survey_row(source: str, options: Options = DEFAULT, folder: str = "") -> Row
     row["stamp"] = _stamp(path, options, source)
     try:
         pomdp = load_pomdp(path, normalize=options.normalize, discount=options.discount)
+        if options.objective is not None:
+            pomdp = options.objective.timed_task(pomdp)
         row["states"], row["actions"] = len(pomdp.states), len(pomdp.actions)
         row["observations"] = len(pomdp.observations)
         row["warnings"] = [warning.replace(path, source) for warning in pomdp.warnings]
