@@ -98,11 +98,13 @@ def tighter_informed(process: CornerProcess, informed: Floats, clock: Clock) -> 
     began, (n_actions, k) = clock.seconds, process.rewards.shape
     if clock.over or not 0 < NUMBERS_PER_ENTRY * process.chance.nbytes <= clock.bytes_left:
         return None
+    if only_corners(process):
+        return None
     outcomes, beliefs = after_corners(process)
     looked = looked_up(outcomes, beliefs)
     size = np.diff(beliefs.first)
     most = min(SWEEPS, int(OPERATIONS / (looked * n_actions + 1)))
-    if size.max(initial=0) <= 1 or most < FEWEST:
+    if most < FEWEST:
         return None
     scale = float(np.abs(process.rewards).max()) * process.ahead
     scale = max(scale, float(np.abs(informed).max()), np.finfo(float).tiny)
@@ -136,6 +138,13 @@ def _error(process: CornerProcess, outcomes: Outcomes, size: int, scale: float) 
     """The largest error of (T) at a mixture of this many corners, for values up to `scale`."""
     terms = size * (4 + int(np.diff(outcomes.begin).max())) + process.observations + 10
     return process.rounding(scale) + (products(terms) + 2 * SAME) * scale
+
+
+def only_corners(process: CornerProcess) -> bool:
+    """Whether every action and observation leads from a corner to one corner."""
+    row = np.repeat(np.arange(len(process.indptr) - 1), np.diff(process.indptr))
+    same = (np.diff(process.observation) == 0) & (np.diff(row) == 0)
+    return not bool(same.any())
 
 
 def after_corners(process: CornerProcess) -> tuple[Outcomes, Mixtures]:
