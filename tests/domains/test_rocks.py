@@ -4,6 +4,7 @@ from math import sqrt
 import pytest
 from tests.domains.laws import earnings, emissions, moves, steps_from_start
 
+from rpsr.domains import chances
 from rpsr.domains.rocks import rock_sample
 
 SIZES = [(1, 1), (2, 4), (3, 1), (3, 2), (3, 5), (4, 4), (5, 3), (6, 2), (11, 1)]
@@ -90,3 +91,12 @@ def test_parameters_are_checked() -> None:
         rock_sample(n=3, k=1, rocks=[(3, 0)])
     with pytest.raises(ValueError, match="half_distance is 0"):
         rock_sample(half_distance=0)
+    with pytest.raises(ValueError, match="n=300, k=20000 has so many states"):
+        rock_sample(n=300, k=20000)
+
+
+def test_a_size_is_refused_by_the_memory_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chances, "machine_memory", lambda: 2.0 * 400 * 17 * 7)
+    assert len(rock_sample(n=2, k=2).states) == 17
+    with pytest.raises(ValueError, match="n=3, k=2 has so many states"):
+        rock_sample(n=3, k=2)

@@ -78,3 +78,15 @@ def test_the_robot_sees_its_cell_or_the_opponent() -> None:
 def test_evasion_is_a_probability() -> None:
     with pytest.raises(ValueError, match="evasion is 7"):
         tag(evasion=7)
+
+
+def test_a_larger_board_has_the_same_shape() -> None:
+    larger = tag(scale=2)
+    assert len(larger.states) == 116 * 117
+    assert len(larger.observations) == 117
+    plain, again = tag(slips=False), tag(scale=1, slips=False)
+    assert plain.digest == again.digest
+    with pytest.raises(ValueError, match="scale is 0"):
+        tag(scale=0)
+    with pytest.raises(ValueError, match="scale=20000 has so many states"):
+        tag(scale=20_000)

@@ -353,7 +353,7 @@ def solution_document(
         "gap": solution.gap,
         "residual": solution.residual,
         "epsilon": solution.epsilon,
-        "vectors": len(solution.vectors),
+        "vectors": len(solution.value_function),
         "iterations": solution.iterations,
         "seconds": solution.seconds,
         "seed": seed if solution.seed is None else solution.seed,

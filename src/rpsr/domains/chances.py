@@ -4,6 +4,8 @@ A parameter may be given as a fraction, an integer or a float. A float means the
 prints as: `0.85` is 17/20, not the binary number nearest to it, so a domain is always exact.
 """
 
+import math
+import os
 from collections.abc import Hashable, Iterable
 from fractions import Fraction
 from typing import TypeAlias, TypeVar
@@ -39,6 +41,27 @@ def at_least(name: str, value: int, least: int, why: str) -> int:
     if number > LARGEST:
         raise ValueError(f"{name} is {value}, but must be at most {LARGEST}")
     return int(number)
+
+
+BYTES_PER_PAIR = 400  # of a state and an action, while a domain is made
+
+
+def check_memory(what: str, states: int, actions: int) -> None:
+    """Refuse a domain that would take more than half of the machine's memory to make."""
+    memory = machine_memory()
+    if states * actions * BYTES_PER_PAIR > memory / 2:
+        raise ValueError(
+            f"{what} has so many states that making them takes more than half of this machine's "
+            f"memory of {memory / 2**30:.3g} GiB"
+        )
+
+
+def machine_memory() -> float:
+    """The bytes of this machine's memory; infinite if they are not known."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, OSError, ValueError):
+        return math.inf
 
 
 def lottery(tickets: Iterable[tuple[Outcome, Fraction | int]]) -> dict[Outcome, Fraction]:

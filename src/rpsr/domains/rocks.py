@@ -6,7 +6,15 @@ from fractions import Fraction
 from math import gcd
 from typing import NamedTuple
 
-from rpsr.domains.chances import Number, at_least, evenly, exact, lottery, probability
+from rpsr.domains.chances import (
+    Number,
+    at_least,
+    check_memory,
+    evenly,
+    exact,
+    lottery,
+    probability,
+)
 from rpsr.domains.rules import tabulate
 from rpsr.models import POMDP
 
@@ -35,9 +43,6 @@ _PUBLISHED = {
     (5, 7): _Map(((1, 0), (2, 1), (1, 2), (2, 2), (4, 2), (0, 3), (3, 4)), Decimal(20)),
     (7, 8): _Map(((2, 0), (0, 1), (3, 1), (6, 3), (2, 4), (3, 4), (5, 5), (1, 6)), Decimal(20)),
 }
-
-
-MOST_STATES = 200_000  # cells times combinations of good and bad rocks
 
 
 def rock_sample(
@@ -94,10 +99,7 @@ def rock_sample(
     """
     size = at_least("n", n, 1, "the rover needs ground to stand on")
     count = at_least("k", k, 1, "there must be a rock to sample")
-    if size**2 * 2**count > MOST_STATES:
-        raise ValueError(
-            f"n={n}, k={k} has n * n * 2^k states, but at most {MOST_STATES} are allowed"
-        )
+    check_memory(f"n={n}, k={k}", size**2 * 2**count + 1, 5 + count)
     known = _PUBLISHED.get((size, count))
     if rocks is not None:
         places = _checked(rocks, size, count)

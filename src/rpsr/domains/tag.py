@@ -3,7 +3,7 @@
 from fractions import Fraction
 from typing import NamedTuple
 
-from rpsr.domains.chances import Number, evenly, lottery, probability
+from rpsr.domains.chances import Number, at_least, check_memory, evenly, lottery, probability
 from rpsr.domains.rules import tabulate
 from rpsr.models import POMDP
 
@@ -41,8 +41,13 @@ _SLIPS: dict[tuple[Cell, Cell], dict[Cell, Fraction]] = {
 }
 
 
+def _stretched(line: str, scale: int) -> str:
+    return "".join(mark * scale for mark in line)
+
+
 def tag(
     *,
+    scale: int = 1,
     evasion: Number = _USUAL_EVASION,
     slips: bool = True,
     discount: Number = Fraction(19, 20),
@@ -74,9 +79,10 @@ def tag(
     trying to catch costs nothing. At the start, each of the two is anywhere, all equally likely.
 
     Args:
+        scale: how many times as long and as wide the board is; it has 29 * scale^2 cells.
         evasion: the probability that the opponent tries to move.
         slips: whether the opponent departs from these rules in four of the 841 positions, as in the
-            model in common use. Ignored if the evasion is not 4/5.
+            model in common use. Ignored if the evasion is not 4/5 or the scale is not 1.
         discount: the discount factor.
 
     References:
@@ -85,11 +91,14 @@ def tag(
 
     """
     chance = probability("evasion", evasion)
-    exceptions = _SLIPS if slips and chance == _USUAL_EVASION else {}
+    size = at_least("scale", scale, 1, "the board needs cells")
+    exceptions = _SLIPS if slips and chance == _USUAL_EVASION and size == 1 else {}
+    count = size**2 * sum(mark != " " for line in _BOARD for mark in line)
+    check_memory(f"scale={scale}", count * (count + 1), 1 + len(_MOVES))
     cells = [
         (east, north)
-        for north, line in enumerate(reversed(_BOARD))
-        for east, mark in enumerate(line)
+        for north in range(size * len(_BOARD))
+        for east, mark in enumerate(_stretched(_BOARD[-1 - north // size], size))
         if mark != " "
     ]
     number = {cell: i for i, cell in enumerate(cells)}

@@ -127,7 +127,7 @@ class Run:
         mistake, and remain visible. extras: results that only this planner has.
         """
         lower, upper = float(bounds[0]), None if bounds[1] is None else float(bounds[1])
-        if upper is not None and lower - upper <= ROUNDING * float(np.abs(found.vectors).max()):
+        if upper is not None and lower - upper <= ROUNDING * found.largest:
             upper = max(upper, lower)
         return Solution(
             planner=self.planner.name,

@@ -180,7 +180,7 @@ class Solution(Shown):
             ("bounds", between),
             *error,
             ("status", self.status.value),
-            ("vectors", str(len(self.vectors))),
+            ("vectors", str(len(self.value_function))),
             ("effort", effort),
         ]
 

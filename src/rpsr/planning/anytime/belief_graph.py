@@ -34,10 +34,12 @@ def _integers(names: str, kind: type = np.int64) -> np.dtype[Any]:
 
 
 # Sizes, operations so far, where a trial or a sweep was paused, the number of the trial, how often
-# it stepped back, and the state of the random numbers.
+# it stepped back, and the state of the random numbers. reach: how many entries the children of a
+# point may add, at most; widest: how many values a vector may have; mixed: the node of the start if
+# it lies in no part (see `belief_parts`), else -1.
 COUNTS = _integers(
-    "nodes entries edges points pool pooled vectors columns ops round depth upward cursor looked "
-    "walk steps random"
+    "nodes entries edges points pool pooled vectors columns values ops round depth upward cursor "
+    "looked walk steps random reach widest mixed"
 )
 # A node's first entry and number of entries, its point or -1, its number of weights, the number of
 # points it was decomposed over, its face as bits, its best vector, the number of vectors scanned,
@@ -59,7 +61,9 @@ class Graph(NamedTuple):
     point (P,): records. value (2 or 3, P, A): Q(point, action), the reward and, without a discount,
     the hint.
     edge (M,): records, chance (M,). pool (P,) and gain (P,): the points that decompositions may
-    use, and how far each is below the bound that the corners give.
+    use, and how far each is below the bound that the corners give. chain (P,): the place in the
+    pool of the next one in the same part, or -1; ends (n, 2): those of the first and the last one
+    of each part, or -1. of (k,): the part of each corner (see `belief_parts`).
     """
 
     counts: Array
@@ -72,8 +76,11 @@ class Graph(NamedTuple):
     value: Floats
     edge: Array
     chance: Floats
-    pool: Ints
+    pool: Array
     gain: Floats
+    chain: Array
+    ends: Array
+    of: Array
 
 
 class Knobs(NamedTuple):
@@ -226,6 +233,18 @@ def promote(graph: Graph, moves: Moves, scratch: Scratch, i: int) -> int:
     node[i]["point"] = p
     counts["points"] += 1
     return p
+
+
+@njit(cache=True)
+def pool_in(graph: Graph, p: int, place: int, gain: float) -> None:
+    """Enter a point into the pool, as the last one of its part."""
+    part = graph.of[graph.corner[0, graph.node[graph.point[p]["node"]]["begin"]]]
+    graph.pool[place], graph.gain[place], graph.chain[place] = p, gain, -1
+    if graph.ends[part, 0] < 0:
+        graph.ends[part, 0] = place
+    else:
+        graph.chain[graph.ends[part, 1]] = place
+    graph.ends[part, 1] = place
 
 
 @njit(cache=True)

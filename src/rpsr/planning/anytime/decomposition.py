@@ -82,13 +82,17 @@ def decompose(graph: Graph, scratch: Scratch, i: int, pivots: int, least: float)
         cost[r] = worth(graph, s)
     # Points within the face of x, and the best of them as a single exchange.
     candidates = np.empty(counts["pool"], np.int64)
-    n_candidates, best, ops = 0, least, counts["pool"]
+    n_candidates, best, ops = 0, least, 0
     # For literals, numba would compile what they are passed to once more.
     none, done = int(np.int64(-1)), int(np.int64(0))
     enter = none
     outside = ~node[i]["sign"]
-    for c in range(counts["pool"]):
+    following = graph.ends[graph.of[corner[0, begin]], 0]
+    while following >= 0:
+        c = following
+        following = graph.chain[c]
         gain = graph.gain[c]
+        ops += 1
         if gain <= least:
             continue
         p = graph.pool[c]

@@ -66,7 +66,13 @@ class AnytimePlanner(ResumablePlanner):
         """
         process = run.process or corner_process(run.model)
         search = Schedule(
-            process, run.clock, self.epsilon, self._selective, self.seed, by_points=self.keep_points
+            process,
+            run.clock,
+            self.epsilon,
+            self._selective,
+            self.seed,
+            by_points=self.keep_points,
+            one_part=run.earlier is not None,
         )
         goal = search.begun.goal
 

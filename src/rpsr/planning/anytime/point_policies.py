@@ -26,8 +26,19 @@ import numpy as np
 from rpsr.io.records import Floats, Ints
 from rpsr.kernels import njit
 from rpsr.planning.anytime.belief_graph import Array, Graph, Knobs
-from rpsr.planning.anytime.lower_bound import Vectors, lower_choice, scan
-from rpsr.planning.corners.moves import Moves, settle, settle_from_below, shortfalls
+from rpsr.planning.anytime.belief_parts import BEGIN, END
+from rpsr.planning.anytime.lower_bound import (
+    Vectors,
+    allot,
+    best_of_part,
+    continue_with,
+    enter,
+    entries_of,
+    lower_choice,
+    scan,
+    value_of,
+)
+from rpsr.planning.corners.moves import Moves, accumulated
 
 
 @njit(cache=True)
@@ -36,34 +47,105 @@ def controller(graph: Graph, vectors: Vectors, knobs: Knobs, follow: Ints) -> No
 
     After an impossible observation, a vector follows itself.
     """
-    point, edge, node = graph.point, graph.edge, graph.node
+    point, node = graph.point, graph.node
     follow[:] = -1
     for p in range(graph.counts["points"]):
         if point[p]["live"] == 0:
             continue
-        scan(graph, vectors, point[p]["node"])
+        scan(graph, vectors, int(np.int64(point[p]["node"])))
         c = node[point[p]["node"]]["vector"]
         if follow[c, 0] >= 0:
             continue
         follow[c, 1:] = c
         follow[c, 0], _ = lower_choice(graph, vectors, p)
-        for q in (knobs.fallback, p):
-            for m in range(point[q]["first"], point[q]["last"]):
-                if edge[m]["action"] == follow[c, 0]:
-                    child = int(np.int64(edge[m]["child"]))
-                    scan(graph, vectors, child)
-                    follow[c, 1 + edge[m]["observation"]] = node[child]["vector"]
+        continue_with(graph, vectors, knobs, p, follow[c])
 
 
 @njit(cache=True)
-def winners(graph: Graph, values: Floats, least: float) -> Ints:
-    """The rows of values (C, k) that raise the lower bound at a live point, (C,) of 0 and 1."""
-    across, count = np.ascontiguousarray(values.T), len(values)
+def settle(
+    moves: Moves,
+    vectors: Vectors,
+    follow: Array,
+    values: Floats,
+    first: Ints,
+    sweeps: int,
+    enough: float,
+) -> int:
+    """Sweep values, which begin at first (C,), until they change little; the number of sweeps."""
+    parts, change, done = vectors.parts, np.inf, 0
+    while done < sweeps and change > enough:
+        change = 0.0
+        done += 1
+        for c in range(len(first)):
+            part = parts.part[vectors.part[vectors.origin[c]]]
+            for u in range(part[BEGIN], part[END] if follow[c, 0] >= 0 else part[BEGIN]):
+                fresh = value_of(moves, parts.goes, follow[c], values, first, parts.member[u])
+                at = first[c] + u - part[BEGIN]
+                change = max(change, abs(fresh - values[at]))
+                values[at] = fresh
+    return done
+
+
+@njit(cache=True)
+def settle_from_below(
+    moves: Moves,
+    vectors: Vectors,
+    follow: Array,
+    values: Floats,
+    first: Ints,
+    sweeps: int,
+    enough: float,
+    shave: float,
+) -> int:
+    """The same for values that a backup can only raise, less `shave` for rounding.
+
+    From a lower bound on the value of every policy, each sweep gives a lower bound on the value of
+    the controller, with or without a discount.
+    """
+    parts, change, done = vectors.parts, np.inf, 0
+    while done < sweeps and change > enough:
+        change = 0.0
+        done += 1
+        for c in range(len(first)):
+            part = parts.part[vectors.part[vectors.origin[c]]]
+            for u in range(part[BEGIN], part[END] if follow[c, 0] >= 0 else part[BEGIN]):
+                fresh = value_of(moves, parts.goes, follow[c], values, first, parts.member[u])
+                at = first[c] + u - part[BEGIN]
+                change = max(change, fresh - shave - values[at])
+                values[at] = max(values[at], fresh - shave)
+    return done
+
+
+@njit(cache=True)
+def excesses(moves: Moves, vectors: Vectors, follow: Array, values: Floats, first: Ints) -> Floats:
+    """The largest amount by which each vector exceeds its own backup, or 0, (C,)."""
+    parts, over = vectors.parts, np.zeros(len(first))
+    for c in range(len(first)):
+        part = parts.part[vectors.part[vectors.origin[c]]]
+        for u in range(part[BEGIN], part[END] if follow[c, 0] >= 0 else part[BEGIN]):
+            fresh = value_of(moves, parts.goes, follow[c], values, first, parts.member[u])
+            over[c] = max(over[c], values[first[c] + u - part[BEGIN]] - fresh)
+    return over
+
+
+@njit(cache=True)
+def winners(graph: Graph, vectors: Vectors, values: Floats, first: Ints, least: float) -> Ints:
+    """The vectors in use whose new values raise the bound at a live point, (C,) of 0 and 1."""
+    count, k = len(first), len(vectors.column)
+    across = np.empty((k, count))
+    for s in range(k):
+        for c in range(count):
+            across[s, c] = values[first[c] + s]
     wins, score = np.zeros(count, np.int64), np.empty(count)
     for p in range(graph.counts["points"]):
         if graph.point[p]["live"] == 0:
             continue
-        i = graph.point[p]["node"]
+        i = int(np.int64(graph.point[p]["node"]))
+        if k == 0:
+            high, best = best_of_part(graph, vectors, i, values, first, int(np.int64(0)))
+            if high > graph.bound[i]["lower"] + least:
+                wins[best] = 1
+            continue
         score[:] = 0.0
         for t in range(graph.node[i]["begin"], graph.node[i]["begin"] + graph.node[i]["length"]):
             weight, column = graph.share[0, t], across[graph.corner[0, t]]
@@ -91,34 +173,42 @@ def improve_policy(
     There must be room for as many vectors as are in use. Sweeps take about `budget` operations.
     floor (k,): without a discount, a lower bound on every policy's value; else empty.
     """
-    counts, k = graph.counts, moves.rewards.shape[1]
+    counts, parts = graph.counts, vectors.parts
     count = counts["columns"]
     follow: Array = np.empty((count, vectors.choice.shape[1]), np.int32)  # as the choices are
     controller(graph, vectors, knobs, follow)
-    values, cost = np.empty((count, k)), 1
+    first, size, cost = np.empty(count, np.int64), 0, 1
     for c in range(count):
-        values[c] = vectors.table[vectors.origin[c]]
+        part = vectors.part[vectors.origin[c]]
+        first[c] = size
+        size += parts.part[part, END] - parts.part[part, BEGIN]
         if follow[c, 0] >= 0:
-            cost += moves.indptr[(follow[c, 0] + 1) * k] - moves.indptr[follow[c, 0] * k] + k
+            cost += entries_of(moves, parts, part, int(np.int64(follow[c, 0])))
+    values = np.empty(size)
+    for c in range(count):
+        wide = (first[c + 1] if c + 1 < count else size) - first[c]
+        values[first[c] : first[c] + wide] = vectors.values[
+            vectors.starts[c] : vectors.starts[c] + wide
+        ]
     most = max(budget // cost, 1)
     if len(floor) > 0:
         for c in range(count):
             if follow[c, 0] >= 0:
-                values[c] = floor
-        sweeps = settle_from_below(moves, follow, values, most, enough, knobs.shave)
+                values[first[c] : first[c] + len(floor)] = floor  # there is one part
+        sweeps = settle_from_below(moves, vectors, follow, values, first, most, enough, knobs.shave)
     else:
-        sweeps = settle(moves, follow, values, most, enough)
-        less = shortfalls(moves, follow, values, knobs.discount)
+        sweeps = settle(moves, vectors, follow, values, first, most, enough)
+        over = excesses(moves, vectors, follow, values, first)
+        less = accumulated(over, follow, knobs.discount)
         for c in range(count):
-            values[c] -= less[c]
+            values[first[c] : first[c + 1] if c + 1 < count else size] -= less[c]
     counts["ops"] += (sweeps + 1) * cost
-    wins = winners(graph, values, knobs.least)
+    wins = winners(graph, vectors, values, first, knobs.least)
     # The family of a winner: its successors, their successors, and so on.
     row, queue, waiting = np.full(count, -1), np.empty(count, np.int64), 0
     for c in range(count):
         if wins[c] == 1:
-            row[c] = counts["vectors"]
-            counts["vectors"] += 1
+            row[c] = allot(graph, vectors, vectors.part[vectors.origin[c]])
             queue[waiting] = c
             waiting += 1
     while waiting > 0:
@@ -130,19 +220,17 @@ def improve_policy(
                 if follow[then, 0] < 0:
                     row[then] = vectors.origin[then]
                 else:
-                    row[then] = counts["vectors"]
-                    counts["vectors"] += 1
+                    row[then] = allot(graph, vectors, vectors.part[vectors.origin[then]])
                     queue[waiting] = then
                     waiting += 1
     for c in range(count):
         if row[c] >= 0 and follow[c, 0] >= 0:
-            vectors.table[row[c]] = values[c]
-            vectors.choice[row[c], 0] = follow[c, 0]
+            v, at = row[c], vectors.first[row[c]]
+            wide = (first[c + 1] if c + 1 < count else size) - first[c]
+            vectors.values[at : at + wide] = values[first[c] : first[c] + wide]
+            vectors.choice[v, 0] = follow[c, 0]
             for o in range(1, follow.shape[1]):
-                vectors.choice[row[c], o] = row[follow[c, o]]
+                vectors.choice[v, o] = row[follow[c, o]]
             if wins[c] == 1:
-                new = counts["columns"]
-                vectors.origin[new] = row[c]
-                vectors.column[:, new] = values[c]
-                counts["columns"] += 1
+                enter(graph, vectors, v)
     scan(graph, vectors, knobs.root)

@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from rpsr.io.records import Floats
-from rpsr.planning.anytime.lower_bound import scan
+from rpsr.planning.anytime.lower_bound import enter, scan
 from rpsr.planning.anytime.search_arrays import SearchState
 from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.corners.moves import settle_from_below, shortfalls
@@ -41,17 +41,19 @@ def fit(
 
 
 def add_vectors(state: SearchState, earlier: ValueFunction) -> None:
-    """Add vectors at the corners, (K, k), to those in use."""
+    """Add vectors at the corners, (K, k), to those in use; all corners must be one part."""
     count, values = len(earlier), earlier.vectors
-    state.make_room(count)
-    counts = state.graph.counts
-    first, column = int(counts["vectors"]), int(counts["columns"])
-    rows, columns = slice(first, first + count), slice(column, column + count)
-    state.vectors.table[rows] = values
-    state.vectors.choice[rows, 0] = earlier.actions
-    state.vectors.choice[rows, 1:] = earlier.successors + first
-    state.vectors.column[:, columns] = values.T
-    state.vectors.origin[columns] = np.arange(first, first + count)
+    state.make_room(count, values.size)
+    vectors, counts = state.vectors, state.graph.counts
+    first = int(counts["vectors"])
+    rows, at = slice(first, first + count), int(counts["values"])
+    vectors.values[at : at + values.size] = values.ravel()
+    vectors.first[rows] = np.arange(at, at + values.size, values.shape[1])
+    vectors.part[rows] = 0
+    vectors.choice[rows, 0] = earlier.actions
+    vectors.choice[rows, 1:] = earlier.successors + first
     counts["vectors"] += count
-    counts["columns"] += count
-    scan(state.graph, state.vectors, state.knobs.root)
+    counts["values"] += values.size
+    for v in range(first, first + count):
+        enter(state.graph, vectors, v)
+    scan(state.graph, vectors, state.knobs.root)

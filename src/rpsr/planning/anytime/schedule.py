@@ -14,6 +14,7 @@ from rpsr.io.records import Ints
 from rpsr.kernels import interpreting
 from rpsr.planning.anytime.beginning import begin
 from rpsr.planning.anytime.belief_graph import Knobs
+from rpsr.planning.anytime.belief_parts import find_parts, whole
 from rpsr.planning.anytime.exact_beliefs import ExactBeliefs, planted_beliefs
 from rpsr.planning.anytime.loops import Loops
 from rpsr.planning.anytime.lower_bound import collect, family_of, prune
@@ -33,7 +34,7 @@ from rpsr.planning.limits import SLOWER, Clock
 from rpsr.planning.precision import Epsilon
 from rpsr.planning.runner import Run
 from rpsr.planning.solution import Solution, Status
-from rpsr.planning.value.value_function import ValueFunction
+from rpsr.planning.value.value_function import PartialValueFunction, ValueFunction
 
 CHUNK = 1_000_000  # operations between two checks of the clock: a few milliseconds
 MOST_CHUNKS = 10  # of them, at most, for a step of policy iteration
@@ -64,6 +65,7 @@ class Schedule:
         seed: int,
         *,
         by_points: bool = False,
+        one_part: bool = False,
     ) -> None:
         self.process, self.clock, self.trials = process, clock, 0
         self.begun = begun = begin(process, clock, epsilon, by_points=by_points)
@@ -73,13 +75,15 @@ class Schedule:
         self._gap, self._retreats = np.inf, RETREATS
         knobs = Knobs(process.discount, begun.tau, 0.0, PIVOTS, STALE, selective, 0, 0)
         knobs = knobs._replace(pad=begun.pad, shave=begun.shave, fading=process.discount)
-        self.state = SearchState(process, clock, knobs, begun.policies, begun.informed, begun.hint)
+        parts = whole(process) if one_part else find_parts(process, clock)
+        first = begun.policies, begun.informed, begun.hint
+        self.state = SearchState(process, clock, parts, knobs, *first)
         self._loops = None if self.discounted else self._find_loops()
         self._rng = np.random.default_rng(seed)
         self.state.graph.counts["random"] = self._rng.integers(2**31)
         self._order = np.empty(0, dtype=np.int64)
         self._spent = np.zeros(3)  # operations of trials, lower and upper sweeps
-        self._kept = self._rows = len(begun.policies)
+        self._kept = self._rows = int(self.state.graph.counts["vectors"])
 
     @property
     def discounted(self) -> bool:
@@ -193,7 +197,8 @@ class Schedule:
         state = self.state
         counts = state.graph.counts
         before, columns = counts["ops"], counts["columns"]
-        state.make_room(int(columns) + 1)
+        used = state.vectors.part[state.vectors.origin[:columns]]
+        state.make_room(int(columns) + 1, int(state.sizes[used].sum()))
         due = POLICY_SHARE * (self._spent[0] + self._spent[1]) - self._policy
         budget = int(min(max(due, CHUNK), MOST_CHUNKS * CHUNK))
         floor = self.begun.floor
@@ -217,6 +222,12 @@ class Schedule:
             self._rows = int(counts["vectors"])
 
     @property
+    def _floor(self) -> float:
+        """A value that a backup can only raise, whatever it continues with: the least reward."""
+        least = float(self.process.rewards.min()) * self.process.ahead
+        return least - self.begun.low_margin
+
+    @property
     def sizes(self) -> dict[str, int]:
         """The number of vectors in use and of points."""
         counts = self.state.graph.counts
@@ -231,13 +242,18 @@ class Schedule:
         place[rows] = np.arange(len(rows))
         choices = state.vectors.choice[rows].astype(np.int64)
         choices[:, 1:] = place[choices[:, 1:]]
-        values = state.vectors.table[rows]
         lower, upper = self.bounds
+        if len(state.vectors.parts.part) == 1:
+            values = state.values_of(rows)
+            found = ValueFunction.of(process.lift(values), choices)
+        else:  # on beliefs, where values at the corners are coordinates
+            found = PartialValueFunction(state.partial_of(rows, self._floor), choices)
+            values = state.partial_of(np.array([best]), self._floor).dense()
         value, off = process.value_at_start(values)
         lower = max(min(lower, value - off - self.begun.low_margin), self.begun.least)
         return run.solution(
             status,
-            ValueFunction.of(process.lift(values), choices),
+            found,
             (lower, upper),
             value=value,
             iterations=self.trials,

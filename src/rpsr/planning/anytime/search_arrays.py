@@ -22,46 +22,56 @@ from rpsr.planning.anytime.belief_graph import (
     plant,
     rehash,
 )
-from rpsr.planning.anytime.lower_bound import Vectors, scan
+from rpsr.planning.anytime.belief_parts import BEGIN, CENTRE, END, Parts, centre
+from rpsr.planning.anytime.lower_bound import Vectors, enter, scan
 from rpsr.planning.anytime.walks import Trail, open_point
 from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.limits import Clock, LimitReached, MemoryTooSmall
 from rpsr.planning.value.point_bounds import Mixtures, PointBounds
-from rpsr.planning.value.value_function import ValueFunction
+from rpsr.planning.value.value_function import PartialVectors, ValueFunction
 
 DEEPEST = 2000  # steps of a trial
 HASHES = "graph.table"  # grows like the others, but is rehashed
 
 
+def reach_of(process: CornerProcess, parts: Parts) -> int:
+    """The largest number of entries that the children of a belief may have."""
+    n_actions, k = process.rewards.shape
+    moves = np.diff(process.indptr).reshape(n_actions, k).sum(axis=0)[parts.member]
+    most = int(np.add.reduceat(moves, parts.part[:, BEGIN]).max())
+    return min(most, n_actions * process.observations * k)
+
+
 class SearchState:
     """Graph and vectors of a search on a process with k corners; they grow by doubling.
 
-    policies: the first ones, with vectors (K, k). informed (A, k): Q's at the corners. hint: as in
-    `Scratch`.
+    parts: those that beliefs lie in. policies: the first ones, with vectors (K, k). informed
+    (A, k): Q's at the corners. hint: as in `Scratch`.
     """
 
     def __init__(
         self,
         process: CornerProcess,
         clock: Clock,
+        parts: Parts,
         knobs: Knobs,
         policies: ValueFunction,
         informed: Floats,
         hint: Floats,
     ) -> None:
         n_actions, k = process.rewards.shape
+        count = len(parts.part)
         self.clock = clock
         self.moves = process.moves
-        self._children, self._joint = n_actions * process.observations, process.observations * k
-        self.scratch = Scratch(
-            np.zeros(self._joint), np.zeros(self._joint, np.int64), np.full(k, -1), hint
-        )
+        self._children, joint = n_actions * process.observations, process.observations * k
+        self.scratch = Scratch(np.zeros(joint), np.zeros(joint, np.int64), np.full(k, -1), hint)
         self.trail = Trail(np.zeros(DEEPEST, np.int64), np.zeros((DEEPEST, 2)))
-        nodes, points, rows = k + 2, k + 2, n_actions + 2
+        nodes, points, rows = k + 1 + count, k + 2, count * len(policies) + 2
+        entries = 2 * k + len(parts.member)
         self.graph = Graph(
             counts=np.zeros((), COUNTS)[()],
-            corner=np.zeros((2, 3 * k), np.int32),
-            share=np.zeros((2, 3 * k)),
+            corner=np.zeros((2, entries), np.int32),
+            share=np.zeros((2, entries)),
             node=np.zeros(nodes, NODE),
             bound=np.zeros(nodes, BOUND),
             table=np.zeros(1 << (2 * nodes).bit_length(), np.int64),
@@ -71,15 +81,23 @@ class SearchState:
             chance=np.zeros(1),
             pool=np.zeros(points, np.int64),
             gain=np.zeros(points),
+            chain=np.zeros(points, np.int64),
+            ends=np.full((count, 2), -1),
+            of=parts.of,
         )
         self.vectors = Vectors(
-            table=np.zeros((rows, k)),
-            column=np.zeros((k, rows)),
-            origin=np.arange(rows),
-            choice=np.repeat(
-                np.arange(rows, dtype=np.int32)[:, None], 1 + process.observations, axis=1
-            ),
+            values=np.zeros((len(policies) + 2) * len(parts.member)),
+            first=np.zeros(rows, np.int64),
+            part=np.zeros(rows, np.int64),
+            choice=np.zeros((rows, 1 + process.observations), np.int32),
+            origin=np.zeros(rows, np.int64),
+            starts=np.zeros(rows, np.int64),
+            before=np.zeros(rows, np.int64),
+            column=np.zeros((k if count == 1 else 0, rows)),
+            parts=parts,
         )
+        counts = self.graph.counts
+        counts["reach"], counts["widest"] = reach_of(process, parts), self.sizes.max()
         needed = self._bytes + sum(size for _, _, size in self._fuller())
         if clock.memory_limit is not None and needed > clock.memory_limit:
             raise MemoryTooSmall(
@@ -98,21 +116,58 @@ class SearchState:
         self, process: CornerProcess, knobs: Knobs, policies: ValueFunction, informed: Floats
     ) -> None:
         """The corners, the start and the mixture of all corners, and the first vectors."""
-        k, count = process.k, len(policies)
-        self.make_room(count)
-        self.vectors.table[:count] = policies.vectors
-        self.vectors.column[:, :count] = policies.vectors.T
-        self.vectors.choice[:count] = policies.choices
-        self.vectors.origin[:count] = np.arange(count)
-        self.graph.counts["vectors"] = self.graph.counts["columns"] = count
+        k = process.k
+        self.make_room()
         plant(self.graph, self.moves, self.scratch, np.ascontiguousarray(informed.T))
         root = self._node(process.start, knobs.tau)
-        self.mixed = mixed = self._node(np.full(k, 1 / k), knobs.tau)
-        self.knobs = knobs._replace(root=root, fallback=0)
-        fallback = self._open(mixed)
-        self.knobs = self.knobs._replace(fallback=fallback)
+        parts, mixed = self.vectors.parts, len(self.vectors.parts.member) > k
+        self.graph.counts["mixed"] = root if mixed else -1
+        for c in range(len(parts.part)):
+            last = mixed and c + 1 == len(parts.part)
+            parts.part[c, CENTRE] = root if last else self._node(centre(parts, c, k), knobs.tau)
+        self.knobs = knobs._replace(root=root, fallback=-1)
+        self._enter_first(policies)
+        if len(parts.part) == 1:
+            self.mixed = int(parts.part[0, CENTRE])
+            self.knobs = self.knobs._replace(fallback=self._open(self.mixed))
         self.graph.point[self._open(root)]["live"] = 1
         scan(self.graph, self.vectors, root)
+
+    def _enter_first(self, policies: ValueFunction) -> None:
+        """The first policies in every part, each followed by its successors where beliefs go."""
+        vectors, parts, count = self.vectors, self.vectors.parts, len(policies)
+        for c, (begin, end, *_) in enumerate(parts.part.tolist()):
+            for p, (a, *following) in enumerate(policies.choices.tolist()):
+                v = c * count + p
+                after = parts.after[c, a] * count + np.array(following)
+                vectors.choice[v, 0] = a
+                vectors.choice[v, 1:] = np.where(parts.after[c, a] < 0, v, after)
+                at = int(self.graph.counts["values"])
+                vectors.values[at : at + end - begin] = policies.vectors[p, parts.member[begin:end]]
+                vectors.first[v], vectors.part[v] = at, c
+                self.graph.counts["values"] += end - begin
+                self.graph.counts["vectors"] += 1
+                enter(self.graph, vectors, v)
+
+    @property
+    def sizes(self) -> Ints:
+        """The number of corners of each part."""
+        return self.vectors.parts.part[:, END] - self.vectors.parts.part[:, BEGIN]
+
+    def values_of(self, rows: Ints) -> Floats:
+        """Vectors, (len(rows), k), if there is one part."""
+        vectors = self.vectors
+        return vectors.values[vectors.first[rows][:, None] + np.arange(len(vectors.column))]
+
+    def partial_of(self, rows: Ints, elsewhere: float) -> PartialVectors:
+        """Vectors at the corners of their parts, with a value for those of other parts."""
+        vectors, parts = self.vectors, self.vectors.parts
+        begin, size = parts.part[vectors.part[rows], BEGIN], self.sizes[vectors.part[rows]]
+        first = np.append(0, np.cumsum(size))
+        within = np.arange(first[-1]) - np.repeat(first[:-1], size)
+        state = parts.member[np.repeat(begin, size) + within]
+        value = vectors.values[np.repeat(vectors.first[rows], size) + within]
+        return PartialVectors(first, state, value, elsewhere, len(parts.of))
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -140,13 +195,13 @@ class SearchState:
             root=int(self.knobs.root),
         )
 
-    def make_room(self, more: int = 1) -> None:
-        """Double the arrays that are full, one by one, with room for this many more vectors.
+    def make_room(self, more: int = 1, values: int = 0) -> None:
+        """Double the arrays that are full, one by one, with room for more vectors and their values.
 
         `LimitReached` if an array and its larger copy exceed the memory limit together; arrays that
         have grown by then stay enlarged.
         """
-        for name, shape, size in self._fuller(more):
+        for name, shape, size in self._fuller(more, values):
             self.clock.claim(self._bytes + size)
             kind, field = name.split(".")
             array = getattr(getattr(self, kind), field)
@@ -160,18 +215,26 @@ class SearchState:
             setattr(self, kind, getattr(self, kind)._replace(**{field: bigger}))
             del array  # frees memory for the next one
 
-    def _fuller(self, more: int = 1) -> list[tuple[str, tuple[int, ...], int]]:
+    def _fuller(self, more: int = 1, values: int = 0) -> list[tuple[str, tuple[int, ...], int]]:
         """The arrays that must grow: their names, and the shapes and bytes that they need."""
-        counts, entries = self.graph.counts, len(self.moves.rewards) * self._joint
+        counts = self.graph.counts
+        entries, widest = int(counts["reach"]), max(values, int(counts["widest"]))
         places = {
             **dict.fromkeys(("graph.node", "graph.bound"), (0, "nodes", self._children)),
             **dict.fromkeys(("graph.corner", "graph.share"), (1, "entries", entries)),
             **dict.fromkeys(("graph.edge", "graph.chance"), (0, "edges", self._children)),
-            **dict.fromkeys(("graph.point", "graph.pool", "graph.gain"), (0, "points", 1)),
+            **dict.fromkeys(
+                ("graph.point", "graph.pool", "graph.gain", "graph.chain"), (0, "points", 1)
+            ),
             "graph.value": (1, "points", 1),
-            **dict.fromkeys(("vectors.table", "vectors.choice"), (0, "vectors", more)),
+            **dict.fromkeys(
+                ("vectors.choice", "vectors.first", "vectors.part"), (0, "vectors", more)
+            ),
+            **dict.fromkeys(
+                ("vectors.origin", "vectors.starts", "vectors.before"), (0, "columns", more)
+            ),
             "vectors.column": (1, "columns", more),
-            "vectors.origin": (0, "columns", more),
+            "vectors.values": (0, "values", widest),
         }
         found: list[tuple[str, tuple[int, ...], int]] = []
         for name, (axis, count, extra) in places.items():
@@ -192,7 +255,8 @@ class SearchState:
         """The bytes of all arrays."""
         held: tuple[Any, ...] = (
             *self.graph,
-            *self.vectors,
+            *self.vectors[:-1],
+            *self.vectors.parts,
             *self.moves,
             *self.scratch,
             *self.trail,

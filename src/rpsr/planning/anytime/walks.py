@@ -30,6 +30,7 @@ from rpsr.planning.anytime.belief_graph import (
     Scratch,
     expand,
     interpolate,
+    pool_in,
     promote,
 )
 from rpsr.planning.anytime.decomposition import decompose, worth
@@ -54,11 +55,12 @@ def has_room(graph: Graph, moves: Moves, scratch: Scratch, vectors: Vectors) -> 
     return (
         counts["nodes"] + children < len(graph.node)
         and 2 * (counts["nodes"] + children) < len(graph.table)
-        and counts["entries"] + n_actions * len(scratch.joint) < graph.share.shape[1]
+        and counts["entries"] + counts["reach"] < graph.share.shape[1]
         and counts["edges"] + children < len(graph.edge)
         and counts["points"] + 1 < len(graph.point)
-        and counts["vectors"] + 1 < len(vectors.table)
-        and counts["columns"] + 1 < vectors.column.shape[1]
+        and counts["vectors"] + 1 < len(vectors.choice)
+        and counts["columns"] + 1 < len(vectors.origin)
+        and counts["values"] + counts["widest"] < len(vectors.values)
     )
 
 
@@ -140,8 +142,7 @@ def open_point(graph: Graph, moves: Moves, scratch: Scratch, i: int, knobs: Knob
         expand(graph, moves, scratch, p, knobs.tau)
         look(graph, scratch, p, knobs)
         if p >= moves.rewards.shape[1]:
-            graph.pool[graph.counts["pool"]] = p
-            graph.gain[graph.counts["pool"]] = gain_of(graph, p)
+            pool_in(graph, p, graph.counts["pool"], gain_of(graph, p))
             graph.counts["pool"] += 1
             graph.counts["pooled"] += 1
     return p
@@ -353,6 +354,9 @@ def upper_sweep(
         if counts["ops"] > stop:
             return PAUSED
         p = counts["looked"] - 1
+        if p < k and not fresh and len(graph.ends) > 1:  # corners hardly fall, and may be many
+            counts["looked"] = 0
+            break
         if graph.point[p]["first"] < 0:
             open_point(graph, moves, scratch, graph.point[p]["node"], knobs)
         if fresh:
@@ -361,11 +365,12 @@ def upper_sweep(
             glance(graph, p, knobs.pad)
         counts["looked"] -= 1
     kept = 0
+    graph.ends[:] = -1
     for p in range(k, counts["points"]):
         if graph.point[p]["first"] >= 0:
             gain = gain_of(graph, p)
             if gain > knobs.least:
-                graph.pool[kept], graph.gain[kept] = p, gain
+                pool_in(graph, p, kept, gain)
                 kept += 1
     counts["pool"] = kept
     return DONE

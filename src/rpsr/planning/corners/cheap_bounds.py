@@ -21,7 +21,7 @@ environments: scaling up, ICML 1995, for QMDP.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import scipy.sparse as sp
@@ -41,6 +41,7 @@ SETTLED = 1e-10  # of the scale of values: policy iteration ends at smaller chan
 IMPROVEMENTS = 50
 BLIND_SWEEPS = 30  # of a blind policy's value, before its linear system
 SWEEPS = 50  # of the fast-informed bound, before policy iteration
+TOGETHER = 1 << 21  # numbers of a product that are held at a time
 SEEN = 0.5  # of the time for an upper bound: that of the MDP, which comes first
 
 
@@ -163,7 +164,7 @@ def fast_informed_values(
     for _ in range(IMPROVEMENTS):
         if clock.over:
             return bound
-        choice = (outcomes @ values.T).argmax(axis=1)
+        choice = np.concatenate([part.argmax(axis=1) for _, part in _after(outcomes, values)])
         better = _chosen(process, outcomes, of, choice, values, clock)
         settled = np.abs(better - values).max() <= SETTLED * np.abs(better).max()
         values = better
@@ -200,8 +201,22 @@ def _outcomes(process: CornerProcess) -> tuple[Sparse, Ints]:
 
 
 def _informed_ahead(process: CornerProcess, outcomes: Sparse, of: Ints, values: Floats) -> Floats:
-    best = (outcomes @ values.T).max(axis=1, initial=-np.inf)
+    best = np.full(outcomes.shape[0], -np.inf)
+    for rows, after in _after(outcomes, values):
+        best[rows] = after.max(axis=1)
     return process.rewards + summed(of, best, values.size).reshape(values.shape)
+
+
+def _after(outcomes: Sparse, values: Floats) -> Iterator[tuple[slice, Floats]]:
+    """The products of outcomes (E, k) with values (A, k), (rows, A) for some rows at a time."""
+    size = max(1, TOGETHER // len(values))
+    if outcomes.shape[0] <= size:
+        yield slice(None), outcomes @ values.T
+        return
+    across = np.ascontiguousarray(values.T)
+    for first in range(0, outcomes.shape[0], size):
+        rows = slice(first, first + size)
+        yield rows, outcomes[rows] @ across
 
 
 def _chosen(

@@ -92,28 +92,13 @@ def sweep(moves: Moves, choices: Ints, values: Floats, sweeps: int, settled: flo
 
 
 @njit(cache=True)
-def settle(moves: Moves, follow: Ints, values: Floats, sweeps: int, enough: float) -> int:
-    """Sweep values (C, k) until they change by at most `enough`; the number of sweeps."""
-    change, done = np.inf, 0
-    while done < sweeps and change > enough:
-        change = 0.0
-        done += 1
-        for c in range(len(values)):
-            for s in range(values.shape[1] if follow[c, 0] >= 0 else 0):
-                fresh = backup_at(moves, follow[c], values, s)
-                change = max(change, abs(fresh - values[c, s]))
-                values[c, s] = fresh
-    return done
-
-
-@njit(cache=True)
 def settle_from_below(
     moves: Moves, follow: Ints, values: Floats, sweeps: int, enough: float, shave: float
 ) -> int:
-    """The same for values that a backup can only raise, less `shave` for rounding.
+    """Sweep values (C, k) that a backup can only raise, less `shave` for rounding, while they rise.
 
-    From a lower bound on the value of every policy, each sweep gives a lower bound on the value of
-    the controller, with or without a discount.
+    The number of sweeps. From a lower bound on the value of every policy, each sweep gives a lower
+    bound on the value of the controller, with or without a discount.
     """
     change, done = np.inf, 0
     while done < sweeps and change > enough:
@@ -141,16 +126,24 @@ def excess(moves: Moves, choices: Ints, values: Floats) -> float:
 
 @njit(cache=True)
 def shortfalls(moves: Moves, follow: Ints, values: Floats, discount: float) -> Floats:
-    """The amounts (C,) to subtract from values (C, k), so that none exceeds its own backup.
+    """The amounts (C,) to subtract from values (C, k), so that none exceeds its own backup."""
+    count, k = values.shape
+    over = np.zeros(count)
+    for c in range(count):
+        for s in range(k if follow[c, 0] >= 0 else 0):
+            over[c] = max(over[c], values[c, s] - backup_at(moves, follow[c], values, s))
+    return accumulated(over, follow, discount)
+
+
+@njit(cache=True)
+def accumulated(over: Floats, follow: Ints, discount: float) -> Floats:
+    """The amounts (C,) to subtract from vectors that exceed their backups by at most over (C,).
 
     If vector c exceeds its backup by at most e_c, less_c = e_c + discount * max_o less_follow(c,
     o). Every iterate from above is sufficient.
     """
-    count, k = values.shape
-    over, worst = np.zeros(count), 0.0
+    count, worst = len(over), 0.0
     for c in range(count):
-        for s in range(k if follow[c, 0] >= 0 else 0):
-            over[c] = max(over[c], values[c, s] - backup_at(moves, follow[c], values, s))
         worst = max(worst, over[c])
     less = np.full(count, worst / (1 - discount))
     for c in range(count):

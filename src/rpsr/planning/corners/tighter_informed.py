@@ -98,11 +98,13 @@ def tighter_informed(process: CornerProcess, informed: Floats, clock: Clock) -> 
     began, (n_actions, k) = clock.seconds, process.rewards.shape
     if clock.over or not 0 < NUMBERS_PER_ENTRY * process.chance.nbytes <= clock.bytes_left:
         return None
+    if only_corners(process):
+        return None
     outcomes, beliefs = after_corners(process)
     looked = looked_up(outcomes, beliefs)
     size = np.diff(beliefs.first)
     most = min(SWEEPS, int(OPERATIONS / (looked * n_actions + 1)))
-    if size.max(initial=0) <= 1 or most < FEWEST:
+    if most < FEWEST:
         return None
     scale = float(np.abs(process.rewards).max()) * process.ahead
     scale = max(scale, float(np.abs(informed).max()), np.finfo(float).tiny)
@@ -142,6 +144,13 @@ def _error(process: CornerProcess, outcomes: Outcomes, size: int, scale: float) 
     summed = chained(terms, size, size, size, 2)
     # Beliefs that count as equal, and the sum of their shares.
     return process.rounding(scale) + (summed + 2 * SAME) * scale
+
+
+def only_corners(process: CornerProcess) -> bool:
+    """Whether every action and observation leads from a corner to one corner."""
+    row = np.repeat(np.arange(len(process.indptr) - 1), np.diff(process.indptr))
+    same = (np.diff(process.observation) == 0) & (np.diff(row) == 0)
+    return not bool(same.any())
 
 
 def after_corners(process: CornerProcess) -> tuple[Outcomes, Mixtures]:

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from rpsr.planning.autosave import Saving
 from rpsr.planning.convergence import ROUNDING
 from rpsr.planning.limits import Clock
@@ -79,7 +77,7 @@ class Answers:
         known = (self.best, self.upper, self.upper_by) if also is None else self._better(also)
         best, upper, upper_by = known
         assert best is not None, "a planner has ended, or its solution is given"
-        if best.lower - upper <= ROUNDING * float(np.abs(best.vectors).max()):
+        if best.lower - upper <= ROUNDING * best.value_function.largest:
             upper = max(upper, best.lower)  # bounds that cross by more remain visible
         return replace(
             best,

@@ -65,8 +65,13 @@ class ValueFunction:
         """Bytes of the arrays."""
         return self.vectors.nbytes + self.actions.nbytes + self.successors.nbytes
 
+    @property
+    def largest(self) -> float:
+        """The largest absolute value of a coefficient."""
+        return float(np.abs(self.vectors).max())
+
     def __len__(self) -> int:
-        return len(self.vectors)
+        return len(self.actions)
 
     def at(self, states: Floats) -> Floats:
         """The value at a batch of states, (B, n) -> (B,)."""
@@ -84,6 +89,57 @@ class ValueFunction:
         from rpsr.planning.value.policies import AlphaPolicy
 
         return AlphaPolicy(as_linear(model), self.vectors)
+
+
+@dataclass(frozen=True, eq=False)
+class PartialVectors:
+    """K vectors (K, n) that have one value at most states.
+
+    Vector i has the values from first[i] to first[i + 1], at these states, and elsewhere another.
+    first (K + 1,); state and value (entries,).
+    """
+
+    first: Ints
+    state: Ints
+    value: Floats
+    elsewhere: float
+    dimension: int
+
+    def dense(self) -> Floats:
+        """All numbers, (K, n)."""
+        vectors = np.full((len(self.first) - 1, self.dimension), self.elsewhere)
+        row = np.repeat(np.arange(len(vectors)), np.diff(self.first))
+        vectors[row, self.state] = self.value
+        return vectors
+
+
+class PartialValueFunction(ValueFunction):
+    """A value function of partial vectors on beliefs; `vectors` is computed when it is needed.
+
+    A plan for a large problem then takes little memory, unless its vectors are asked for.
+    """
+
+    partial: PartialVectors
+
+    def __init__(self, partial: PartialVectors, choices: Ints) -> None:
+        given = {"partial": partial, "actions": choices[:, 0], "successors": choices[:, 1:]}
+        self.__dict__.update(given, choices=choices, ahead=None)
+
+    @cached_property
+    def vectors(self) -> Floats:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """All numbers, (K, n)."""
+        return self.partial.dense()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays, without those of `vectors`."""
+        held = (self.partial.first, self.partial.state, self.partial.value)
+        return sum(array.nbytes for array in (*held, self.choices))
+
+    @property
+    def largest(self) -> float:
+        """The largest absolute value of a coefficient."""
+        return max(float(np.abs(self.partial.value).max()), abs(self.partial.elsewhere))
 
 
 def contributing(model: LinearModel, action: int) -> list[int]:

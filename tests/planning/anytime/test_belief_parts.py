@@ -1,0 +1,92 @@
+"""Parts that beliefs lie in, and searches whose vectors live on one part each."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from rpsr.domains import build
+from rpsr.models.as_model import as_linear
+from rpsr.models.pomdp import POMDP
+from rpsr.planning.anytime import belief_parts
+from rpsr.planning.anytime.belief_parts import BEGIN, END, find_parts
+from rpsr.planning.anytime.planners import HSVI, SARSOP
+from rpsr.planning.corners.corner_model import corner_process
+from rpsr.planning.corners.proven_worth import worth_at_start
+from rpsr.planning.limits import no_limits
+from rpsr.planning.value.controllers import extract_controller
+
+
+@pytest.fixture
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use parts wherever there are several."""
+    monkeypatch.setattr(belief_parts, "FEWEST_CORNERS", 0)
+    monkeypatch.setattr(belief_parts, "WORTHWHILE", 1.0)
+
+
+def finest(pomdp: POMDP) -> list[set[int]]:
+    """The finest parts, by merging sets until every step from a set leads into one set."""
+    model = as_linear(pomdp)
+    steps = {
+        (a, o): model.operators.left(np.eye(model.dimension), a, o) > 0
+        for a, o in product(range(len(model.actions)), range(len(model.observations)))
+    }
+    parts = [{s} for s in range(model.dimension)]
+    supports = [set(np.flatnonzero(model.start).tolist())]
+    while True:
+        joined = None
+        for part, moves in product(parts + supports, steps.values()):
+            after = set(np.flatnonzero(moves[sorted(part)].any(axis=0)).tolist())
+            touched = [other for other in parts if other & after]
+            if len(touched) > 1:
+                joined = touched
+                break
+        if joined is None:
+            return parts
+        parts = [part for part in parts if part not in joined] + [set().union(*joined)]
+
+
+@pytest.mark.parametrize("name", ["rock-sample:n=2,k=2", "rock-sample:n=3,k=1", "4x3", "tiger"])
+def test_parts_are_the_finest_that_every_step_keeps(name: str, always: None) -> None:
+    pomdp = build(name)
+    parts = find_parts(corner_process(as_linear(pomdp)), no_limits())
+    found = {
+        frozenset(parts.member[begin:end].tolist())
+        for begin, end in parts.part[:, [BEGIN, END]].tolist()
+        if begin < len(parts.of)  # else the support of the start
+    }
+    assert found == {frozenset(part) for part in finest(pomdp)}
+
+
+def test_the_cells_of_rock_sample_are_parts_and_hallways_are_whole() -> None:
+    rocks = find_parts(corner_process(as_linear(build("rock-sample:n=5,k=5"))), no_limits())
+    assert sorted((rocks.part[:, END] - rocks.part[:, BEGIN]).tolist()) == [1] + 25 * [32]
+    hallway = find_parts(corner_process(as_linear(build("hallway"))), no_limits())
+    assert len(hallway.part) == 1
+
+
+@pytest.mark.parametrize("planner", [SARSOP, HSVI])
+@pytest.mark.parametrize("name", ["rock-sample:n=2,k=2", "4x3"])
+def test_bounds_by_parts_hold_and_agree_with_those_without(
+    name: str, planner: type[SARSOP] | type[HSVI], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pomdp, trials = build(name), 30
+    plain = planner(max_iterations=trials).solve(pomdp)
+    monkeypatch.setattr(belief_parts, "FEWEST_CORNERS", 0)
+    monkeypatch.setattr(belief_parts, "WORTHWHILE", 1.0)
+    process = corner_process(as_linear(pomdp))
+    assert len(find_parts(process, no_limits()).part) > 1
+    found = planner(max_iterations=trials).solve(pomdp)
+    assert found.upper is not None
+    assert plain.upper is not None
+    # Both pairs of bounds contain the optimal value.
+    assert found.lower <= plain.upper
+    assert plain.lower <= found.upper
+    assert found.upper - found.lower < 0.2 * abs(found.value)
+    # The plan is a controller worth its lower bound, by its own equations and by an exact system.
+    first = int((found.vectors @ found.model.start).argmax())
+    choices = found.value_function.choices
+    assert worth_at_start(process, found.vectors, choices, first) >= found.lower - 1e-9
+    assert extract_controller(found).value(pomdp) >= found.lower - 1e-9
