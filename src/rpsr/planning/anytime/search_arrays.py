@@ -106,6 +106,19 @@ class SearchState:
         self.knobs = knobs._replace(root=root, fallback=0)
         fallback = self._open(mixed)
         self.knobs = self.knobs._replace(fallback=fallback)
+        self._search_from(root)
+
+    def search_from(self, mixture: Floats) -> None:
+        """Search from this mixture of corners, (k,), from now on; an unfinished trial is dropped.
+
+        A mixture within tau of a node is that node.
+        """
+        self.make_room()
+        self._search_from(self._node(mixture, self.knobs.tau))
+
+    def _search_from(self, root: int) -> None:
+        self.knobs = self.knobs._replace(root=root)
+        self.graph.counts["depth"] = self.graph.counts["upward"] = 0
         self.graph.point[self._open(root)]["live"] = 1
         scan(self.graph, self.vectors, root)
 
