@@ -51,6 +51,7 @@ SUBPACKAGES = {
         "anytime": {"", "value", "corners"},
         "reachable": {"", "value", "corners"},
         "portfolio": {"", "value", "corners", "exact", "anytime", "reachable"},
+        "online": {"", "value", "corners", "anytime"},
         "points": {"", "value", "corners", "reachable"},
         "comparing": {"", "value", "corners", "reachable"},
         "files": {"", "value"},

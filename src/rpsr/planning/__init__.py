@@ -17,6 +17,7 @@ from rpsr.planning.files.checkpoint import Checkpoint, load_checkpoint, resume, 
 from rpsr.planning.files.classic import read_alpha, read_pg, write_alpha, write_pg
 from rpsr.planning.files.native import StoredVectors
 from rpsr.planning.files.policies import load_policy, save_policy
+from rpsr.planning.online.policy import OnlinePolicy
 from rpsr.planning.planners import (
     PLANNER_NAMES,
     default_planner,
@@ -58,6 +59,7 @@ __all__ = [
     "Enumeration",
     "FastInformedBound",
     "FiniteStateController",
+    "OnlinePolicy",
     "OptimalRange",
     "Perseus",
     "Planner",

@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rpsr.io.records import Ints
+from rpsr.io.records import Floats, Ints
 from rpsr.kernels import interpreting
-from rpsr.planning.anytime.beginning import begin
+from rpsr.planning.anytime.beginning import Beginning, begin
 from rpsr.planning.anytime.belief_graph import Knobs
 from rpsr.planning.anytime.belief_parts import find_parts, whole
 from rpsr.planning.anytime.exact_beliefs import ExactBeliefs, planted_beliefs
@@ -54,7 +54,10 @@ FADINGS = (0.9, 0.99, 0.999)  # without a discount, in turns: how fast interest 
 
 
 class Schedule:
-    """The schedule: trials, lower sweeps, upper sweeps and pruning, in shares of operations."""
+    """The schedule: trials, lower sweeps, upper sweeps and pruning, in shares of operations.
+
+    begun: the first bounds, if they are known from an earlier search on the process.
+    """
 
     def __init__(
         self,
@@ -66,9 +69,11 @@ class Schedule:
         *,
         by_points: bool = False,
         one_part: bool = False,
+        begun: Beginning | None = None,
     ) -> None:
         self.process, self.clock, self.trials = process, clock, 0
-        self.begun = begun = begin(process, clock, epsilon, by_points=by_points)
+        begun = begun or begin(process, clock, epsilon, by_points=by_points)
+        self.begun = begun
         guess = begun.goal.guess(begun.least, begun.first)
         self.settled = 1e-4 * guess / begun.ahead
         self._policy, self._sweeps = 0.0, 0
@@ -113,6 +118,19 @@ class Schedule:
         lower, upper = self.state.bounds
         proven = max(lower - self.begun.low_margin, self.begun.least)
         return proven, min(upper + self.begun.high_margin, self.begun.first)
+
+    def search_from(self, mixture: Floats) -> None:
+        """Continue from another mixture of corners, (k,); whatever was found so far is kept."""
+        self.state.search_from(mixture)
+        self.state.graph.counts["cursor"] = 0
+        self._order = self._order[:0]
+
+    @property
+    def bounds_here(self) -> tuple[float, float]:
+        """The proven bounds where the search is now (see `search_from`)."""
+        lower, upper = self.state.bounds
+        moved = self.begun.tau * self.begun.scale  # it may have been merged with a close belief
+        return lower - self.begun.low_margin - moved, upper + self.begun.high_margin + moved
 
     @property
     def at_rounding(self) -> bool:

@@ -130,6 +130,19 @@ class SearchState:
         if len(parts.part) == 1:
             self.mixed = int(parts.part[0, CENTRE])
             self.knobs = self.knobs._replace(fallback=self._open(self.mixed))
+        self._search_from(root)
+
+    def search_from(self, mixture: Floats) -> None:
+        """Search from this mixture of corners, (k,), from now on; an unfinished trial is dropped.
+
+        A mixture within tau of a node is that node.
+        """
+        self.make_room()
+        self._search_from(self._node(mixture, self.knobs.tau))
+
+    def _search_from(self, root: int) -> None:
+        self.knobs = self.knobs._replace(root=root)
+        self.graph.counts["depth"] = self.graph.counts["upward"] = 0
         self.graph.point[self._open(root)]["live"] = 1
         scan(self.graph, self.vectors, root)
 

@@ -1,0 +1,49 @@
+"""How long a policy looks ahead at every step: seconds, or a number of trials."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from rpsr.errors import InputError
+from rpsr.planning.limits import Clock
+from rpsr.planning.solution import silent
+
+SECONDS = 1.0  # per step, by default
+
+
+@dataclass(frozen=True)
+class Effort:
+    """The effort per step: a time limit in seconds, a number of trials, or both.
+
+    With trials alone, equal seeds and equal histories give equal actions.
+    """
+
+    seconds: float | None
+    trials: int | None
+
+    @staticmethod
+    def of(seconds: Any, trials: Any) -> Effort:
+        """The effort that a user asked for; an `InputError` if it is none."""
+        if trials is not None and (
+            isinstance(trials, bool) or not isinstance(trials, int) or trials < 1
+        ):
+            raise InputError(f"trials: read {trials!r}, expected a whole number from 1")
+        if seconds is None:
+            return Effort(SECONDS if trials is None else None, trials)
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
+            raise InputError(f"seconds: read {seconds!r}, expected seconds per step above 0")
+        return Effort(float(seconds), trials)
+
+    def clock(self, memory_limit: int | None = None) -> Clock:
+        """A clock for one step, which begins now."""
+        return Clock(silent, self.seconds, memory_limit)
+
+    def spent(self, trials: int) -> bool:
+        """Whether this many trials are enough for one step."""
+        return self.trials is not None and trials >= self.trials
+
+    def __str__(self) -> str:
+        parts = [] if self.seconds is None else [f"{self.seconds:g} seconds"]
+        parts += [] if self.trials is None else [f"{self.trials} trials"]
+        return " and ".join(parts) + " per step"
