@@ -65,6 +65,7 @@ SUBPACKAGES = {
         "plan_choice": {""},
         "": {"moments", "spectral", "plan_choice"},
     },
+    "cli": {"shared": set[str](), "": {"shared"}},
 }
 IN_SUBPACKAGES = [path for path in MODULES if path.relative_to(SOURCE).parts[0] in SUBPACKAGES]
 

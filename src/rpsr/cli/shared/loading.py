@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rpsr.cli.output import note
+from rpsr.cli.shared.output import note
 
 if TYPE_CHECKING:
     from rpsr.evaluation.simulation import AnyPolicy
