@@ -23,6 +23,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from arguments import arguments
+
 from rpsr.domains import build
 from rpsr.models import LinearModel
 from rpsr.planning.anytime.planners import HSVI, SARSOP
@@ -217,13 +219,11 @@ def verdict(results: list[dict[str, object]]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = arguments(__doc__, "--corpus", "--model")
     parser.add_argument("names", nargs="*", help=f"files, or of {', '.join(DOMAINS)}")
-    parser.add_argument("--corpus", type=Path, default=os.environ.get("RPSR_CORPUS"))
     parser.add_argument("--pomdpsol", metavar="PATH", help="the C++ SARSOP")
     parser.add_argument("--seconds", type=float, help="for each run, instead of the domain's own")
     parser.add_argument("--planner", choices=list(PLANNERS), default="sarsop")
-    parser.add_argument("--model", choices=["pomdp", "rpsr"], default="pomdp")
     parser.add_argument("--core", type=int, help="the core to run on; any by default")
     parser.add_argument("--traces", action="store_true", help="print both traces")
     parser.add_argument("--results", type=Path, help="a file of JSON lines to append to")

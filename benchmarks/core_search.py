@@ -15,7 +15,6 @@ import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one core for everyone
 
-import argparse
 import sys
 import time
 from collections.abc import Callable
@@ -25,6 +24,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
+from arguments import arguments
 
 from rpsr import POMDP
 from rpsr.domains import build
@@ -115,9 +115,8 @@ def growth(repeats: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = arguments(__doc__, "--rl-rpsr")
     parser.add_argument("sources", nargs="*")
-    parser.add_argument("--rl-rpsr", type=Path, help="a checkout of the authors' code")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--growth", action="store_true")
     options = parser.parse_args()

@@ -13,11 +13,12 @@ planner, for example to measure `auto` again beside results that exist.
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 from pathlib import Path
 from typing import Any
+
+from arguments import arguments
 
 from rpsr.errors import RpsrError
 from rpsr.models.as_model import as_linear
@@ -86,10 +87,8 @@ def show(rows: dict[str, dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = arguments(__doc__, "--corpus", "--seconds", required=("--corpus",))
     parser.add_argument("names", nargs="*", help="files of the corpus; by default all")
-    parser.add_argument("--corpus", type=Path, required=True)
-    parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--only", action="append", help="a planner to run; by default all")
     parser.add_argument("--results", type=Path)
     parser.add_argument("--table", action="store_true")

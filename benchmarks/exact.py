@@ -24,15 +24,15 @@ branch and bound (or backup, with a horizon) the vectors it ended with, its prog
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import math
-import os
 import resource
 import subprocess
 import tempfile
 import time
 from pathlib import Path
+
+from arguments import arguments
 
 from rpsr import kernels
 from rpsr.domains import build
@@ -133,13 +133,11 @@ def growth(kind: str, limit: float, repeats: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = arguments(__doc__, "--corpus", "--model")
     parser.add_argument("names", nargs="*", help=f"of {', '.join(FILES)}")
-    parser.add_argument("--corpus", type=Path, default=os.environ.get("RPSR_CORPUS"))
     parser.add_argument("--pomdp-solve", metavar="PATH", help="the classic C solver")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--limit", type=float, default=20.0, help="seconds for each run")
-    parser.add_argument("--model", choices=["pomdp", "rpsr"], default="pomdp")
     parser.add_argument("--growth", action="store_true", help="load/unload in growing sizes")
     options = parser.parse_args()
     kernels.PATIENCE = 0.0  # small problems, too, run compiled: this compares algorithms
@@ -156,7 +154,7 @@ def main() -> None:
     ratios: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
         for name in options.names or FILES:
-            file = find(name, options.corpus and Path(options.corpus), Path(folder))
+            file = find(name, options.corpus, Path(folder))
             if file is None:
                 print(f"{name:15} no file")
                 continue

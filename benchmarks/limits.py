@@ -10,12 +10,13 @@ problem says so.
 
 from __future__ import annotations
 
-import argparse
 import signal
 import time
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+
+from arguments import arguments
 
 from rpsr.domains import build, tabulate
 from rpsr.errors import RpsrError
@@ -89,10 +90,8 @@ def measured(model: LinearModel, name: str, seconds: float, stop: float | None) 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = arguments(__doc__, "--corpus", "--seconds", required=("--corpus",))
     parser.add_argument("names", nargs="*", help="problems; by default all")
-    parser.add_argument("--corpus", type=Path, required=True)
-    parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--planner", action="append", help="by default all")
     options = parser.parse_args()
     signal.signal(signal.SIGALRM, interrupt)

@@ -17,7 +17,6 @@ import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one core for everyone
 
-import argparse
 import importlib.util
 import logging
 import sys
@@ -29,6 +28,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
+from arguments import arguments
 
 from rpsr import POMDP
 from rpsr.evaluation import StochasticController, returns, simulate
@@ -212,9 +212,8 @@ def compare(sources: list[str], authors: Authors | None, episodes: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = arguments(__doc__, "--rl-rpsr")
     parser.add_argument("sources", nargs="*")
-    parser.add_argument("--rl-rpsr", type=Path, help="a checkout of the authors' code")
     parser.add_argument("--episodes", type=int, default=1000)
     options = parser.parse_args()
     sources = options.sources or list(PAPER_DOMAINS)

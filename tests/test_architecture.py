@@ -67,6 +67,7 @@ SUBPACKAGES = {
         "promises": {"", "plan_choice"},
         "": {"moments", "spectral", "plan_choice", "promises"},
     },
+    "cli": {"shared": set[str](), "": {"shared"}},
 }
 IN_SUBPACKAGES = [path for path in MODULES if path.relative_to(SOURCE).parts[0] in SUBPACKAGES]
 

@@ -5,7 +5,7 @@ import pytest
 from rpsr import InputError, RpsrError, save
 from rpsr.cli import app, info
 from rpsr.cli.app import main
-from rpsr.cli.output import print_json, show
+from rpsr.cli.shared.output import print_json, show
 from rpsr.domains import build
 
 

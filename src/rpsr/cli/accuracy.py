@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from rpsr.cli.certificates import write_rank_certificate
-from rpsr.cli.objectives import ObjectiveOptions
-from rpsr.cli.options import (
+from rpsr.cli.shared.certificates import write_rank_certificate
+from rpsr.cli.shared.objectives import ObjectiveOptions
+from rpsr.cli.shared.options import (
     Certificate,
     Discount,
     Jobs,
@@ -22,8 +22,8 @@ from rpsr.cli.options import (
     TimeLimit,
     named_path,
 )
-from rpsr.cli.output import check_targets, note, print_json, print_lines, print_table, wrote
-from rpsr.cli.progress import counted_progress
+from rpsr.cli.shared.output import check_targets, note, print_json, print_lines, print_table, wrote
+from rpsr.cli.shared.progress import counted_progress
 from rpsr.errors import InputError, RpsrError
 
 if TYPE_CHECKING:

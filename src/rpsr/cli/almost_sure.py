@@ -7,8 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from rpsr.cli.options import Discount, Json, Normalize, Source, positive, whole
-from rpsr.cli.output import print_facts, print_json, print_table
+from rpsr.cli.shared.options import Discount, Json, Normalize, Source, positive, whole
+from rpsr.cli.shared.output import print_facts, print_json, print_table
 
 MOST = 12  # supports that are listed
 

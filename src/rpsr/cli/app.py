@@ -27,11 +27,11 @@ from rpsr.cli.evaluate import evaluate
 from rpsr.cli.info import info
 from rpsr.cli.learn import learn
 from rpsr.cli.merge import merge
-from rpsr.cli.options import STANDARD_STREAM
-from rpsr.cli.output import note
 from rpsr.cli.report import report
 from rpsr.cli.reproduce import reproduce
-from rpsr.cli.signals import INTERRUPTED, TERMINATED, handled_as_ctrl_c
+from rpsr.cli.shared.options import STANDARD_STREAM
+from rpsr.cli.shared.output import note
+from rpsr.cli.shared.signals import INTERRUPTED, TERMINATED, handled_as_ctrl_c
 from rpsr.cli.simulate import simulate
 from rpsr.cli.solve import solve
 from rpsr.cli.verify import verify

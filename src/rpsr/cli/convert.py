@@ -2,36 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated
 
 from cyclopts import Parameter
 
-from rpsr.cli.completion import any_file, model_or_domain
-from rpsr.cli.objectives import ObjectiveOptions
-from rpsr.cli.options import ColumnNames, Discount, Normalize, standard_stream
-from rpsr.cli.output import check_policy_name, check_targets, note, wrote
-
-if TYPE_CHECKING:
-    from rpsr.models import POMDP, LinearModel
-
-Kind = Literal["pomdp", "belief", "psr", "rpsr", "ra-psr"]
-
-
-def as_kind(pomdp: POMDP, kind: Kind) -> POMDP | LinearModel:
-    """A POMDP as a model of another kind."""
-    from rpsr.predictive import psr, reward_aware_psr, rpsr
-
-    match kind:
-        case "pomdp":
-            return pomdp
-        case "belief":
-            return pomdp.belief_model()
-        case "psr":
-            return psr(pomdp)
-        case "rpsr":
-            return rpsr(pomdp)
-        case "ra-psr":
-            return reward_aware_psr(pomdp)
+from rpsr.cli.shared.completion import any_file, model_or_domain
+from rpsr.cli.shared.kinds import Kind, as_kind
+from rpsr.cli.shared.objectives import ObjectiveOptions
+from rpsr.cli.shared.options import ColumnNames, Discount, Normalize, standard_stream
+from rpsr.cli.shared.output import check_policy_name, check_targets, note, wrote
 
 
 # The arguments are the options of the verb, one each.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from rpsr.cli.output import check_targets, wrote
+from rpsr.cli.shared.output import check_targets, wrote
 
 
 def is_log(source: str, target: str) -> bool:

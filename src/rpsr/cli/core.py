@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter, validators
 
-from rpsr.cli.certificates import write_rank_certificate
-from rpsr.cli.objectives import ObjectiveOptions
-from rpsr.cli.options import Certificate, Discount, Json, Normalize, Source, TimeLimit
-from rpsr.cli.output import check_targets, note, print_json, print_lines, print_table, show
+from rpsr.cli.shared.certificates import write_rank_certificate
+from rpsr.cli.shared.objectives import ObjectiveOptions
+from rpsr.cli.shared.options import Certificate, Discount, Json, Normalize, Source, TimeLimit
+from rpsr.cli.shared.output import check_targets, note, print_json, print_lines, print_table, show
 from rpsr.errors import InputError
 
 if TYPE_CHECKING:

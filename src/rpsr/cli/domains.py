@@ -8,10 +8,10 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from rpsr.cli.completion import any_domain
-from rpsr.cli.options import Discount, Json, Output, named_path
-from rpsr.cli.output import check_targets, note, print_json, print_lines, print_table, wrote
-from rpsr.cli.progress import download_progress
+from rpsr.cli.shared.completion import any_domain
+from rpsr.cli.shared.options import Discount, Json, Output, named_path
+from rpsr.cli.shared.output import check_targets, note, print_json, print_lines, print_table, wrote
+from rpsr.cli.shared.progress import download_progress
 
 app = App(name="domains", help="List, export and fetch problems.")
 

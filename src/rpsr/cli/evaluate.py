@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter, validators
 
-from rpsr.cli.completion import any_file
-from rpsr.cli.loading import load_system, looking_ahead, policy_of
-from rpsr.cli.objectives import ObjectiveOptions
-from rpsr.cli.options import (
+from rpsr.cli.shared.completion import any_file
+from rpsr.cli.shared.loading import load_system, looking_ahead, policy_of
+from rpsr.cli.shared.objectives import ObjectiveOptions
+from rpsr.cli.shared.options import (
     Discount,
     Json,
     LookAhead,
@@ -21,7 +21,7 @@ from rpsr.cli.options import (
     standard_streams,
     whole,
 )
-from rpsr.cli.output import note, print_json, print_lines, print_table
+from rpsr.cli.shared.output import note, print_json, print_lines, print_table
 from rpsr.live import live_line
 
 if TYPE_CHECKING:

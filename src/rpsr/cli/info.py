@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rpsr.cli.options import Discount, Json, Normalize, Source
-from rpsr.cli.output import note, print_facts, print_json
+from rpsr.cli.shared.options import Discount, Json, Normalize, Source
+from rpsr.cli.shared.output import note, print_facts, print_json
 
 if TYPE_CHECKING:
     from rpsr.models import POMDP, LinearModel

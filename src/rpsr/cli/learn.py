@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter, validators
 
-from rpsr.cli.completion import any_file
-from rpsr.cli.options import (
+from rpsr.cli.shared.completion import any_file
+from rpsr.cli.shared.options import (
     ColumnNames,
     Jobs,
     Json,
@@ -19,7 +19,7 @@ from rpsr.cli.options import (
     named_path,
     standard_streams,
 )
-from rpsr.cli.output import (
+from rpsr.cli.shared.output import (
     PAGES,
     check_policy_name,
     check_suffix,

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from rpsr.cli.completion import any_file
-from rpsr.cli.options import Json, named_file
-from rpsr.cli.output import note, print_json, print_lines, wrote
+from rpsr.cli.shared.completion import any_file
+from rpsr.cli.shared.options import Json, named_file
+from rpsr.cli.shared.output import note, print_json, print_lines, wrote
 from rpsr.errors import InputError
 
 MOST = 20  # missing rows that are listed

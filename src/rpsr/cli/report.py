@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from rpsr.cli.objectives import ObjectiveOptions
-from rpsr.cli.options import Discount, Normalize, Output, Source, positive
-from rpsr.cli.output import PAGES, check_suffix, check_targets, note, print_table, wrote
-from rpsr.cli.progress import counted_progress
+from rpsr.cli.shared.objectives import ObjectiveOptions
+from rpsr.cli.shared.options import Discount, Normalize, Output, Source, positive
+from rpsr.cli.shared.output import PAGES, check_suffix, check_targets, note, print_table, wrote
+from rpsr.cli.shared.progress import counted_progress
 
 if TYPE_CHECKING:
     from rpsr.planning.solution import Solution

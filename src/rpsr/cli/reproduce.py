@@ -8,9 +8,9 @@ from typing import Annotated
 
 from cyclopts import Parameter, validators
 
-from rpsr.cli.options import Jobs, Json, Scheduler, SchedulerFile, named_path
-from rpsr.cli.output import note, print_json
-from rpsr.cli.progress import counted_progress
+from rpsr.cli.shared.options import Jobs, Json, Scheduler, SchedulerFile, named_path
+from rpsr.cli.shared.output import note, print_json
+from rpsr.cli.shared.progress import counted_progress
 
 JOBS = 2
 

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from cyclopts import Parameter, validators
 
-from rpsr.cli.completion import any_file
-from rpsr.cli.loading import load_system, looking_ahead, policy_of
-from rpsr.cli.objectives import ObjectiveOptions
-from rpsr.cli.options import (
+from rpsr.cli.shared.completion import any_file
+from rpsr.cli.shared.loading import load_system, looking_ahead, policy_of
+from rpsr.cli.shared.objectives import ObjectiveOptions
+from rpsr.cli.shared.options import (
     Discount,
     LookAhead,
     Normalize,
@@ -19,8 +19,8 @@ from rpsr.cli.options import (
     standard_stream,
     whole,
 )
-from rpsr.cli.output import check_targets, wrote
-from rpsr.cli.progress import measured_progress
+from rpsr.cli.shared.output import check_targets, wrote
+from rpsr.cli.shared.progress import measured_progress
 
 AtLeastOne = validators.Number(gte=1)
 PolicyFile = Annotated[

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from cyclopts import Parameter
 
-from rpsr.cli.autosave import with_autosave
-from rpsr.cli.certificates import check_certifiable, write_certificate
-from rpsr.cli.completion import any_file
-from rpsr.cli.objectives import ObjectiveOptions
-from rpsr.cli.options import (
+from rpsr.cli.shared.autosave import with_autosave
+from rpsr.cli.shared.certificates import check_certifiable, write_certificate
+from rpsr.cli.shared.completion import any_file
+from rpsr.cli.shared.objectives import ObjectiveOptions
+from rpsr.cli.shared.options import (
     Discount,
     Json,
     Normalize,
@@ -24,7 +24,7 @@ from rpsr.cli.options import (
     standard_stream,
     whole,
 )
-from rpsr.cli.output import (
+from rpsr.cli.shared.output import (
     check_policy_name,
     check_targets,
     note,
@@ -32,9 +32,9 @@ from rpsr.cli.output import (
     print_json,
     write_each,
 )
-from rpsr.cli.planned_models import Kind, Wanted, compressed_model, planned_model
-from rpsr.cli.progress import planning_progress
-from rpsr.cli.signals import INTERRUPTED
+from rpsr.cli.shared.planned_models import Kind, Wanted, compressed_model, planned_model
+from rpsr.cli.shared.progress import planning_progress
+from rpsr.cli.shared.signals import INTERRUPTED
 
 if TYPE_CHECKING:
     from rpsr.learning.plan_choice.plausibility import PlayedOut

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from rpsr.cli.completion import any_file
-from rpsr.cli.objectives import ObjectiveOptions
-from rpsr.cli.options import Discount, Json, Normalize, Source, standard_stream
-from rpsr.cli.output import print_facts, print_json
+from rpsr.cli.shared.completion import any_file
+from rpsr.cli.shared.objectives import ObjectiveOptions
+from rpsr.cli.shared.options import Discount, Json, Normalize, Source, standard_stream
+from rpsr.cli.shared.output import print_facts, print_json
 
 if TYPE_CHECKING:
     from fractions import Fraction

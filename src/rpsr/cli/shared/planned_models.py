@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from rpsr.cli.convert import as_kind
-from rpsr.cli.objectives import ObjectiveOptions
-from rpsr.cli.output import note
+from rpsr.cli.shared.kinds import as_kind
+from rpsr.cli.shared.objectives import ObjectiveOptions
+from rpsr.cli.shared.output import note
 
 if TYPE_CHECKING:
     from rpsr.models import POMDP, LinearModel

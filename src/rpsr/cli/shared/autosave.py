@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rpsr.cli.output import note
+from rpsr.cli.shared.output import note
 
 if TYPE_CHECKING:
     from rpsr.planning.solution import Progress, Solution

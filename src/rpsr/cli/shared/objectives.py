@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from rpsr.cli.options import positive, whole
+from rpsr.cli.shared.options import positive, whole
 
 if TYPE_CHECKING:
     from rpsr.models import POMDP, LinearModel

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rpsr.cli.objectives import ObjectiveOptions
-from rpsr.cli.output import note
+from rpsr.cli.shared.objectives import ObjectiveOptions
+from rpsr.cli.shared.output import note
 
 if TYPE_CHECKING:
     from rpsr.evaluation.simulation import AnyPolicy

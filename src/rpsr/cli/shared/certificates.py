@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from rpsr.cli.output import note, wrote
+from rpsr.cli.shared.output import note, wrote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rpsr.cli.planned_models import Wanted
+    from rpsr.cli.shared.planned_models import Wanted
     from rpsr.models import POMDP, LinearModel
     from rpsr.planning import Solution
 

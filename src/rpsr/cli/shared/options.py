@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter, Token, validators
 
-from rpsr.cli.completion import any_file, model_or_domain
+from rpsr.cli.shared.completion import any_file, model_or_domain
 from rpsr.io.allowance import parse_size
 
 if TYPE_CHECKING:

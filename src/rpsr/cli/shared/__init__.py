@@ -1,0 +1,1 @@
+"""What verbs share: options, opening sources, output, progress, Ctrl-C."""
