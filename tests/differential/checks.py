@@ -5,11 +5,13 @@ scale of values, the largest reward over 1 - discount. Where a model has floats 
 reward of a single outcome counts, for its expected rewards are rounded by that.
 
 - LOOSE: bounds are no worse than the MDP's value and the best blind policy's, but for a thousandth
-  of the gap that the planner was asked for, and for rounding: STEP at each of 1 / (1 - discount)
-  steps, 128 times the rounding of one operation.
+  of the gap that the planner was asked for, and for rounding. A backup in floats, which a bound
+  pays for, is off by up to BACKUP (some hundred operations) of the largest value, and this adds up
+  over 1 / (1 - discount) steps.
 - FORM: a policy earns the lower bound but for the numbers of its file, which are floats, and for
   ties: actions within 4e-12 of the best are equals, at every step.
-- ROUNDED: a value function is evaluated in floats.
+- ROUNDED: a value function is evaluated in floats, from equations that are solved up to SOLVED per
+  step.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from rpsr.planning import Solution, planner_by_name, solve
 
 LOOSE, ROUNDED = Fraction(1, 10**9), Fraction(1, 10**12)
 FORM, TIES = Fraction(1, 10**9), Fraction(1, 10**11)
-STEP = Fraction(128, 2**53)
+BACKUP, SOLVED = Fraction(512, 2**53), Fraction(8, 2**53)
 NONE = Fraction(0)
 Task = tuple[bool, int | None]  # whether the rewards are the PSR's, and the horizon
 LIMIT = 60  # beliefs of a bracket
@@ -63,6 +65,7 @@ class Checks:
         largest = self.exact.raw if written.source == "arrays" else self.exact.largest
         self.steps = 1 / (1 - self.exact.discount)
         self.scale = largest * self.steps
+        self.rounded = (ROUNDED + SOLVED * self.steps) * self.scale
         self._oracles: dict[bool, Oracle] = {}
         self._brackets: dict[Task, Bracket] = {}
         self._claims: dict[Task, Bracket] = {}
@@ -132,7 +135,7 @@ class Checks:
         record, lower = self.record, Fraction(found.lower)
         record.at_most("lower <= V*", lower, high, NONE, "lower bound")
         record.holds("horizon", found.horizon == plan.horizon, f"{found.horizon} steps")
-        value, rounded = Fraction(found.value), ROUNDED * self.scale
+        value, rounded = Fraction(found.value), self.rounded
         record.at_most("lower <= value", lower, value, rounded, "lower bound")
         record.at_most("value <= V*", value, high, rounded, "value")
         record.holds("an upper bound", found.upper is not None, "none")
@@ -148,7 +151,7 @@ class Checks:
 
     def loose(self, found: Solution, oracle: Oracle, epsilon: Fraction) -> None:
         """Bounds are no worse than those that cost nothing."""
-        allowed = (LOOSE + STEP * self.steps) * self.scale + epsilon / 1000
+        allowed = (LOOSE + BACKUP * self.steps) * self.scale + epsilon / 1000
         upper, lower = Fraction(found.upper or 0), Fraction(found.lower)
         self.record.at_most("upper <= MDP", upper, oracle.seen, allowed, "upper bound")
         self.record.at_most("blind <= lower", oracle.blind, lower, allowed, "best blind policy")
@@ -160,7 +163,7 @@ class Checks:
         value = Fraction(float(found.value_at(at)[0]))
         low, high = oracle.optimal(LIMIT, belief)
         off = max(low - value, value - high, NONE)
-        allowed = Fraction(found.epsilon or 0) + ROUNDED * self.scale
+        allowed = Fraction(found.epsilon or 0) + self.rounded
         where = " ".join(f"{float(p):g}" for p in belief)
         self.record.at_most("|V - V*| <= epsilon", off, NONE, allowed, f"at {where}")
 

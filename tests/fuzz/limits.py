@@ -22,8 +22,10 @@ from types import FrameType
 from tests.fuzz.readers import Reader
 
 from rpsr.errors import LONGEST, RpsrError
+from rpsr.io.allowance import VARIABLE
 
 SECONDS, MEMORY = 1.0, 2**28
+ALLOWED = "128MiB"  # what readers may plan to take: they do not count every copy
 HOPELESS = 10.0  # seconds after which the process is ended
 
 ENFORCED = sys.platform == "linux"
@@ -58,6 +60,8 @@ def limits(seconds: float = SECONDS, memory: int = MEMORY) -> Generator[None]:
     with open("/proc/self/statm", encoding="ascii") as file:
         held = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     resource.setrlimit(resource.RLIMIT_AS, (held + memory, hard))
+    given = os.environ.get(VARIABLE)
+    os.environ[VARIABLE] = ALLOWED if given is None else given
     signal.signal(signal.SIGPROF, _interrupt)
     signal.setitimer(signal.ITIMER_PROF, seconds)
     signal.setitimer(signal.ITIMER_VIRTUAL, HOPELESS)  # its signal ends a process
@@ -67,6 +71,8 @@ def limits(seconds: float = SECONDS, memory: int = MEMORY) -> Generator[None]:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+        if given is None:
+            del os.environ[VARIABLE]
 
 
 def ending(reader: Reader, path: Path, *, limited: bool = True) -> Ending:

@@ -248,7 +248,8 @@ def _changed_array(rng: random.Random, array: Any) -> Any:
         case 2:
             return array.ravel() if rng.random() < 0.5 else array[None]
         case 3 if array.dtype != object:
-            return array.astype(rng.choice((np.float64, np.int64, np.bool_)), casting="unsafe")
+            with np.errstate(invalid="ignore"):
+                return array.astype(rng.choice((np.float64, np.int64, np.bool_)), casting="unsafe")
         case _:
             for _ in range(rng.choice((1, 1, 2, 5)) if array.size else 0):
                 at = np.unravel_index(rng.randrange(array.size), array.shape)

@@ -2,7 +2,10 @@
 
 import unicodedata
 
-from rpsr.io.printable import printable, quoted, shortened
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rpsr.io.printable import as_cell, from_cell, printable, quoted, shortened
 
 
 def test_every_control_character_and_override_is_escaped():
@@ -28,3 +31,16 @@ def test_what_a_message_repeats_is_short():
     assert quoted("1" * 5000) == f"'{'1' * 37}...' (5,000 characters)"
     assert shortened("[1, 2]") == "[1, 2]"
     assert shortened("1" * 5000) == f"{'1' * 37}... (5,000 characters)"
+
+
+@given(st.text("'=+-@\t\r1.e a", max_size=6))
+def test_no_cell_is_a_formula_and_every_text_comes_back(text):
+    cell = as_cell(text)
+    assert from_cell(cell) == text
+    if cell[:1] in ("=", "+", "-", "@", "\t", "\r"):
+        float(cell)  # a number is no formula
+
+
+def test_cells_of_others_stay_as_they_are():
+    for cell in ("'tis", "'-1", "'", "a", "-1.5e3", ""):
+        assert from_cell(cell) == cell

@@ -7,7 +7,7 @@ import pytest
 from tests.logs.written import same, write
 
 from rpsr.errors import InputError
-from rpsr.logs import Columns, csv_files, read_logs, stream_logs, tables
+from rpsr.logs import Columns, csv_files, read_logs, stream_logs, tables, write_logs
 
 HEAD = "episode,action,observation,reward\n"
 
@@ -212,3 +212,14 @@ def test_an_episode_that_unpacks_to_more_than_the_limit(tmp_path, monkeypatch, b
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 60 * 10**6
+
+
+def test_names_that_look_like_formulas_are_text_to_spreadsheets_and_come_back(tmp_path):
+    names = ["=1+1", "@a", "-north", "'=1+1", "+", "'tis"]
+    episodes = [{"actions": names, "observations": names, "rewards": [0] * len(names)}]
+    log = read_logs(write(tmp_path / "a.jsonl", *episodes))
+    write_logs(log, tmp_path / "a.csv")
+    rows = (tmp_path / "a.csv").read_text().splitlines()[1:]
+    assert "'=1+1,'=1+1" in rows[0]
+    assert not any(cell[:1] in ("=", "@") for row in rows for cell in row.split(","))
+    assert same(read_logs(tmp_path / "a.csv"), log)

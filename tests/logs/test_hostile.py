@@ -2,6 +2,7 @@
 
 import gzip
 import tracemalloc
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -122,3 +123,28 @@ def test_an_episode_of_more_rows_than_the_limit(write, monkeypatch):
     assert "rows or more: reading takes" in said
     monkeypatch.setenv("RPSR_READ_LIMIT", "100MB")
     assert passed_through(path) == 300_000
+
+
+@pytest.mark.parametrize("name", ["episode", "step", "action", "observation", "reward"])
+def test_a_long_text_in_every_row_is_held_once(write, name):
+    """The file has the text once; one copy per row would be 4 GB."""
+    pa = pytest.importorskip("pyarrow")
+    rows = 40_000
+    again = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), ["x" * 100_000])
+    path = write(rows=rows, **{name: again})
+    pool, usual = pa.proxy_memory_pool(pa.default_memory_pool()), pa.default_memory_pool()
+    pa.set_memory_pool(pool)
+    try:
+        with suppress(InputError):  # no reward, and no step
+            read_logs(path)
+    finally:
+        pa.set_memory_pool(usual)
+    assert 0 < pool.max_memory() < 100 * MEGABYTE
+
+
+def test_a_column_that_unpacks_to_more_than_the_limit(write, monkeypatch):
+    path = write(rows=300_000)
+    monkeypatch.setenv("RPSR_READ_LIMIT", "1MB")
+    monkeypatch.setattr("rpsr.io.allowance.FACTOR", 1)
+    said, _ = refused(path, read_logs)
+    assert "column 'step' unpacks to" in said

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from rpsr.errors import InputError
 from rpsr.evaluation import Estimate
+from rpsr.io.printable import from_cell
 from rpsr.report import Table
 
 ESTIMATE = Estimate("uniform", "pomdp", -1.25, 0.1, None, None, episodes=4, steps=9)
@@ -125,7 +126,8 @@ def test_html_and_csv_hold_what_the_table_holds(caption, rows):
     shown = [(name, float(number.replace("\u2212", "-"))) for name, number in reader.rows[1:]]
     assert shown == rows
     read = list(csv.reader(io.StringIO(table.csv(), newline="")))
-    assert [(name, float(number)) for name, number in read[1:]] == rows
+    assert [(from_cell(name), float(number)) for name, number in read[1:]] == rows
+    assert not any(name.startswith(("=", "@")) for name, _ in read)  # no formula
 
 
 @given(words)

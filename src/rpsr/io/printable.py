@@ -1,8 +1,9 @@
-"""Text for a terminal or a page, with control characters escaped.
+"""Text for a terminal, a page or a spreadsheet, in which it is text and nothing else.
 
 Names come from files, and a file may hold any character. A control character of C0 or C1 (ESC,
 U+009B) moves the cursor or sets a title; a bidirectional override makes one name look like another;
-a line separator breaks a line in two.
+a line separator breaks a line in two. A spreadsheet takes a cell of a CSV file that begins with
+`=`, `+`, `-` or `@` for a formula, unless an apostrophe is before it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ _STEERS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u20
 _IN_TEXT = re.compile(f"[{_STEERS}]")
 _IN_LINE = re.compile(f"[{_STEERS}\t\n]")
 
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(inf|nan)", re.ASCII)
 
 LONGEST = 40  # characters of the input that a message repeats
 
@@ -38,3 +42,13 @@ def printable(text: str, *, one_line: bool = False) -> str:
     """
     steers = _IN_LINE if one_line else _IN_TEXT
     return steers.sub(lambda found: json.dumps(found[0])[1:-1].replace("\x7f", r"\u007f"), text)
+
+
+def as_cell(text: str) -> str:
+    """A text for a cell of a CSV file: with an apostrophe before what looks like a formula."""
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
+def from_cell(cell: str) -> str:
+    """The text that `as_cell` made a cell of; any other cell as it is."""
+    return cell[1:] if cell.startswith("'") and as_cell(cell[1:]) == cell else cell

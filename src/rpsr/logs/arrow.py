@@ -72,7 +72,16 @@ class ArrowColumn:
         found = self._numeric()
         if found is not None and (name != "states" or found.dtype.kind in "iu"):
             return found
-        return numbers_of(name, self.array.to_pylist())
+        return numbers_of(name, self._values())
+
+    def _values(self) -> list[Any]:
+        """The values as Python objects; equal texts of a dictionary are one object."""
+        import pyarrow as pa
+
+        if not isinstance(self.array, pa.DictionaryArray):
+            return self.array.to_pylist()
+        words = self.array.dictionary.to_pylist()
+        return [None if place is None else words[place] for place in self.array.indices.to_pylist()]
 
     def flags(self) -> tuple[Bools, Bools]:
         """Where the column is true, and where it is neither true nor false; 1 and 0 are these."""
@@ -131,7 +140,25 @@ def arrow_rows(batches: Iterable[Any], roles: Roles, first: int) -> Iterator[Row
 
 
 def _decoded(column: Any, label: bool) -> Any:
-    """A column, decoded if it is dictionary-encoded, except labels."""
-    return (
-        column if label or not hasattr(column, "dictionary_decode") else column.dictionary_decode()
+    """A column; a dictionary is decoded, except one of labels, or of texts, which may be long."""
+    import pyarrow as pa
+
+    kind = column.type
+    if label or not pa.types.is_dictionary(kind) or is_text(kind.value_type):
+        return column
+    return column.dictionary_decode()
+
+
+def is_text(kind: Any) -> bool:
+    """Whether values of a type can have any length."""
+    import pyarrow as pa
+
+    return any(
+        is_kind(kind)
+        for is_kind in (
+            pa.types.is_string,
+            pa.types.is_large_string,
+            pa.types.is_binary,
+            pa.types.is_large_binary,
+        )
     )

@@ -7,7 +7,7 @@ a comma, a semicolon, a tab or a bar. Quotes are as RFC 4180 says.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from rpsr.errors import InputError
-from rpsr.io.printable import quoted
+from rpsr.io.printable import from_cell, quoted
 from rpsr.logs import tables
 from rpsr.logs.blocks import Block
 from rpsr.logs.columns import Columns, Roles, roles_of
@@ -127,6 +127,13 @@ def _no_csv(error: csv.Error, place: str, line: int) -> InputError:
     return InputError(f"not CSV: {said}", place=place, line=line)
 
 
+def _texts(role: str, cells: Sequence[str]) -> list[str]:
+    """The cells of a column; names without the apostrophe that spreadsheets need."""
+    if role not in ("action", "observation"):
+        return list(cells)
+    return [from_cell(cell) if cell[:1] == "'" else cell for cell in cells]
+
+
 def _batches(
     first: Any, records: Iterator[tuple[int, list[str]]], names: list[str], roles: Roles
 ) -> Iterator[Rows]:
@@ -135,7 +142,7 @@ def _batches(
 
     def rows() -> Rows:
         columns = list(zip(*(values for _, values in held), strict=True))
-        used = {role: TextColumn(list(columns[place])) for role, place in places.items()}
+        used = {role: TextColumn(_texts(role, columns[place])) for role, place in places.items()}
         return Rows(np.array([line for line, _ in held]), dict(used))
 
     try:

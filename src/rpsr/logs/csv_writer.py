@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import BinaryIO
 
 from rpsr.errors import InputError
+from rpsr.io.printable import as_cell
 from rpsr.logs.listed import DECIMAL, MISSING, WHOLE
 from rpsr.logs.steps import step_columns
 from rpsr.logs.trajectories import Trajectories
@@ -47,6 +48,7 @@ def _quoted(names: tuple[str, ...], kind: str, separator: str) -> Callable[[int]
         raise InputError(f"{kind}s {names[0]!r}, ... read as decimal numbers in CSV; use .jsonl")
 
     def text(name: str) -> str:
+        name = as_cell(name)
         plain = name.strip() == name and not set(name) & set('"\r\n' + separator)
         return name if plain else '"' + name.replace('"', '""') + '"'
 

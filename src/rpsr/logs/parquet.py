@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from rpsr.errors import InputError
+from rpsr.io.allowance import excess
+from rpsr.io.printable import quoted
 from rpsr.logs import tables
-from rpsr.logs.arrow import arrow_roles, arrow_rows
+from rpsr.logs.arrow import arrow_roles, arrow_rows, is_text
 from rpsr.logs.blocks import Block
 from rpsr.logs.columns import Columns, Roles
 
@@ -59,19 +61,31 @@ def parquet_blocks(
     path: Path, columns: Columns, groups: RowGroups | None = None
 ) -> Iterator[Block]:
     """The episodes of one file, or of some of its row groups."""
-    pa, pq = _arrow(path)
+    _, pq = _arrow(path)
     with _readable(path):
         schema = pq.read_schema(path)
         roles = arrow_roles(schema, columns, str(path))
-        labels = (roles.used["action"], roles.used["observation"])  # keep the file's dictionary
-        packed = [f.name for f in schema if f.name in labels and pa.types.is_string(f.type)]
+        used = set(roles.used.values())
+        packed = [field.name for field in schema if field.name in used and is_text(field.type)]
         with pq.ParquetFile(path, read_dictionary=packed) as file:
             table = tables.Table(str(path), path.stat().st_size, roles)
+            _check_sizes(file.metadata, used, path)
             if groups is None:
                 rows = arrow_rows(_batches(file, roles.used), roles, 1)
             else:
                 rows = _own_rows(file, roles, groups)
             yield from table.blocks(rows)
+
+
+def _check_sizes(about: Any, used: set[str], path: Path) -> None:
+    """Refuse a file with a column that unpacks to far more than the size of the file suggests."""
+    chosen = [i for i in range(about.num_columns) if about.schema.column(i).path in used]
+    for group in map(about.row_group, range(about.num_row_groups)):
+        for column in map(group.column, chosen):
+            needed = column.total_uncompressed_size
+            if (problem := excess(needed, path.stat().st_size)) is not None:
+                cause = f"column {quoted(column.path_in_schema)} unpacks to {needed:,} bytes"
+                raise InputError(f"{cause}: {problem}", place=str(path))
 
 
 def _own_rows(file: Any, roles: Roles, groups: RowGroups) -> Iterator[tables.Rows]:

@@ -18,6 +18,7 @@ from typing import Literal, Protocol, SupportsFloat, SupportsIndex
 from rich.console import Console
 
 from rpsr.errors import InputError
+from rpsr.io.printable import as_cell
 from rpsr.report.escapes import escape_latex, escape_markdown
 from rpsr.report.prose import spans
 from rpsr.showing import Side, grid
@@ -149,12 +150,12 @@ class Table:
             titles += [title, f"{title} std"] if pair else [title]
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(titles)
+        writer.writerow(map(as_cell, titles))
         for row in self.rows:
             cells: list[str] = []
             for cell, pair in zip(row, estimated, strict=True):
                 cells += _exact(cell) if pair else _exact(cell)[:1]
-            writer.writerow(cells)
+            writer.writerow(map(as_cell, cells))
         return stream.getvalue()
 
     def html(self) -> str:

@@ -202,3 +202,9 @@ def test_a_number_of_a_million_digits_is_refused():
     text = MODEL + "R: a : s : s : x 0." + "3" * MEGABYTE
     read = f"'0.{'3' * 35}...' (1,000,002 characters)"
     assert refusal(text) == f"f:6:18: read {read}, expected a finite number"
+
+
+def test_a_million_names_count_as_memory(monkeypatch):
+    monkeypatch.setenv("RPSR_READ_LIMIT", "256MiB")
+    text = "states: 1000000\nactions: 1\nobservations: 1\nT: * identity\nO: * uniform\n"
+    assert "reading takes 412.0 MiB of memory, the limit is 256.0 MiB" in refusal(text)

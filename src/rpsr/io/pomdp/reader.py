@@ -23,6 +23,7 @@ from rpsr.io.tokens import Tokens, tokenize
 from rpsr.io.weights import Sums, Values, rescaling_warning, weigh
 
 CELL_BYTES = 176  # of memory per cell of a table, wildcards expanded
+NAME_BYTES = 256  # per name, with its rows; a count of states takes few bytes of a file
 
 
 def read_pomdp(path: str | Path, *, normalize: bool = False) -> Record:
@@ -246,7 +247,9 @@ class _Reader:
 
     def _allow(self, cells: int, cause: str, keyword: str) -> None:
         """Refuse a table with more cells than a file of this size may have; cause: their origin."""
-        if (problem := excess(CELL_BYTES * cells, self.size)) is not None:
+        names = self.n_states + self.n_actions + self.n_observations
+        needed = CELL_BYTES * cells + NAME_BYTES * names
+        if (problem := excess(needed, self.size)) is not None:
             at = int(self.statements[keyword.encode()].first[0])
             raise self.tokens.error(at, f"{cause}: {problem}")
 
