@@ -110,7 +110,7 @@ def test_the_command_shows_a_table_and_exits_by_what_it_found(monkeypatch, capsy
     assert run.main(["--index", "3"]) == 1
     assert "again by --seed 0 --index 3" in capsys.readouterr().out
 
-    def interrupted(seed, indices):
+    def interrupted(_, indices, *__):
         if indices[0] > 10:
             raise KeyboardInterrupt
         return Tally(models=len(indices))
