@@ -102,7 +102,7 @@ def test_tallies_add_up_and_say_how_to_see_a_violation_again():
 
 
 def test_the_command_shows_a_table_and_exits_by_what_it_found(monkeypatch, capsys):
-    monkeypatch.setattr(run, "check_chunk", lambda seed, indices: Tally(models=len(indices)))
+    monkeypatch.setattr(run, "check_chunk", lambda _, indices, *__: Tally(models=len(indices)))
     assert run.main(["--count", "25", "--seed", "1"]) == 0
     assert "25 models, 0 violations" in capsys.readouterr().out
     violation = Violation("law", 0, 3, "plain/zero", "vi", "said")
@@ -110,7 +110,7 @@ def test_the_command_shows_a_table_and_exits_by_what_it_found(monkeypatch, capsy
     assert run.main(["--index", "3"]) == 1
     assert "again by --seed 0 --index 3" in capsys.readouterr().out
 
-    def interrupted(seed, indices):
+    def interrupted(_, indices, *__):
         if indices[0] > 10:
             raise KeyboardInterrupt
         return Tally(models=len(indices))

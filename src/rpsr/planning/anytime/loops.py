@@ -19,6 +19,8 @@ ATVA 2014, for end components in heuristic search.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -31,6 +33,15 @@ from rpsr.planning.corners.end_components import end_components
 THIN = 1e-200  # a smaller share of a belief: its products with probabilities may underflow
 
 
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """The end component (P,) of each point, the actions (A, P) inside, and the deepest belief."""
+
+    component: Ints
+    inside: Bools
+    depth: int
+
+
 class Loops:
     """The loops of a search.
 
@@ -41,9 +52,21 @@ class Loops:
 
     def __init__(self, exact: ExactBeliefs | None, planted: int, drift: float) -> None:
         self.exact, self.planted, self.drift = exact, planted, drift
+        self._size = (0, 0)  # points and edges when the loops were last looked for
+        self._found = _Found(np.empty(0, np.int64), np.empty((0, 0), np.bool_), 0)
 
     def cap(self, graph: Graph) -> int:
-        """Lower the Q's of all end components of points to their caps; how many were lowered."""
+        """Lower the Q's of all end components of points to their caps; how many were lowered.
+
+        The loops depend on the points and edges only, which change less often than bounds do.
+        """
+        size = int(graph.counts["points"]), int(graph.counts["edges"])
+        if size != self._size:
+            self._size, self._found = size, self._find(graph)
+        found = self._found
+        return _lower(graph, found.component, found.inside, self.drift * (1 + found.depth))
+
+    def _find(self, graph: Graph) -> _Found:
         n_points, n_edges = int(graph.counts["points"]), int(graph.counts["edges"])
         n_actions = graph.value.shape[2]
         owner = owners(graph)
@@ -69,7 +92,7 @@ class Loops:
                 if self.exact is not None and not self.exact.exact(graph, creator, owner, m)
             ]
             if not wrong:
-                return _lower(graph, component, inside, self.drift * (1 + depth))
+                return _Found(component, inside, depth)
             stays[row[wrong]] = False
 
 

@@ -54,7 +54,8 @@ def surely_reaching(moves: Sparse, n_actions: int, target: Bools) -> Bools:
     The states that can reach it while every outcome stays among them, until that changes nothing.
     """
     k = moves.shape[1]
-    possible = sp.csr_array(moves > 0).astype(np.float64)
+    # A copy: scipy may sum duplicates in place, and the arrays are those of the process.
+    possible = sp.csr_array(moves, copy=True)
     sure = np.ones(k, dtype=np.bool_)
     while True:
         safe = (possible @ (~sure).astype(float)).reshape(n_actions, k) == 0
