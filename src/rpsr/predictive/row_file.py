@@ -71,7 +71,7 @@ class RowFile:
         raw = stream.read()
         *lines, cut = raw.split(b"\n")
         for number, line in enumerate(lines, self._lines + 1):
-            if number == 1 and (manifest := Manifest.parsed(line)) is not None:
+            if number == 1 and (manifest := Manifest.parsed(line, str(self.path))) is not None:
                 if self.manifest is not None and manifest != self.manifest:
                     message = f"holds rows of other work, or of another part ({manifest.shard})"
                     raise InputError(message, place=str(self.path))

@@ -131,8 +131,12 @@ def _stamp(path: str, options: Options, source: str = "") -> str:
         content = file.read_bytes() if file.is_file() else (source or path).encode()
     except OSError:
         content = b""
-    asked = f"{__version__} {options}".encode()
-    return sha256(asked + content).hexdigest()
+    return sha256(_asked(options).encode() + content).hexdigest()
+
+
+def _asked(options: Options) -> str:
+    """What rows depend on, other than their sources."""
+    return f"{__version__} {options}"
 
 
 def _empty_row(source: str, path: str = "") -> Row:
@@ -161,7 +165,9 @@ def survey(
     """
     manifest = None
     if shard is not None:
-        manifest = Manifest(str(shard), SURVEY_KEY, ("seconds",), tuple((s,) for s in sources))
+        sources = list(dict.fromkeys(sources))
+        items = tuple((source,) for source in sources)
+        manifest = Manifest(str(shard), SURVEY_KEY, ("seconds",), items, _asked(options))
         sources = shard.select(sources)
     kept = None if record is None else RowFile(record, set(Row.__annotations__), manifest)
     known = {} if kept is None else kept.rows()  # raises now if the file cannot be written
