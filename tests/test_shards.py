@@ -8,7 +8,7 @@ import pytest
 from rpsr.cli.app import main
 from rpsr.errors import InputError
 from rpsr.predictive.survey import Options, survey
-from rpsr.shards import Manifest, RowLines, Shard, merged
+from rpsr.shards import Manifest, Shard, merged
 
 SOURCES = ["tiger", "paint", "1d", "shuttle", "missing.pomdp"]
 
@@ -190,20 +190,6 @@ def test_files_that_hold_no_rows_are_one_line(tmp_path, monkeypatch):
     Path("other.jsonl").write_text('{"a": 1}\n')
     with pytest.raises(InputError, match="row 1 has no 'source'"):
         merged(["other.jsonl"])
-
-
-def test_lines_of_rows_continue_where_they_stopped(tmp_path):
-    manifest = Manifest("1/1", ("seed",), (), ((1,), (2,)))
-    lines = RowLines(tmp_path / "rows.jsonl", manifest)
-    lines.append({"seed": 1, "value": 2.5})
-    with (tmp_path / "rows.jsonl").open("a") as stream:
-        stream.write('{"seed": 2, "val')
-    again = RowLines(tmp_path / "rows.jsonl", manifest)
-    assert again.rows == {(1,): {"seed": 1, "value": 2.5}}
-    again.append({"seed": 2, "value": 3.5})
-    assert [row["value"] for row in merged([tmp_path / "rows.jsonl"]).rows] == [2.5, 3.5]
-    with pytest.raises(InputError, match="other work"):
-        RowLines(tmp_path / "rows.jsonl", Manifest("1/2", ("seed",), (), ((1,), (2,))))
 
 
 @pytest.fixture(autouse=True)

@@ -189,7 +189,7 @@ def merged(paths: Iterable[str | Path]) -> Merged:
     kept: dict[Key, tuple[str, Row]] = {}
     for path, rows in found:
         for number, row in enumerate(rows, 1):
-            name = _key_of(row, key, f"row {number}", path)
+            name = key_of(row, key, f"row {number}", path)
             if whole is not None and name not in items and not contradictions:
                 contradictions.append(f"{path}: {named(name)} is no item of the work in {first}")
             other = kept.get(name)
@@ -218,7 +218,7 @@ def _equal(one: Any, other: Any) -> bool:
     return one == other or json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
-def _key_of(row: Row, key: Sequence[str], what: str, place: str) -> Key:
+def key_of(row: Row, key: Sequence[str], what: str, place: str) -> Key:
     """The fields by which a row is told apart."""
     for part in key:
         if part not in row:
@@ -247,31 +247,3 @@ def _read(path: str) -> tuple[Manifest | None, list[Row]]:
     if manifest is None and not rows:
         raise InputError("holds no rows, nor the manifest of a part", place=path)
     return manifest, rows
-
-
-class RowLines:
-    """A file of rows that a part of some work writes, one line per finished row.
-
-    Rows that are already there are not computed again.
-    """
-
-    def __init__(self, path: str | Path, manifest: Manifest) -> None:
-        self.path, self.manifest = Path(path), manifest
-        self.rows: dict[Key, Row] = {}
-        if self.path.exists():
-            found, rows = _read(str(path))
-            if found is None or not found.same_work(manifest) or found.shard != manifest.shard:
-                raise InputError("holds rows of other work, or of another part", place=str(path))
-            self.rows = {self.key(row): row for row in rows if not row.get("error")}
-        text = "".join(json.dumps(row) + "\n" for row in self.rows.values())
-        self.path.write_text(manifest.line + text, encoding="utf-8")  # without a row cut short
-
-    def key(self, row: Row) -> Key:
-        """The fields by which rows are told apart."""
-        return tuple(row[part] for part in self.manifest.key)
-
-    def append(self, row: Row) -> None:
-        """Add a finished row."""
-        self.rows[self.key(row)] = row
-        with self.path.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(row) + "\n")

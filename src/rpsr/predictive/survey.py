@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import TypedDict
+from typing import TypedDict, cast
 
 from rpsr._version import __version__
 from rpsr.errors import InputError, RpsrError, TimeLimitReached
 from rpsr.parallel import AGAIN, spread
 from rpsr.predictive.reward_accuracy import accuracy
-from rpsr.predictive.row_file import RowFile
+from rpsr.row_file import RowFile
 from rpsr.shards import SURVEY_KEY, Manifest, Shard
 from rpsr.sources import load_pomdp
 
@@ -74,6 +74,7 @@ class Options:
 
 
 DEFAULT = Options()
+QUESTION = ("source", "stamp")  # tells recorded rows apart
 KILLED = (
     f"{1 + AGAIN} processes that worked on it were killed, perhaps for memory; try again with "
     "fewer jobs or larger workers"
@@ -169,8 +170,11 @@ def survey(
         items = tuple((source,) for source in sources)
         manifest = Manifest(str(shard), SURVEY_KEY, ("seconds",), items, _asked(options))
         sources = shard.select(sources)
-    kept = None if record is None else RowFile(record, set(Row.__annotations__), manifest)
-    known = {} if kept is None else kept.rows()  # raises now if the file cannot be written
+    kept, known = None, dict[str, Row]()
+    if record is not None:
+        kept = RowFile(record, QUESTION, manifest, fields=tuple(Row.__annotations__))
+        there = kept.rows().values()  # raises now if the file cannot be written
+        known = {row["source"]: cast("Row", row) for row in there}
     waiting: list[str] = []
     for source in dict.fromkeys(sources):
         row = known.get(source)
@@ -183,7 +187,7 @@ def survey(
     for row in _rows(waiting, options, executor):
         if failure is None and kept is not None:
             try:
-                kept.append(row)
+                kept.append(dict(row), again=row["source"] == "-")  # its content may differ
             except InputError as error:
                 failure = error  # such as a full disk: yield the remaining rows first
         yield row
