@@ -49,7 +49,8 @@ from rpsr.learning.em.estimator import NO_PRIOR  # noqa: E402
 from rpsr.learning.em.steps import Encoded, FittedPOMDP, Prior, iterate  # noqa: E402
 from rpsr.parallel import spread, workers  # noqa: E402
 from rpsr.planning import AlphaPolicy, planner_by_name, solve  # noqa: E402
-from rpsr.shards import Manifest, RowLines, Shard, merged  # noqa: E402
+from rpsr.row_file import RowFile  # noqa: E402
+from rpsr.shards import Manifest, Shard, merged  # noqa: E402
 
 DISCOUNT = "0.95"
 TARGETS = {  # the episodes of a log, and the fraction of the optimum to reach
@@ -234,8 +235,9 @@ def run(arguments):
         for rival in arguments.rivals
     ]
     shard = arguments.shard or Shard(1, 1)
-    rows = RowLines(arguments.out, Manifest(str(shard), KEY, TIMINGS, tuple(items)))
-    wanted = [item for item in shard.select(items) if item not in rows.rows]
+    rows = RowFile(arguments.out, KEY, Manifest(str(shard), KEY, TIMINGS, tuple(items)))
+    known = rows.rows()
+    wanted = [item for item in shard.select(items) if item not in known]
     jobs = None if arguments.scheduler else arguments.jobs
     with workers(jobs, scheduler=arguments.scheduler) as executor:
         for number, (item, row) in enumerate(spread(trial, wanted, executor), 1):
@@ -244,7 +246,7 @@ def run(arguments):
                 row |= {"dimension": None, "return": None, "error": "its processes were killed"}
             rows.append(row)
             print(f"{number}/{len(wanted)}", *item, f"{share(row):.3f}", flush=True)
-    show(list(rows.rows.values()))
+    show(merged([arguments.out]).rows)
 
 
 def show(rows):

@@ -49,7 +49,8 @@ from rpsr import POMDP
 from rpsr.learning import SpectralPSR, SpectralRPSR, filtered
 from rpsr.logs import Trajectories, write_logs
 from rpsr.report.plots.style import COLOURS, COLUMN, DASHES, INK, MARKERS, new_figure, styled
-from rpsr.shards import Manifest, RowLines, Shard
+from rpsr.row_file import RowFile
+from rpsr.shards import Manifest, Shard
 from rpsr.sources import load_pomdp
 
 DOMAINS = {  # rank of the PSR; errors of tom, plain and weighted, at 10^4, 10^5 and 10^6 steps
@@ -131,9 +132,10 @@ def part(args: argparse.Namespace) -> None:
     """The errors of some domains and lengths of logs, as rows that `rpsr merge` puts together."""
     items = [(name, steps, args.runs) for name in DOMAINS for steps in args.steps]
     manifest = Manifest(str(args.shard), ("domain", "steps", "runs"), (), tuple(items))
-    rows = RowLines(args.rows, manifest)
+    rows = RowFile(args.rows, manifest.key, manifest)
+    known = rows.rows()
     for name, steps, runs in args.shard.select(items):
-        if (name, steps, runs) in rows.rows:
+        if (name, steps, runs) in known:
             continue
         row = {"domain": name, "steps": steps, "runs": runs, "rank": DOMAINS[name][0]}
         pomdp = find(name, args.corpus)

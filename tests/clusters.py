@@ -26,6 +26,19 @@ def where(number):
 def fail(number):
     raise ValueError(f"no {number}")
 
+class Odd(Exception):
+    def __init__(self, one, two):
+        super().__init__(one + two)
+
+def fail_oddly(how):
+    if how == "end":
+        raise EOFError("the reason")
+    if how == "back":  # is rebuilt from one argument, and needs two
+        raise Odd("the ", "reason")
+    error = ValueError("the reason")
+    error.cannot_be_pickled = lambda: how
+    raise error
+
 def counted(path):
     with open(path, "ab") as stream:
         stream.write(b".")

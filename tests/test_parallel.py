@@ -53,6 +53,17 @@ def test_what_cannot_be_sent_is_an_error_and_not_a_dead_process(deeds):
         assert list(spread(deeds.double, [4], pool)) == [(4, 8)]
 
 
+def test_an_exception_that_cannot_be_sent_keeps_its_reason(deeds):
+    with Processes(1) as pool:
+        for how, kind, said in (
+            ("out", RpsrError, "ValueError: the reason"),
+            ("back", RpsrError, "Odd: the reason"),
+            ("end", EOFError, "the reason"),
+        ):
+            with pytest.raises(kind, match=said):
+                list(spread(deeds.fail_oddly, [how], pool))
+
+
 def test_arrays_arrive_as_they_left():
     arrays = np.arange(6).reshape(2, 3), np.asfortranarray(np.ones((2, 3))), np.arange(3.0)
     for array in arrays[:2]:

@@ -7,8 +7,8 @@ import pytest
 
 from rpsr.cli.app import main
 from rpsr.errors import InputError
-from rpsr.predictive.survey import survey
-from rpsr.shards import Manifest, RowLines, Shard, merged
+from rpsr.predictive.survey import Options, survey
+from rpsr.shards import Manifest, Shard, merged
 
 SOURCES = ["tiger", "paint", "1d", "shuttle", "missing.pomdp"]
 
@@ -101,6 +101,72 @@ def test_contradictions_are_said_and_nothing_is_written(parts, capsys):
     assert "parts of different work" in merged(["1.jsonl", "less.jsonl"]).contradictions[0]
 
 
+def test_parts_with_other_options_are_parts_of_different_work():
+    for index, options in ((1, Options()), (2, Options(discount="0.5"))):
+        list(survey(["tiger", "1d"], options, record=Path(f"{index}.jsonl"), shard=Shard(index, 2)))
+    found = merged(["1.jsonl", "2.jsonl"])
+    assert found.contradictions == ["2.jsonl and 1.jsonl are parts of different work"]
+    timed = Options(time_limit=60)  # rows do not depend on it
+    list(survey(["tiger", "1d"], timed, record=Path("2.timed.jsonl"), shard=Shard(2, 2)))
+    assert not merged(["1.jsonl", "2.timed.jsonl"]).contradictions
+
+
+def test_a_source_that_is_given_twice_is_one_item():
+    for index in (1, 2):
+        record = Path(f"{index}.jsonl")
+        list(survey(["tiger", "tiger", "1d"], record=record, shard=Shard(index, 2)))
+    assert [row["source"] for row in merged(["1.jsonl", "2.jsonl"]).rows] == ["tiger", "1d"]
+
+
+WHOLE = {"shard": "1/1", "key": ["seed"], "timings": [], "items": [[1], [2]], "asked": "all"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"shard": 5},
+        {"shard": "abc"},
+        {"shard": "1/0"},
+        {"items": [[[1]], [2]]},
+        {"items": [[1], [1]]},
+        {"items": [[1, 2]]},
+        {"items": [[float("nan")]]},
+        {"items": 7},
+        {"key": "seed"},
+        {"timings": [["seconds"]]},
+        {"asked": None},
+        {"more": 1},
+    ],
+)
+def test_a_damaged_manifest_is_one_line_and_nothing_is_written(change, capsys):
+    Path("rows.jsonl").write_text(json.dumps(WHOLE | change) + "\n" + '{"seed": 1}\n')
+    assert main(["merge", "rows.jsonl", "-o", "whole.jsonl"]) == 1
+    assert "rows.jsonl:1: the manifest, its first line, is damaged" in capsys.readouterr().err
+    assert not Path("whole.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"source": ["tiger"]}\n', "row 1: 'source' is neither a text nor a number"),
+        ("[" * 100_000 + "\n", "not a row"),
+        ("", "holds no rows"),
+        (json.dumps(WHOLE)[:30], "holds no rows"),
+    ],
+)
+def test_damaged_rows_are_one_line(text, said, capsys):
+    Path("rows.jsonl").write_text(text)
+    assert main(["merge", "rows.jsonl"]) == 1
+    err = capsys.readouterr().err
+    assert said in err
+    assert "unexpected" not in err
+
+
+def test_numbers_that_are_none_are_equal():
+    Path("rows.jsonl").write_text('{"source": "a", "value": [NaN, {"b": NaN}]}\n' * 2)
+    assert not merged(["rows.jsonl"]).contradictions
+
+
 def test_a_row_without_an_error_replaces_one_with_an_error():
     manifest = Manifest("1/1", ("seed",), ("seconds",), ((1,), (2,)))
     for name, rows in {
@@ -124,20 +190,6 @@ def test_files_that_hold_no_rows_are_one_line(tmp_path, monkeypatch):
     Path("other.jsonl").write_text('{"a": 1}\n')
     with pytest.raises(InputError, match="row 1 has no 'source'"):
         merged(["other.jsonl"])
-
-
-def test_lines_of_rows_continue_where_they_stopped(tmp_path):
-    manifest = Manifest("1/1", ("seed",), (), ((1,), (2,)))
-    lines = RowLines(tmp_path / "rows.jsonl", manifest)
-    lines.append({"seed": 1, "value": 2.5})
-    with (tmp_path / "rows.jsonl").open("a") as stream:
-        stream.write('{"seed": 2, "val')
-    again = RowLines(tmp_path / "rows.jsonl", manifest)
-    assert again.rows == {(1,): {"seed": 1, "value": 2.5}}
-    again.append({"seed": 2, "value": 3.5})
-    assert [row["value"] for row in merged([tmp_path / "rows.jsonl"]).rows] == [2.5, 3.5]
-    with pytest.raises(InputError, match="other work"):
-        RowLines(tmp_path / "rows.jsonl", Manifest("1/2", ("seed",), (), ((1,), (2,))))
 
 
 @pytest.fixture(autouse=True)

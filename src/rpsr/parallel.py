@@ -233,12 +233,14 @@ class _Process:
         theirs.close()  # so that its death is the end of the pipe
 
     def run(self, call: Callable[[], Any]) -> Any:
+        asked = packed(call)
         try:
-            self._pipe.send(call)
-            result, error = self._pipe.recv()
+            self._pipe.send_bytes(asked)
+            answer = self._pipe.recv_bytes()
         except (EOFError, OSError):
             self.end()
             raise _Died from None
+        result, error = unpacked(answer)
         if error is not None:
             raise error
         return result
@@ -255,12 +257,23 @@ def _answer(pipe: Connection) -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     while True:
         try:
-            outcome = (pipe.recv()(), None)
+            asked = pipe.recv_bytes()
         except EOFError:
             return
+        try:
+            answer = packed((unpacked(asked)(), None))
         except Exception as error:
-            outcome = (None, error)
-        pipe.send(outcome)
+            answer = packed((None, _sendable(error)))
+        pipe.send_bytes(answer)
+
+
+def _sendable(error: Exception) -> Exception:
+    """An exception, or its kind and text if it does not survive the way to another process."""
+    try:
+        unpacked(packed(error))
+    except Exception:
+        return RpsrError(f"{type(error).__name__}: {error}")
+    return error
 
 
 @contextmanager

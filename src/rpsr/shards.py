@@ -3,22 +3,26 @@
 Part I of N has the items number I, I + N, I + 2N, ... of the work. Its rows go to a file of JSON
 lines, whose first line, the manifest, lists all items of the work:
 
-    {"shard": "2/5", "key": ["source"], "timings": ["seconds"], "items": [["tiger"], ...]}
+    {"shard": "2/5", "key": ["source"], "timings": ["seconds"], "items": [["tiger"], ...],
+     "asked": "0.1.0 Options(...)"}
 
-Rows are told apart by the fields in `key`. Rows with the same key must be equal, except for the
-fields in `timings`; a row without an error replaces one with an error. So parts can be run again,
-and `merged` knows which rows are missing, and which contradict each other.
+`asked` is what was asked of every item: files with other options, or of another version, are parts
+of different work. Rows are told apart by the fields in `key`. Rows with the same key must be equal,
+except for the fields in `timings`; a row without an error replaces one with an error. So parts can
+be run again, and `merged` knows which rows are missing, and which contradict each other.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
+from rpsr._version import __version__
 from rpsr.errors import InputError
 
 Item = TypeVar("Item")
@@ -56,13 +60,14 @@ class Shard:
 class Manifest:
     """The work that a file of rows is a part of: its items, and how rows are compared.
 
-    shard: `I/N`, or None for rows of several parts.
+    shard: `I/N`, or None for rows of several parts. asked: the version and the options of the work.
     """
 
     shard: str | None
     key: tuple[str, ...]
     timings: tuple[str, ...]
     items: tuple[Key, ...]
+    asked: str = __version__
 
     @property
     def line(self) -> str:
@@ -70,23 +75,57 @@ class Manifest:
         return json.dumps(vars(self)) + "\n"
 
     @staticmethod
-    def parsed(line: str | bytes) -> Manifest | None:
-        """The manifest in a line; None if it is none."""
-        try:
-            read: Any = json.loads(line)
-            items = tuple(map(tuple, read["items"]))
-            if read["shard"] is not None:
-                Shard.parsed(read["shard"])
-            names: list[Any] = [*read["key"], *read["timings"]]
-            if not all(isinstance(name, str) for name in names) or not all(map(_is_key, items)):
-                return None
-            return Manifest(read["shard"], tuple(read["key"]), tuple(read["timings"]), items)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    def parsed(line: str | bytes, place: str) -> Manifest | None:
+        """The manifest in a line; None if it is none, an `InputError` if it is a wrong one."""
+        read = parsed_object(line)
+        if read is None or not {"shard", "items"} <= read.keys():
             return None
+        wrong = "the manifest, its first line, is damaged, or written by another version of rpsr"
+        if read.keys() != Manifest.__dataclass_fields__.keys() or not _is_manifest(read):
+            raise InputError(wrong, place=place, line=1)
+        items = tuple(map(tuple, read["items"]))
+        key, timings = tuple(read["key"]), tuple(read["timings"])
+        return Manifest(read["shard"], key, timings, items, read["asked"])
 
     def same_work(self, other: Manifest) -> bool:
         """Whether both files are parts of the same work."""
-        return (self.key, self.items) == (other.key, other.items)
+        return (self.key, self.items, self.asked) == (other.key, other.items, other.asked)
+
+
+def parsed_object(line: str | bytes) -> Row | None:
+    """The JSON object in a line; None if there is no such."""
+    try:
+        read: Any = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return cast("Row", read) if isinstance(read, dict) else None
+
+
+def _is_manifest(read: Row) -> bool:
+    """Whether all values of a manifest are of their kinds, and every item is there once."""
+    texts, items = [read["key"], read["timings"]], read["items"]
+    if not isinstance(read["asked"], str) or not (read["shard"] is None or _is_part(read["shard"])):
+        return False
+    if not all(isinstance(each, list) and all(isinstance(t, str) for t in each) for each in texts):
+        return False
+    if not isinstance(items, list) or not all(isinstance(item, list) for item in items):
+        return False
+    whole = all(len(item) == len(read["key"]) and all(map(_is_plain, item)) for item in items)
+    return whole and len(set(map(tuple, items))) == len(items)
+
+
+def _is_part(text: Any) -> bool:
+    try:
+        return bool(Shard.parsed(text)) if isinstance(text, str) else False
+    except ValueError:
+        return False
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value can tell rows apart."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return value is None or isinstance(value, str | int)
 
 
 @dataclass(frozen=True)
@@ -155,13 +194,7 @@ def merged(paths: Iterable[str | Path]) -> Merged:
     kept: dict[Key, tuple[str, Row]] = {}
     for path, rows in found:
         for number, row in enumerate(rows, 1):
-            try:
-                name = tuple(row[part] for part in key)
-            except KeyError as error:
-                raise InputError(f"row {number} has no {error}", place=path) from None
-            if not _is_key(name):
-                expected = f"expected texts or numbers for {', '.join(key)}"
-                raise InputError(f"row {number}: {expected}", place=path)
+            name = key_of(row, key, f"row {number}", path)
             if whole is not None and name not in items and not contradictions:
                 contradictions.append(f"{path}: {named(name)} is no item of the work in {first}")
             other = kept.get(name)
@@ -182,7 +215,22 @@ def merged(paths: Iterable[str | Path]) -> Merged:
 def _different(one: Row, other: Row, timings: Sequence[str]) -> list[str]:
     """The fields in which two rows differ, timings left out."""
     names = [name for name in (one | other) if name not in timings]
-    return [name for name in names if one.get(name) != other.get(name)]
+    return [name for name in names if not _equal(one.get(name), other.get(name))]
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Whether two values are equal; as text, NaN equals itself."""
+    return one == other or json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def key_of(row: Row, key: Sequence[str], what: str, place: str) -> Key:
+    """The fields by which a row is told apart."""
+    for part in key:
+        if part not in row:
+            raise InputError(f"{what} has no {part!r}", place=place)
+        if not _is_plain(row[part]):
+            raise InputError(f"{what}: {part!r} is neither a text nor a number", place=place)
+    return tuple(row[part] for part in key)
 
 
 def _read(path: str) -> tuple[Manifest | None, list[Row]]:
@@ -190,48 +238,17 @@ def _read(path: str) -> tuple[Manifest | None, list[Row]]:
         lines = Path(path).read_bytes().split(b"\n")
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", place=path) from None
-    manifest = Manifest.parsed(lines[0])
+    manifest = Manifest.parsed(lines[0], path)
     rows: list[Row] = []
     for number, line in enumerate(lines[manifest is not None :], 1 + (manifest is not None)):
         if not line.strip():
             continue
-        try:
-            row: Any = json.loads(line)
-        except (ValueError, RecursionError):
-            row = None
-        if not isinstance(row, dict):
+        row = parsed_object(line)
+        if row is None:
             if number == len(lines):  # its writer was killed: the row is missing
                 continue
             raise InputError("not a row", place=path, line=number)
-        rows.append(row)  # pyright: ignore[reportUnknownArgumentType]
+        rows.append(row)
+    if manifest is None and not rows:
+        raise InputError("holds no rows, nor the manifest of a part", place=path)
     return manifest, rows
-
-
-class RowLines:
-    """A file of rows that a part of some work writes, one line per finished row.
-
-    Rows that are already there are not computed again.
-    """
-
-    def __init__(self, path: str | Path, manifest: Manifest) -> None:
-        self.path, self.manifest = Path(path), manifest
-        self.rows: dict[Key, Row] = {}
-        if self.path.exists():
-            found, rows = _read(str(path))
-            if found is None or not found.same_work(manifest) or found.shard != manifest.shard:
-                raise InputError("holds rows of other work, or of another part", place=str(path))
-            self.rows = {self.key(row): row for row in rows if not row.get("error")}
-        text = "".join(json.dumps(row) + "\n" for row in self.rows.values())
-        whole = self.path.with_name(self.path.name + ".new")  # without a row cut short
-        whole.write_text(manifest.line + text, encoding="utf-8")
-        whole.replace(self.path)
-
-    def key(self, row: Row) -> Key:
-        """The fields by which rows are told apart."""
-        return tuple(row[part] for part in self.manifest.key)
-
-    def append(self, row: Row) -> None:
-        """Add a finished row."""
-        self.rows[self.key(row)] = row
-        with self.path.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(row) + "\n")

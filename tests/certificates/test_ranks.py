@@ -149,6 +149,12 @@ def test_wrong_lines_are_one_line_of_error(merging, tmp_path, change):
     refused(pomdp, tmp_path, lines)
 
 
+def test_a_rank_that_is_not_a_whole_number_is_refused(merging, tmp_path):
+    pomdp, lines = merging
+    lines[0]["accurate"] = int(lines[0]["accurate"])
+    assert "accurate: states" in refused(pomdp, tmp_path, lines)
+
+
 def test_a_certificate_that_states_nothing_is_refused(merging, tmp_path):
     pomdp, lines = merging
     lines[0]["lines"] = {}

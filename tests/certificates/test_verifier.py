@@ -77,6 +77,9 @@ def test_bounds_are_those_that_the_certificate_states(tmp_path):
         ("133332/100000", "1.33332"),
         ("0x1.5p+0", "1.3125"),
         ("1.33332e0", "1.33332"),
+        ("0x1p-2000", Fraction(1, 2**2000)),
+        ("0x1.8p-1074", Fraction(3, 2**1075)),
+        ("-0x0.8p+1", "-1"),
     ],
 )
 def test_numbers_are_read_exactly(tmp_path, number, value):
@@ -213,6 +216,34 @@ def test_wrong_lines_are_one_line_of_error(tmp_path, line, change):
     lines = good()
     lines[line] = {**lines[line], **change} if line == 0 else change
     refused(tmp_path, lines)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"psr_rank": 1}, "psr_rank: states 1, but proves None"),
+        ({"rpsr_rank": 0}, "rpsr_rank: states 0"),
+        ({"accurate": True}, "accurate: states True"),
+        ({"accurate": False}, "accurate: states False"),
+        ({"controller_value": 7}, "controller"),
+        ({"lower": None}, "has lines of kind vector, but states no lower bound"),
+        ({"upper": None}, "has lines of kind point, but states no upper bound"),
+        ({"lines": {"vector": 1, "point": 2, "lemma": 0}}, "lines: read 'lemma'"),
+    ],
+)
+def test_a_statement_without_a_proof_and_a_proof_without_a_statement_are_refused(
+    tmp_path, change, said
+):
+    lines = good()
+    lines[0] |= change
+    assert said in refused(tmp_path, lines)
+
+
+def test_a_key_that_is_given_twice_is_refused(tmp_path):
+    path = written(tmp_path, good())
+    path.write_text(path.read_text().replace('"lower":', '"lower": 9, "lower":', 1))
+    with pytest.raises(InputError, match=r"c\.json:1: a key is given twice"):
+        verify(two_states(), path)
 
 
 def test_broken_text_is_refused(tmp_path):

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from fractions import Fraction
 
 import pytest
 
@@ -52,6 +53,73 @@ def test_the_objective_and_the_discount_are_part_of_the_model(say):
     assert "is a certificate for another model" in err
     code, _, err = say("verify", "cheese", "c.json", "--goal", "state:goal", "--discount", "0.5")
     assert code == 1
+
+
+def test_a_number_of_steps_has_no_certificate(say):
+    words = ("cheese", "--goal", "state:goal")
+    code, out, err = say("verify", *words, "c.json", "--within", "3")
+    assert (code, out) == (1, "")
+    assert err == "rpsr: --within: a certificate is for the infinite horizon\n"
+
+
+# Each step costs 1/2, and the goal is reached after 2 steps on average.
+COSTS = """
+discount: 1
+values: cost
+states: way goal
+actions: go
+observations: here
+start: 1 0
+T: go
+0.5 0.5
+0 1
+O: *
+uniform
+R: go : way : * : * 0.5
+"""
+
+
+def test_costs_are_proven_as_costs(say):
+    with open("costs.pomdp", "w") as file:
+        file.write(COSTS)
+    words = ("costs.pomdp", "--goal", "goal", "--minimise", "cost")
+    code, _, err = say("solve", *words, "--certificate", "c.json")
+    assert code == 0
+    assert "the certificate proves no lower bound to 1.00000" in err
+    code, out, _ = say("verify", *words, "c.json", "--json")
+    found = json.loads(out)
+    assert (code, found["lower"]) == (0, None)
+    assert found["upper"] == pytest.approx(1, abs=1e-6)
+    code, out, _ = say("verify", *words, "c.json")
+    assert "upper        1.00000" in out
+
+
+def test_a_certificate_that_is_looser_than_the_plan_is_announced(say, monkeypatch):
+    from rpsr.planning import certifying, planner_by_name
+
+    def stopped(name, **options):
+        return planner_by_name(name, **options, max_iterations=0)
+
+    words = ("solve", "tiger", "--planner", "vi", "--certificate", "c.json")
+    assert "looser than the plan's" not in say(*words)[2]
+    monkeypatch.setattr(certifying, "planner_by_name", stopped)
+    assert "these bounds are looser than the plan's" in say(*words)[2]
+
+
+def test_bounds_are_rounded_outwards(say, certificate):
+    with open(certificate) as file:
+        header, *lines = map(json.loads, file)
+    header["lower"], header["upper"] = "58/3", "583/30"  # 19.33.. and 19.433..
+    with open("wide.json", "w") as file:
+        file.writelines(json.dumps(line) + "\n" for line in (header, *lines))
+    _, out, _ = say("verify", "tiger", "wide.json", "--json")
+    found = json.loads(out)
+    assert Fraction(found["lower"]) <= Fraction(58, 3) < Fraction(583, 30)
+    assert Fraction(found["upper"]) >= Fraction(583, 30)
+    _, out, _ = say("verify", "tiger", "wide.json")
+    shown = dict(line.split(maxsplit=1) for line in out.splitlines())
+    assert shown["lower"].strip() == "19.3333333333333"
+    assert shown["upper"].strip() == "19.4333333333334"
 
 
 @pytest.mark.parametrize(

@@ -124,8 +124,12 @@ class Checks:
         self.bounds(plan, found)
         if plan.horizon is None:
             self.loose(found, oracle, Fraction(getattr(planner, "epsilon", None) or 0))
-            if plan.planner in EVERYWHERE and found.epsilon is not None:
+            asked = plan.planner in EVERYWHERE or plan.options.get("everywhere")
+            if asked and found.epsilon is not None:
                 self.everywhere(found, oracle)
+            if plan.options.get("everywhere"):
+                by = found.extras["proven_by"]["lower"]
+                self.record.holds("a plan for every belief", by in ("vi", "sarsop"), by)
         self.form(plan, found, oracle)
 
     def bounds(self, plan: Plan, found: Solution) -> None:

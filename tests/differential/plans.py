@@ -76,7 +76,10 @@ def _effort(rng: np.random.Generator, planner: str) -> dict[str, int | None]:
             return {"max_iterations": most, "memory_limit": MEMORY}
         case "enumeration":
             return {"max_iterations": int(rng.integers(1, 3)) if early else 6}
-        case "auto" | "hsvi" | "sarsop":
+        case "auto":
+            most = int(rng.integers(0, 4)) if early else 40
+            return {"max_iterations": most, "everywhere": bool(rng.random() < 0.5)}
+        case "hsvi" | "sarsop":
             return {"max_iterations": int(rng.integers(0, 4)) if early else 40}
         case "pbvi" | "perseus":
             return {"max_points": int(rng.integers(2, 12)) if early else 30, "max_iterations": 20}

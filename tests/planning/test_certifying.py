@@ -47,6 +47,31 @@ def test_bounds_hold_against_an_independent_value(tmp_path):
     assert found.upper - found.lower < Fraction(1, 10**9)
 
 
+def test_discount_0_needs_no_successors(tmp_path):
+    """One state, whose observations matter to nobody: the best reward is the value."""
+    rewards = [[1.0, -3.5, 3.0]]
+    pomdp = POMDP.from_arrays(
+        np.ones((3, 1, 1)), np.full((3, 1, 2), 0.5), rewards, [1.0], 0, exact=True
+    )
+    for planner in ("sarsop", "vi"):
+        found = proven(solve(pomdp, planner), pomdp, tmp_path / "c.json")
+        assert found.lower <= 3 <= found.upper
+        assert found.upper - found.lower < Fraction(1, 10**9)
+
+
+@pytest.mark.parametrize("factor", [1e-18, 1e-40, 1e12])
+def test_certificates_are_as_tight_in_any_unit_of_reward(tmp_path, factor):
+    """Listening costs 1, doors pay 10 or -100; with discount 1/2, listening pays off."""
+    hears = np.array([[[0.85, 0.15], [0.15, 0.85]], np.full((2, 2), 0.5), np.full((2, 2), 0.5)])
+    moves = np.array([np.eye(2), np.full((2, 2), 0.5), np.full((2, 2), 0.5)])
+    rewards = np.array([[-1.0, -100.0, 10.0], [-1.0, 10.0, -100.0]]) * factor
+    pomdp = POMDP.from_arrays(moves, hears, rewards, [0.5, 0.5], 0.5)
+    plan = solve(pomdp, "vi")
+    found = proven(plan, pomdp, tmp_path / "c.json")
+    assert plan.lower != 0
+    assert found.upper - found.lower < 1e-7 * abs(plan.lower)
+
+
 def test_a_plan_that_a_limit_stopped_has_a_certificate(tmp_path):
     pomdp = build("hallway")
     plan = solve(pomdp, "sarsop", max_iterations=2, keep_points=True)

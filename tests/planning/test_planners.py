@@ -1,5 +1,7 @@
 """Planners by name, and the one that is chosen where none is named."""
 
+import pytest
+
 import rpsr
 from rpsr import planning
 from rpsr.domains import build
@@ -12,6 +14,13 @@ def test_the_default_planner_is_public_and_is_what_solve_uses():
     assert "default_planner" in planning.__all__
     assert planning.default_planner(tiger) == "auto"
     assert planning.solve(tiger).planner == planning.solve(tiger, "auto").planner == "auto"
+
+
+@pytest.mark.parametrize("name", planning.PLANNER_NAMES)
+def test_every_planner_is_in_the_package_itself(name):
+    made = type(planning.planner_by_name(name)).__name__
+    assert made in rpsr.__all__
+    assert getattr(rpsr, made) is getattr(planning, made)
 
 
 def test_the_default_name_stands_for_what_suits():

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from fractions import Fraction
-from math import inf
+from math import inf, nextafter
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,9 @@ LARGEST = 10**300  # of a statement, so that floats can show it
 _DECIMAL = re.compile(rf"[-+]?\d{{1,{DIGITS}}}(\.\d{{1,{DIGITS}}})?([eE][-+]?\d{{1,3}})?", re.ASCII)
 _FRACTION = re.compile(rf"[-+]?\d{{1,{DIGITS}}}/0*[1-9]\d{{0,{DIGITS}}}", re.ASCII)
 _HEXADECIMAL = re.compile(rf"[-+]?0x[0-9a-f]{{1,{DIGITS}}}", re.IGNORECASE)
-_HEXADECIMAL_FLOAT = re.compile(r"[-+]?0x[01](\.[0-9a-f]{1,13})?p[-+]?\d{1,4}", re.IGNORECASE)
+_HEXADECIMAL_FLOAT = re.compile(
+    r"([-+]?0x[01])(?:\.([0-9a-f]{1,13}))?p([-+]?\d{1,4})", re.IGNORECASE | re.ASCII
+)
 
 Pairs = list[tuple[int, int]]
 Line = tuple[str, Any]
@@ -42,7 +44,14 @@ def read_lines(path: str | Path) -> tuple[dict[str, Any], list[Line], int]:
     values: list[dict[str, Any]] = []
     for number, line in enumerate(content.splitlines(), 1):
         try:
-            value = json.loads(line, parse_float=_decimal, parse_constant=_decimal)
+            value = json.loads(
+                line,
+                parse_float=_decimal,
+                parse_constant=_decimal,
+                object_pairs_hook=_without_duplicates,
+            )
+        except Fault as fault:
+            raise InputError(fault.message, place=place, line=number) from None
         except (ValueError, RecursionError):
             damaged = "is not a line of JSON: the certificate is damaged or cut off"
             raise InputError(damaged, place=place, line=number) from None
@@ -67,6 +76,14 @@ def write_lines(path: str | Path, header: dict[str, Any], lines: list[Line]) -> 
     return len(text)
 
 
+def _without_duplicates(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object; of a key that is given twice, another reader might take the other value."""
+    read = dict(members)
+    if len(read) < len(members):
+        raise Fault("a key is given twice in one JSON object")
+    return read
+
+
 def _decimal(text: str) -> Fraction:
     if _DECIMAL.fullmatch(text) is None:
         raise ValueError(text)
@@ -77,7 +94,7 @@ def number(value: Any, what: str) -> Fraction:
     """A number, exactly."""
     found = _number(value)
     if found is None or abs(found) > LARGEST:
-        raise Fault(f"{what}: read {_shown(value)}, expected a number from -1e300 to 1e300")
+        raise Fault(f"{what}: read {shown(value)}, expected a number from -1e300 to 1e300")
     return found
 
 
@@ -89,11 +106,9 @@ def _number(value: Any) -> Fraction | None:
             return Fraction(value)
         if _HEXADECIMAL.fullmatch(value):
             return Fraction(int(value, 16))
-        if _HEXADECIMAL_FLOAT.fullmatch(value):
-            try:
-                return Fraction(float.fromhex(value))
-            except OverflowError:
-                return None
+        if hexadecimal := _HEXADECIMAL_FLOAT.fullmatch(value):
+            first, digits, exponent = hexadecimal.groups(default="")
+            return int(first + digits, 16) * Fraction(2) ** (int(exponent) - 4 * len(digits))
     return None
 
 
@@ -102,10 +117,10 @@ def whole(value: Any, what: str, *, below: int | None = None, least: int | None 
     if isinstance(value, str) and _HEXADECIMAL.fullmatch(value):
         value = int(value, 16)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise Fault(f"{what}: read {_shown(value)}, expected a whole number")
+        raise Fault(f"{what}: read {shown(value)}, expected a whole number")
     if (least is not None and value < least) or (below is not None and value >= below):
         limits = f"from {least}" if below is None else f"from {least} to {below - 1}"
-        raise Fault(f"{what}: read {_shown(value)}, expected a whole number {limits}")
+        raise Fault(f"{what}: read {shown(value)}, expected a whole number {limits}")
     return value
 
 
@@ -136,7 +151,19 @@ def as_float(value: Fraction) -> float:
         return inf if value > 0 else -inf
 
 
-def _shown(value: Any) -> str:
+def float_below(value: Fraction) -> float:
+    """The largest float that is at most a fraction."""
+    near = as_float(value)
+    return near if near <= value else nextafter(near, -inf)
+
+
+def float_above(value: Fraction) -> float:
+    """The smallest float that is at least a fraction."""
+    return -float_below(-value)
+
+
+def shown(value: Any) -> str:
+    """What was read, in a message."""
     if isinstance(value, int | Fraction) and not isinstance(value, bool):
         return f"{as_float(Fraction(value)):.12g}"
     text = repr(value)

@@ -25,7 +25,7 @@ from rpsr.certificates.bounds import (
 from rpsr.certificates.controllers import check_controller
 from rpsr.certificates.exact_model import ExactModel
 from rpsr.certificates.ranks import check_rank
-from rpsr.certificates.reading import Fault, Line, as_float, number, pairs, read_lines, whole
+from rpsr.certificates.reading import Fault, Line, as_float, number, pairs, read_lines, shown, whole
 from rpsr.errors import InputError
 from rpsr.io.files import place_of
 from rpsr.io.printable import quoted
@@ -75,10 +75,11 @@ def check(model: ExactModel, header: dict[str, Any], lines: list[Line]) -> Verif
     listed = [check_rank(value, model) for key, value in lines if key == "rank"]
     ranks = {ranked.kind: ranked for ranked in listed}
     accurate = all(ranks["psr"].inside) if "psr" in ranks else None
-    proven = {f"{kind}_rank": ranked.rank for kind, ranked in ranks.items()}
+    proven = {f"{kind}_rank": ranks[kind].rank if kind in ranks else None for kind in RANKED}
     for name, value in {**proven, "accurate": accurate}.items():
-        if header.get(name) != value:
-            raise Fault(f"{name}: states {header.get(name)!r}, but proves {value!r}")
+        stated = header.get(name)
+        if type(stated) is not type(value) or stated != value:
+            raise Fault(f"{name}: states {shown(stated)}, but proves {value!r}")
     lower, upper = _check_bounds(model, header, lines, sizes)
     valued = _check_controller(model, header, lines)
     if lower is None and upper is None and valued is None and not ranks:
@@ -87,8 +88,8 @@ def check(model: ExactModel, header: dict[str, Any], lines: list[Line]) -> Verif
         "",
         lower,
         upper,
-        proven.get("psr_rank"),
-        proven.get("rpsr_rank"),
+        proven["psr_rank"],
+        proven["rpsr_rank"],
         accurate,
         valued,
         sizes,
@@ -105,11 +106,13 @@ def _check_identity(pomdp: POMDP, header: dict[str, Any]) -> None:
 
 
 KINDS = ("vector", "point", "rank", "controller")
+RANKED = ("psr", "rpsr")
+CLAIMED_BY = {"vector": "lower", "point": "upper"}  # the statements that these lines prove
 
 
 def _sizes(header: dict[str, Any], lines: list[Line]) -> dict[str, int]:
     """The number of lines of each kind; a `Fault` if there are more or fewer than stated."""
-    found = dict.fromkeys(KINDS, 0)
+    found: dict[str, int] = dict.fromkeys(KINDS, 0)
     for key, _ in lines:
         if key not in found:
             raise Fault(f"read a line {key[:20]!r}, expected {' or '.join(KINDS)}")
@@ -117,6 +120,12 @@ def _sizes(header: dict[str, Any], lines: list[Line]) -> dict[str, int]:
     stated = header.get("lines")
     if not isinstance(stated, dict):
         raise Fault("lines: expected the number of lines of each kind")
+    for kind in stated:
+        if kind not in found:
+            raise Fault(f"lines: read {kind[:20]!r}, expected {' or '.join(KINDS)}")
+    for kind, claim in CLAIMED_BY.items():
+        if found[kind] and header.get(claim) is None:
+            raise Fault(f"has lines of kind {kind}, but states no {claim} bound")
     for kind, count in found.items():
         wanted = whole(stated.get(kind, 0), f"lines, {kind}")
         if wanted != count:

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from rpsr.cli.shared.certificates import Bounds
 from rpsr.cli.shared.completion import any_file
 from rpsr.cli.shared.objectives import ObjectiveOptions
 from rpsr.cli.shared.options import Discount, Json, Normalize, Source, standard_stream
 from rpsr.cli.shared.output import print_facts, print_json
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from rpsr.certificates import Verified
 
 
@@ -52,28 +51,29 @@ def verify(
     if not isinstance(model, POMDP):
         raise InputError(f"holds a {model.kind} model, expected a POMDP", place=source)
     found = verify(model, certificate)
+    bounds = Bounds.of(found.lower, found.upper, stated)
+    document = _document(found, bounds)
     if json:
-        print_json("verify", source, _document(found))
+        print_json("verify", source, document)
         return
-    print_facts((key, value) for key, value in _document(found).items() if value is not None)
+    document["lower"], document["upper"] = bounds.texts
+    print_facts((key, value) for key, value in document.items() if value is not None)
 
 
-def _document(found: Verified) -> dict[str, Any]:
+def _document(found: Verified, bounds: Bounds) -> dict[str, Any]:
+    """What is proven, by JSON key."""
+    (lower, upper), value = bounds.floats, found.controller_value
     return {
         "certificate": "verified",
         "name": found.name,
-        "lower": _number(found.lower),
-        "upper": _number(found.upper),
+        "lower": lower,
+        "upper": upper,
         "psr_rank": found.psr_rank,
         "rpsr_rank": found.rpsr_rank,
         "accurate": found.accurate,
-        "controller_value": _number(found.controller_value),
+        "controller_value": None if value is None else float(value),
         "vectors": found.sizes.get("vector"),
         "points": found.sizes.get("point"),
         "bytes": found.size,
         "seconds": found.seconds,
     }
-
-
-def _number(value: Fraction | None) -> float | None:
-    return None if value is None else float(value)

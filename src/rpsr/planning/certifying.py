@@ -20,7 +20,7 @@ import numpy as np
 from rpsr._version import __version__
 from rpsr.certificates.bounds import LowerCheck, Scales, Vector, lowest_value
 from rpsr.certificates.exact_model import ExactModel
-from rpsr.certificates.reading import Line, write_lines
+from rpsr.certificates.reading import Line, float_above, float_below, write_lines
 from rpsr.errors import ModelError
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.convergence import undiscounted
@@ -31,8 +31,9 @@ from rpsr.planning.solution import Solution, silent
 from rpsr.planning.value.coordinates import to_beliefs
 
 DIGITS = 59  # bits of a probability, of a mass, and of the largest value
+TWICE, MUCH = 2.0, 1e-6  # of the plan's gap and of the value: a larger gap is much looser
 SWEEPS = 100  # of lowering vectors without a discount
-ABSOLUTE = 1e-9  # a smaller gap is not sought
+SMALLEST = 1e-11  # of the largest value: a smaller gap is not sought
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +48,13 @@ class Certificate:
     upper: float | None
     header: dict[str, Any]
     lines: list[Line]
+
+    def looser(self, plan: Solution) -> bool:
+        """Whether its bounds are much further apart than those of the plan."""
+        if self.upper is None or plan.gap is None:
+            return False
+        largest = max(abs(self.lower), abs(self.upper))
+        return self.upper - self.lower > TWICE * plan.gap + MUCH * largest
 
     def save(self, path: str | Path) -> int:
         """Write it, compressed if the name ends in `.gz`; returns the bytes of its text."""
@@ -111,7 +119,7 @@ def _on_beliefs(solution: Solution, pomdp: POMDP) -> Solution:
 def _search(plan: Solution, time_limit: float | None) -> Solution:
     """A search for points that prove an upper bound, beginning with the plan's vectors."""
     limit = max(10.0, 10 * plan.seconds) if time_limit is None else time_limit
-    epsilon = None if not plan.gap else max(plan.gap, ABSOLUTE)
+    epsilon = None if not plan.gap else max(plan.gap, SMALLEST * _largest(plan))
     sarsop = planner_by_name("sarsop", epsilon=epsilon, time_limit=limit, keep_points=True)
     if int(plan.successors.min(initial=0)) < 0 or not isinstance(sarsop, Resumable):
         return sarsop.solve(plan.model, silent)
@@ -123,12 +131,10 @@ def _search(plan: Solution, time_limit: float | None) -> Solution:
 
 def _certificate(plan: Solution, pomdp: POMDP) -> Certificate:
     model = ExactModel(pomdp.record)
-    most = max(1.0, float(np.abs(plan.vectors).max()), abs(plan.upper or 0.0))
-    scales = Scales(
-        _model_scale(model), 1 << max(DIGITS - math.ceil(math.log2(most)), 0), 1 << DIGITS
-    )
+    bits = max(DIGITS - math.ceil(math.log2(_largest(plan))), 0)
+    scales = Scales(_model_scale(model), 1 << bits, 1 << DIGITS)
     proven, lines = lower_lines(model, scales, plan)
-    lower, upper = _below(proven), None
+    lower, upper = float_below(proven), None
     header: dict[str, Any] = {
         "version": __version__,
         "model": {"name": pomdp.name, "digest": pomdp.digest, "discount": str(model.discount)},
@@ -140,11 +146,16 @@ def _certificate(plan: Solution, pomdp: POMDP) -> Certificate:
     half = None if plan.points is None else upper_lines(model, scales, plan.points)
     if half is not None:
         worth, floor, start, more = half
-        upper = -_below(-(worth + lowest_value(model, floor)))
+        upper = float_above(worth + lowest_value(model, floor))
         header |= {"upper": upper.hex(), "floor": str(floor), "start": start}
         header["lines"]["point"] = len(more)
         lines += more
     return Certificate(lower, upper, header, lines)
+
+
+def _largest(plan: Solution) -> float:
+    """The largest value of a plan, whatever its sign; 1 if all values are 0."""
+    return max(float(np.abs(plan.vectors).max()), abs(plan.upper or 0.0)) or 1.0
 
 
 def lower_lines(
@@ -226,9 +237,3 @@ def _model_scale(model: ExactModel) -> int:
             if whole.bit_length() > DIGITS:
                 return 1 << DIGITS
     return whole << (DIGITS - whole.bit_length())
-
-
-def _below(value: Fraction) -> float:
-    """The largest float that is at most a fraction."""
-    near = float(value)
-    return near if Fraction(near) <= value else math.nextafter(near, -math.inf)

@@ -119,7 +119,7 @@ class _Graph:
                     cells.append((len(owner), self.place[j], share * float(points.chance[m])))
                 owner.append(i * n_actions + int(points.action[m]))
         after = _sparse(cells, len(owner), size)
-        mixture, owners = _sparse(mixing, size, size), np.array(owner)
+        mixture, owners = _sparse(mixing, size, size), np.array(owner, dtype=np.int64)
         mass = np.array([points.beliefs.share[b : b + n].sum() for b, n in self._spans()])
         q = points.values[self.kept] - _lowest(floor, self.discount) * mass[:, None]
         q = np.maximum(q, 0.0)
@@ -168,7 +168,8 @@ class _Graph:
             moves: list[Any] = [{} for _ in range(n_actions)]
             if self.expanded[i]:
                 for m in self._edges(p):
-                    chance = float(points.chance[m]) / self.discount
+                    # With discount 0, successors are worth nothing, and need no weights.
+                    chance = float(points.chance[m]) / self.discount if self.discount else 0.0
                     weights = self.scaled(self.cover_of(int(points.child[m])), chance, scales)
                     if weights:
                         moves[int(points.action[m])][int(points.observation[m])] = weights

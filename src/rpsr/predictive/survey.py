@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import TypedDict
+from typing import TypedDict, cast
 
 from rpsr._version import __version__
 from rpsr.errors import InputError, RpsrError, TimeLimitReached
 from rpsr.models.objectives import Objective
 from rpsr.parallel import AGAIN, spread
 from rpsr.predictive.reward_accuracy import accuracy
-from rpsr.predictive.row_file import RowFile
+from rpsr.row_file import RowFile
 from rpsr.shards import SURVEY_KEY, Manifest, Shard
 from rpsr.sources import load_pomdp
 
@@ -77,6 +77,7 @@ class Options:
 
 
 DEFAULT = Options()
+QUESTION = ("source", "stamp")  # tells recorded rows apart
 KILLED = (
     f"{1 + AGAIN} processes that worked on it were killed, perhaps for memory; try again with "
     "fewer jobs or larger workers"
@@ -136,8 +137,12 @@ def _stamp(path: str, options: Options, source: str = "") -> str:
         content = file.read_bytes() if file.is_file() else (source or path).encode()
     except OSError:
         content = b""
-    asked = f"{__version__} {options}".encode()
-    return sha256(asked + content).hexdigest()
+    return sha256(_asked(options).encode() + content).hexdigest()
+
+
+def _asked(options: Options) -> str:
+    """What rows depend on, other than their sources."""
+    return f"{__version__} {options}"
 
 
 def _empty_row(source: str, path: str = "") -> Row:
@@ -166,10 +171,15 @@ def survey(
     """
     manifest = None
     if shard is not None:
-        manifest = Manifest(str(shard), SURVEY_KEY, ("seconds",), tuple((s,) for s in sources))
+        sources = list(dict.fromkeys(sources))
+        items = tuple((source,) for source in sources)
+        manifest = Manifest(str(shard), SURVEY_KEY, ("seconds",), items, _asked(options))
         sources = shard.select(sources)
-    kept = None if record is None else RowFile(record, set(Row.__annotations__), manifest)
-    known = {} if kept is None else kept.rows()  # raises now if the file cannot be written
+    kept, known = None, dict[str, Row]()
+    if record is not None:
+        kept = RowFile(record, QUESTION, manifest, fields=tuple(Row.__annotations__))
+        there = kept.rows().values()  # raises now if the file cannot be written
+        known = {row["source"]: cast("Row", row) for row in there}
     waiting: list[str] = []
     for source in dict.fromkeys(sources):
         row = known.get(source)
@@ -182,7 +192,7 @@ def survey(
     for row in _rows(waiting, options, executor):
         if failure is None and kept is not None:
             try:
-                kept.append(row)
+                kept.append(dict(row), again=row["source"] == "-")  # its content may differ
             except InputError as error:
                 failure = error  # such as a full disk: yield the remaining rows first
         yield row

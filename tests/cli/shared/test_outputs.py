@@ -125,9 +125,9 @@ def test_a_full_disk_does_not_lose_the_bounds_of_a_report(say, full):
 @pytest.mark.parametrize("form", [(), ("--json",)])
 def test_a_full_disk_does_not_lose_rows_of_a_survey(say, monkeypatch, form):
     from rpsr.errors import InputError
-    from rpsr.predictive.row_file import RowFile
+    from rpsr.row_file import RowFile
 
-    def append(self, row):
+    def append(self, row, **_):
         raise InputError("cannot be written: No space left on device", place=str(self.path))
 
     monkeypatch.setattr(RowFile, "append", append)

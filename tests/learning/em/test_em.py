@@ -62,6 +62,19 @@ def by_enumeration(parameters, log):
     return np.log(chances), counts
 
 
+def test_an_episode_without_steps_is_not_counted():
+    log = Encoded.of(small_log(3))
+    parameters = random_start(log, 3, np.random.default_rng(1))
+    empty = replace(
+        log,
+        offsets=np.insert(log.offsets, [0, 2, 2], log.offsets[[0, 2, 2]]),
+        terminated=np.insert(log.terminated, [0, 2, 2], False),
+    )
+    (counts, likelihood), (others, other) = (counts_of(parameters, one) for one in (log, empty))
+    assert other == likelihood
+    assert all(map(np.array_equal, others, counts))
+
+
 @pytest.mark.parametrize("ends", [False, True])
 @pytest.mark.parametrize("gaussian", [False, True])
 def test_expected_counts_are_those_of_all_paths(ends, gaussian):

@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 from tests.planning.plans import ignore
 
 from rpsr.domains import build
 from rpsr.errors import InputError
+from rpsr.io.pomdp.reader import parse_pomdp
+from rpsr.models import POMDP
 from rpsr.planning import Autosave
 from rpsr.planning.anytime.planners import SARSOP
 from rpsr.planning.exact.value_iteration import ValueIteration
@@ -145,6 +148,46 @@ def test_the_trace_ends_with_the_bounds_of_the_solution():
 def test_every_belief_can_be_asked_for():
     found = Auto(everywhere=True).solve(build("loadunload"), ignore)
     assert proven_by(found) == ("vi", "vi")
+
+
+# One action is optimal at the start, which is never left. The other states alternate.
+APART = b"""
+discount: 0.9
+values: reward
+states: home left right
+actions: x y
+observations: u v
+start: 1 0 0
+T: *
+1 0 0
+0 0 1
+0 1 0
+O: *
+uniform
+R: x : home : * : * 1
+R: x : left : * : * -5
+R: y : left : * : * 5
+R: x : right : * : * 5
+R: y : right : * : * -5
+"""
+
+
+@pytest.mark.parametrize("epsilon", [None, 1e-3])
+def test_a_blind_policy_that_is_optimal_at_the_start_does_not_count_at_every_belief(epsilon):
+    model = POMDP(parse_pomdp(APART, place="text", name="apart")).belief_model()
+    assert Auto(epsilon=epsilon).solve(model, ignore).value == pytest.approx(10)
+    found = Auto(epsilon=epsilon, everywhere=True).solve(model, ignore)
+    assert (found.status, proven_by(found)[0]) == (Status.SOLVED, "vi")
+    assert found.epsilon <= (epsilon or 1e-6)
+    assert found.value_at(np.eye(3)) == pytest.approx([10, 50, 50], abs=found.epsilon)
+
+
+def test_without_a_proof_at_every_belief_no_largest_error_is_claimed(monkeypatch):
+    monkeypatch.setattr(planner, "VI_SECONDS", 1e9)
+    model = POMDP(parse_pomdp(APART, place="text", name="apart")).belief_model()
+    found = Auto(everywhere=True, max_iterations=0).solve(model, ignore)
+    assert found.epsilon is None
+    assert proven_by(found)[0] in ("vi", "sarsop")
 
 
 def test_planning_stops_if_the_gap_hardly_narrows(monkeypatch):

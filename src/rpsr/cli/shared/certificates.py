@@ -2,17 +2,66 @@
 
 from __future__ import annotations
 
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rpsr.cli.shared.output import note, wrote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rpsr.cli.shared.objectives import ObjectiveOptions
     from rpsr.cli.shared.planned_models import Wanted
     from rpsr.models import POMDP, LinearModel
     from rpsr.planning import Solution
+
+SIGNIFICANT = 15  # digits of a bound that people read
+LEAST_EXPONENT = -5  # of a number that is written without an exponent
+
+
+class Bounds(NamedTuple):
+    """Proven bounds on the value of an objective, or None. What is shown is rounded outwards."""
+
+    lower: Fraction | None
+    upper: Fraction | None
+
+    @staticmethod
+    def of(lower: Fraction | None, upper: Fraction | None, objective: ObjectiveOptions) -> Bounds:
+        """From bounds on the sum of rewards; a cost is a negative reward."""
+        if objective.minimise != "cost":
+            return Bounds(lower, upper)
+        return Bounds(None if upper is None else -upper, None if lower is None else -lower)
+
+    @property
+    def floats(self) -> tuple[float | None, float | None]:
+        """The bounds as floats."""
+        from rpsr.certificates.reading import float_above, float_below
+
+        lower, upper = self
+        return (
+            None if lower is None else float_below(lower),
+            None if upper is None else float_above(upper),
+        )
+
+    @property
+    def texts(self) -> tuple[str | None, str | None]:
+        """The bounds as decimals."""
+        lower, upper = self
+        return (
+            None if lower is None else _decimal(lower, ROUND_FLOOR),
+            None if upper is None else _decimal(upper, ROUND_CEILING),
+        )
+
+
+def _decimal(value: Fraction, rounding: str) -> str:
+    context = Context(prec=SIGNIFICANT, rounding=rounding)
+    found = context.divide(Decimal(value.numerator), Decimal(value.denominator))
+    plain = LEAST_EXPONENT <= found.adjusted() < SIGNIFICANT
+    digits, _, exponent = format(found, "f" if plain else "e").partition("e")
+    digits = digits.rstrip("0").rstrip(".") if "." in digits else digits
+    return digits if plain else f"{digits}e{exponent}"
 
 
 def check_certifiable(model: LinearModel, horizon: int | None, source: str) -> None:
@@ -43,8 +92,12 @@ def write_certificate(solution: Solution, wanted: Wanted, path: str | Path, quie
     made = certify(solution, pomdp)
     size = made.save(path)
     if not quiet:
-        upper = "no upper bound" if made.upper is None else f"{made.upper:.12g}"
-        note(f"the certificate proves {made.lower:.12g} to {upper}, in {size:,} bytes")
+        upper = None if made.upper is None else Fraction(made.upper)
+        low, high = Bounds.of(Fraction(made.lower), upper, wanted.objective).texts
+        proven = f"{low or 'no lower bound'} to {high or 'no upper bound'}"
+        note(f"the certificate proves {proven}, in {size:,} bytes")
+        if made.looser(solution):
+            note("these bounds are looser than the plan's: the search for points was stopped early")
 
 
 def write_rank_certificate(

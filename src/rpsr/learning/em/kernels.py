@@ -100,6 +100,8 @@ def expect(
     for i in range(len(offsets) - 1):
         episode = steps[offsets[i] : offsets[i + 1]]
         length = len(episode)
+        if length == 0:  # nothing is known of where it started
+            continue
         forward(start, T, O, W, episode, terminated[i], end, filtered, scales)
         beta[:] = 1.0
         for t in range(length - 1, -1, -1):

@@ -1,7 +1,9 @@
 """The best bounds of several planners that run one after the other on one model.
 
 Each bound is proven by itself, so the largest lower and the smallest upper one hold together. The
-policy is that of the planner with the best lower bound.
+policy is that of the planner with the best lower bound. A stand-in is the exception: it has a
+policy for the start alone, where one for every belief is asked for. So the policy of any other
+planner, with its lower bound, replaces it.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ class Answers:
     """What the planners of a run have proven so far.
 
     best: the solution with the largest lower bound; None before the first one. upper: the smallest
-    upper bound, and `upper_by` its planner. iterations: of all planners that have ended.
+    upper bound, and `upper_by` its planner. iterations: of all planners that have ended. stand_in:
+    whether `best` is one.
     """
 
     run: Run
@@ -32,16 +35,18 @@ class Answers:
     upper: float = float("inf")
     upper_by: str = ""
     iterations: int = 0
+    stand_in: bool = False
 
-    def add(self, found: Solution, upper_by: str | None = None) -> None:
+    def add(self, found: Solution, upper_by: str | None = None, *, stand_in: bool = False) -> None:
         """Take the better bounds of a planner that has ended."""
         self.best, self.upper, self.upper_by = self._better(found, upper_by)
+        self.stand_in = stand_in
         self.iterations += found.iterations
         self.run.offer(lambda: self.solution(Status.INTERRUPTED))
 
     def _better(self, found: Solution, by: str | None = None) -> tuple[Solution, float, str]:
         best, upper, upper_by = self.best, self.upper, self.upper_by
-        if best is None or found.lower > best.lower:
+        if best is None or self.stand_in or found.lower > best.lower:
             best = found
         if found.upper is not None and found.upper < upper:
             upper, upper_by = found.upper, by or found.planner

@@ -7,6 +7,7 @@ row of progress and moves that limit, but never beyond the limit of the whole ru
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import inf, log10
 
 from rpsr.planning.limits import Clock
@@ -52,6 +53,18 @@ class Promising:
             until = max(clock.time_limit or 0.0, now + needed)
             whole = self._whole.time_limit
             clock.time_limit = until if whole is None else min(until, whole)
+
+
+class OverTheDomain:
+    """Shows a watch the proven error at every belief in place of the gap at the start."""
+
+    def __init__(self, watch: Watch, ahead: float) -> None:
+        """ahead: the sum of discounts, by which a residual becomes an error."""
+        self._watch, self._ahead = watch, ahead
+
+    def __call__(self, row: ProgressRow, clock: Clock) -> None:
+        wrong = None if row.residual is None else row.residual * self._ahead
+        self._watch(replace(row, gap=wrong), clock)
 
 
 class Worthwhile:

@@ -15,6 +15,12 @@ Without a discount, `reachable` in exact arithmetic, if few beliefs are reachabl
 
 Stopping rule: the gap at the start is at most epsilon. Without a time limit, planning also ends
 when the gap has narrowed by less than `WORTH` of itself within `PATIENCE` seconds.
+
+With `everywhere`, steps 1 and 2 give no policy: a blind policy that is optimal at the start says
+nothing of other beliefs. `vi` goes on as long as its residual, which bounds the error at every
+belief, promises to reach its precision. If it does not, the gap at the start decides as before, and
+`Solution.epsilon` is None: the value function is a lower bound at every belief, and precise at the
+start.
 """
 
 from __future__ import annotations
@@ -28,7 +34,7 @@ from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.exact.value_iteration import ValueIteration
 from rpsr.planning.limits import MemoryTooSmall
 from rpsr.planning.portfolio.answers import Answers
-from rpsr.planning.portfolio.patience import Promising, Watch, Worthwhile
+from rpsr.planning.portfolio.patience import OverTheDomain, Promising, Watch, Worthwhile
 from rpsr.planning.precision import CLOSED, PROVEN, Goal, goal_of
 from rpsr.planning.reachable.exact_problem import ExactBeliefGraph, explore_exactly
 from rpsr.planning.reachable.planner import SAME, Reachable
@@ -53,8 +59,8 @@ class Auto(ResumablePlanner):
     `precision`).
     time_limit in seconds; without one, planning ends when the gap hardly narrows within a minute.
     memory_limit in bytes. max_iterations: the largest number of passes of `vi`, and of trials of
-    `sarsop`. everywhere: whether the value function must hold at every belief, not only at those
-    that are reachable.
+    `sarsop`. everywhere: whether to prove the value function at every belief, not only at those
+    that are reachable. `Solution.epsilon` is its largest error, or None if `vi` was stopped before.
     """
 
     name = "auto"
@@ -106,7 +112,8 @@ class _Portfolio:
         """Blind policies below, and QMDP above."""
         cheap = cheap_plan(self.run, self.clock, Status.SETTLED)
         assert cheap is not None, "the corners are known, and there is a discount"
-        self.answers.add(replace(cheap, planner="blind policy"), upper_by="qmdp")
+        blind = replace(cheap, planner="blind policy")
+        self.answers.add(blind, upper_by="qmdp", stand_in=self.auto.everywhere)
         self.run.report(0, cheap.lower, cheap.upper, vectors=len(cheap.vectors))
 
     def _reachable(self) -> bool:
@@ -151,6 +158,9 @@ class _Portfolio:
         )
         proven = goal_of(auto.epsilon, PROVEN, self.run.model, process.ahead)
         watch = Promising(self.clock, goal, proven, auto.epsilon is not None)
+        if auto.everywhere:
+            never = Goal(0.0)  # `vi` ends by itself when its precision is proven
+            watch = OverTheDomain(Promising(self.clock, never, proven, False), process.ahead)
         part = self._part(planner, self.clock.seconds + first, watch, begun)
         found = planner.plan(part)
         self.answers.add(found)
