@@ -165,11 +165,6 @@ class Merged:
         return lines
 
 
-def _is_key(values: Sequence[Any]) -> bool:
-    """Whether all values can be compared as a key: texts, numbers, true, false or null."""
-    return not any(isinstance(value, dict | list) for value in values)
-
-
 def named(key: Key) -> str:
     """A key in a message."""
     return " ".join(map(str, key))

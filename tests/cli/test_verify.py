@@ -55,11 +55,15 @@ def test_the_objective_and_the_discount_are_part_of_the_model(say):
     assert code == 1
 
 
-def test_a_number_of_steps_has_no_certificate(say):
+def test_the_number_of_steps_is_part_of_the_model(say):
     words = ("cheese", "--goal", "state:goal")
-    code, out, err = say("verify", *words, "c.json", "--within", "3")
-    assert (code, out) == (1, "")
-    assert err == "rpsr: --within: a certificate is for the infinite horizon\n"
+    assert say("solve", *words, "--certificate", "c.json")[0] == 0
+    assert say("solve", *words, "--within", "3", "--certificate", "c3.json")[0] == 0
+    assert say("verify", *words, "--within", "3", "c3.json")[0] == 0
+    for stated in (("--within", "3", "c.json"), ("--within", "4", "c3.json"), ("c3.json",)):
+        code, out, err = say("verify", *words, *stated)
+        assert (code, out) == (1, "")
+        assert "is a certificate for another model" in err
 
 
 # Each step costs 1/2, and the goal is reached after 2 steps on average.
