@@ -34,6 +34,14 @@ KEYS = {
 }
 
 
+def test_values_that_are_proven_at_the_start_only_are_announced(say):
+    said = "the value is proven at the start; at other beliefs, the file has lower bounds"
+    assert said in say("solve", "parr", "--planner", "reachable", "-o", "p.alpha")[2]
+    assert said in say("solve", "parr", "--planner", "sarsop", "-o", "p.alpha")[2]
+    assert said not in say("solve", "parr", "-o", "p.alpha")[2]
+    assert said not in say("solve", "parr", "--planner", "sarsop", "-o", "p.json")[2]
+
+
 @pytest.mark.parametrize("model", ["pomdp", "psr", "rpsr", "ra-psr"])
 def test_every_model_is_planned_on(say, model):
     code, out, err = say("solve", "parr", "--planner", "reachable", "--model", model, "--json")

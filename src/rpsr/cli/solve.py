@@ -249,7 +249,8 @@ def solve(
     if epsilon is not None and solution.status is Status.ROUNDING:
         proven_to = solution.gap if solution.epsilon is None else solution.epsilon
         note(f"floats prove the value only to {proven_to:.2g} here, not to the epsilon given")
-    if everywhere and solution.proven and solution.status.reached_goal and not solution.epsilon:
+    at_start_only = solution.epsilon is None or solution.status is Status.EXACT
+    if everywhere and solution.proven and solution.status.reached_goal and at_start_only:
         note("the value is proven at the start; at other beliefs, the file has lower bounds")
     if solution.status is Status.STALLED:
         note("the gap hardly narrowed within a minute; --time-limit plans for as long as it says")

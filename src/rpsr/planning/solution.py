@@ -99,7 +99,7 @@ class Solution(Shown):
     value: of the returned policy at the start (a lower bound where only bounds are known).
     lower, upper: bounds on the optimal value at the start; upper is None where none is proven.
     residual: the proven Bellman residual, or None. epsilon: the certified error of the value
-    function over the domain, or None.
+    function over the domain, or None; over the reachable states if the status is `EXACT`.
     value_function: vectors (K, n) with their actions and successors; `vectors`, `actions` and
     `successors` are its arrays. horizon: None for the infinite horizon, else the number of steps;
     stages then has the value functions for 1, 2, ... steps.
