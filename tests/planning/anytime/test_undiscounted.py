@@ -308,3 +308,24 @@ def test_a_start_of_long_weights_has_no_exact_loops():
     plan = rpsr.solve(pomdp, "sarsop", objective=rpsr.reach("goal"), max_iterations=20)
     assert plan.lower == pytest.approx(2 / 3, abs=1e-6)
     assert plan.upper >= 2 / 3 - 1e-12
+
+
+def test_a_search_for_loops_ends_at_the_deadline(monkeypatch):
+    """The deadline passes, on a fake clock, while the first exact belief is compared."""
+    import time
+
+    from rpsr.planning.anytime.exact_beliefs import ExactBeliefs
+
+    judge, now, calls = ExactBeliefs.exact, time.perf_counter, []
+    monkeypatch.setattr(time, "perf_counter", lambda: now() + 1e6 * len(calls))
+
+    def slow(self, *edge):
+        calls.append(edge)
+        return judge(self, *edge)
+
+    monkeypatch.setattr(ExactBeliefs, "exact", slow)
+    task = rpsr.reach("goal").task(two_doors(tells=False))
+    plan = rpsr.solve(task, "sarsop", epsilon=1e-9, time_limit=1e5)
+    assert plan.status is Status.TIME
+    assert len(calls) == 1
+    assert plan.lower <= 0.5 <= plan.upper

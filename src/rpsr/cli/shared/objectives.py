@@ -94,5 +94,9 @@ class ObjectiveOptions:
         if objective is None:
             return model
         if not isinstance(model, POMDP):
-            raise InputError(f"an objective needs a POMDP, not a {model.kind} model", place=source)
+            raise InputError(
+                f"an objective needs a POMDP, not a {model.kind} model; convert the POMDP with "
+                "it, or learn from a log whose rewards are those of the objective",
+                place=source,
+            )
         return objective.timed_task(model) if timed else objective.task(model)

@@ -29,6 +29,7 @@ from rpsr.kernels import njit
 from rpsr.planning.anytime.belief_graph import Graph
 from rpsr.planning.anytime.exact_beliefs import ExactBeliefs, creators
 from rpsr.planning.corners.end_components import end_components
+from rpsr.planning.limits import Clock
 
 THIN = 1e-200  # a smaller share of a belief: its products with probabilities may underflow
 
@@ -55,18 +56,20 @@ class Loops:
         self._size = (0, 0)  # points and edges when the loops were last looked for
         self._found = _Found(np.empty(0, np.int64), np.empty((0, 0), np.bool_), 0)
 
-    def cap(self, graph: Graph) -> int:
+    def cap(self, graph: Graph, clock: Clock) -> int:
         """Lower the Q's of all end components of points to their caps; how many were lowered.
 
         The loops depend on the points and edges only, which change less often than bounds do.
+        `LimitReached` past the deadline.
         """
         size = int(graph.counts["points"]), int(graph.counts["edges"])
         if size != self._size:
-            self._size, self._found = size, self._find(graph)
+            self._found = self._find(graph, clock)
+            self._size = size
         found = self._found
         return _lower(graph, found.component, found.inside, self.drift * (1 + found.depth))
 
-    def _find(self, graph: Graph) -> _Found:
+    def _find(self, graph: Graph, clock: Clock) -> _Found:
         n_points, n_edges = int(graph.counts["points"]), int(graph.counts["edges"])
         n_actions = graph.value.shape[2]
         owner = owners(graph)
@@ -86,11 +89,11 @@ class Loops:
             shape = (n_actions * n_points, n_points)
             moves = sp.csr_array(sp.coo_array(parts, shape=shape))
             component, inside = end_components(moves, n_actions, stays.reshape(n_actions, -1))
-            wrong = [
-                m
-                for m in np.flatnonzero(inside.ravel()[row] & ~created).tolist()
-                if self.exact is not None and not self.exact.exact(graph, creator, owner, m)
-            ]
+            wrong: list[int] = []
+            for m in np.flatnonzero(inside.ravel()[row] & ~created).tolist():
+                clock.check()  # exact beliefs may have long weights
+                if self.exact is not None and not self.exact.exact(graph, creator, owner, m):
+                    wrong.append(m)
             if not wrong:
                 return _Found(component, inside, depth)
             stays[row[wrong]] = False

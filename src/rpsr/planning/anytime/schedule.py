@@ -184,7 +184,7 @@ class Schedule:
     def _cap(self, loops: Loops) -> None:
         """Lower the upper bounds of loops of beliefs; the work counts as that of upper sweeps."""
         graph = self.state.graph
-        loops.cap(graph)
+        loops.cap(graph, self.clock)
         operations = int(graph.counts["edges"]) // 4
         graph.counts["ops"] += operations
         self._spent[2] += operations
