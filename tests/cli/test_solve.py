@@ -124,7 +124,7 @@ def test_people_see_a_table(say):
 def test_discount_one_needs_a_horizon(say):
     code, out, err = say("solve", "parr", "--planner", "reachable", "--discount", "1")
     assert (code, out) == (1, "")
-    assert "give a horizon or a discount below 1" in err
+    assert "give a discount below 1 or a number of steps" in err
     words = ("--planner", "reachable", "--discount", "1", "--horizon", "4", "--json")
     code, out, _ = say("solve", "parr", *words)
     assert code == 0
@@ -138,7 +138,7 @@ def test_discount_one_needs_a_horizon(say):
 def test_planners_without_a_horizon_do_not_ask_for_one(say, planner):
     code, out, err = say("solve", "parr", "--planner", planner, "--discount", "1")
     assert (code, out) == (1, "")
-    told = "give a discount below 1 (--discount, in Python model.with_discount); over a"
+    told = "give a discount below 1 (--discount, in Python model.with_discount); vi plans over a"
     if planner in ("auto", "hsvi", "sarsop"):  # they sum without a discount where that is finite
         told = "the sum of rewards is infinite"
     assert told in err

@@ -92,8 +92,8 @@ def discounted_form(process: CornerProcess, planner: str, clock: Clock) -> Disco
         raise MayStay(
             f"{process.model.name}: a policy may stay indefinitely in "
             f"{named_corner(process, int(loops[0]))}, and planner {planner} has no stopping rule "
-            "then: plan with sarsop, hsvi or reachable, or give a horizon or a discount below 1 "
-            "(--discount, in Python model.with_discount)"
+            "then: plan with sarsop, hsvi or reachable, or give a discount below 1 (--discount, in "
+            "Python model.with_discount); vi plans over a horizon without one"
         )
     steps, _ = MergedComponents(process, moves, component, inside).steps(clock)
     live = np.flatnonzero(~over)
