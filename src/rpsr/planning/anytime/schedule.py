@@ -14,7 +14,7 @@ from rpsr.io.records import Ints
 from rpsr.kernels import interpreting
 from rpsr.planning.anytime.beginning import begin
 from rpsr.planning.anytime.belief_graph import Knobs
-from rpsr.planning.anytime.belief_parts import find_parts, whole
+from rpsr.planning.anytime.belief_parts import find_parts
 from rpsr.planning.anytime.exact_beliefs import ExactBeliefs, planted_beliefs
 from rpsr.planning.anytime.loops import Loops
 from rpsr.planning.anytime.lower_bound import collect, family_of, prune
@@ -64,7 +64,6 @@ class Schedule:
         seed: int,
         *,
         by_points: bool = False,
-        one_part: bool = False,
     ) -> None:
         self.process, self.clock, self.trials = process, clock, 0
         self.begun = begun = begin(process, clock, epsilon, by_points=by_points)
@@ -74,7 +73,7 @@ class Schedule:
         self._gap, self._retreats = np.inf, RETREATS
         knobs = Knobs(process.discount, begun.tau, 0.0, PIVOTS, STALE, selective, 0, 0)
         knobs = knobs._replace(pad=begun.pad, shave=begun.shave, fading=process.discount)
-        parts = whole(process) if one_part else find_parts(process, clock)
+        parts = find_parts(process, clock)
         first = begun.blind, begun.informed, begun.hint
         self.state = SearchState(process, clock, parts, knobs, *first)
         self._loops = None if self.discounted else self._find_loops()
@@ -97,7 +96,7 @@ class Schedule:
         begun = self.begun
         fitted = fit(self.process, earlier, begun.scale, begun.floor, begun.shave)
         adopt(self.state, fitted)
-        self._kept = self._rows = self._kept + len(earlier)
+        self._kept = self._rows = int(self.state.graph.counts["columns"])
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -234,7 +233,7 @@ class Schedule:
             values = state.values_of(rows)
             found = ValueFunction.of(process.lift(values), choices)
         else:  # on beliefs, where values at the corners are coordinates
-            found = PartialValueFunction(state.partial_of(rows, self._floor), choices)
+            found = PartialValueFunction.made(state.partial_of(rows, self._floor), choices)
             values = state.partial_of(np.array([best]), self._floor).dense()
         value, off = process.value_at_start(values)
         lower = max(min(lower, value - off - self.begun.low_margin), self.begun.least)
