@@ -72,6 +72,8 @@ def find_parts(process: CornerProcess, clock: Clock) -> Parts:
     support = np.flatnonzero(process.start)
     parent = np.arange(k)
     size = 1 << (2 * len(process.chance)).bit_length()
+    if 2 * 8 * size > clock.bytes_left:
+        return whole(process)
     key, target = np.empty(size, np.int64), np.empty(size, np.int64)
     merge_after(process.moves, support, parent, np.full(n_observations, -1))
     while True:
