@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rpsr import verify
+from rpsr import rpsr, verify
 from rpsr.domains import build
 from rpsr.models.as_model import as_linear
 from rpsr.models.pomdp import POMDP
@@ -21,7 +21,8 @@ from rpsr.planning.corners.corner_model import corner_process
 from rpsr.planning.corners.proven_worth import worth_at_start
 from rpsr.planning.files.checkpoint import Checkpoint
 from rpsr.planning.files.policies import load_policy, save_policy
-from rpsr.planning.limits import no_limits
+from rpsr.planning.limits import Clock, no_limits
+from rpsr.planning.solution import silent
 from rpsr.planning.value.controllers import extract_controller
 from rpsr.planning.value.value_function import PartialValueFunction
 
@@ -72,6 +73,20 @@ def test_the_cells_of_rock_sample_are_parts_and_hallways_are_whole() -> None:
     assert sorted((rocks.part[:, END] - rocks.part[:, BEGIN]).tolist()) == [1] + 25 * [32]
     hallway = find_parts(corner_process(as_linear(build("hallway"))), no_limits())
     assert len(hallway.part) == 1
+
+
+def test_parts_are_left_out_where_they_do_not_pay(
+    always: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pomdp = build("rock-sample:n=2,k=2")
+    process = corner_process(as_linear(pomdp))
+    assert len(find_parts(process, no_limits()).part) == 5
+    assert len(find_parts(process, Clock(silent, memory_limit=1000)).part) == 1
+    assert len(find_parts(corner_process(rpsr(pomdp)), no_limits()).part) == 1
+    for name in ("MOST_PARTS", "TABLE"):
+        with monkeypatch.context() as changed:
+            changed.setattr(belief_parts, name, 4)
+            assert len(find_parts(process, no_limits()).part) == 1
 
 
 @pytest.mark.parametrize("planner", [SARSOP, HSVI])
