@@ -10,6 +10,7 @@ from tests.models.builders import dense_process, pomdps
 from rpsr import InputError
 from rpsr.domains import build
 from rpsr.models import DenseOperators, FactoredOperators, SparseOperators
+from rpsr.models.operators import StackedProcess
 
 ONE = ((sp.eye_array(2),),)
 
@@ -114,3 +115,13 @@ def test_the_successors_of_sparse_states_are_those_of_each_observation():
             np.testing.assert_allclose(table[o::n_observations], expected, rtol=0, atol=1e-15)
         possible = (states @ model.emissions[a] > 0).sum()
         assert len(outcomes) == possible  # no work for impossible observations
+
+
+def test_matrices_whose_row_pointers_outnumber_the_nonzeros_are_built_on_request(monkeypatch):
+    plain = build("4x3").D
+    monkeypatch.setattr("rpsr.models.pomdp.MOST_POINTERS", 0)
+    stacked = build("4x3").D  # 24 matrices of 11 rows, 179 nonzeros
+    assert isinstance(stacked, StackedProcess)
+    for rows, others in zip(plain, stacked, strict=True):
+        for matrix, other in zip(rows, others, strict=True):
+            assert (matrix.toarray() == other.toarray()).all()

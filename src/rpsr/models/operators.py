@@ -23,6 +23,7 @@ from rpsr.io.records import Floats, Ints, frozen
 Sparse = Any  # scipy.sparse.csr_array of float64; its stubs say more than they can prove
 Process = Sequence[Sequence[Sparse]]  # D[a][o], (S, S)
 MOST_BLOCKS = 2**14  # matrices built in advance; a process with more builds each on request
+MOST_POINTERS = 2**24  # row pointers of such matrices, where they outnumber the nonzeros
 _TURNED = 2**12  # transposes that are kept
 
 

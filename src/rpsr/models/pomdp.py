@@ -26,6 +26,7 @@ from rpsr.models.labels import Label, index_of
 from rpsr.models.numbers import parse_discount
 from rpsr.models.operators import (
     MOST_BLOCKS,
+    MOST_POINTERS,
     Entries,
     Process,
     Sparse,
@@ -251,7 +252,8 @@ class POMDP(Shown):
             value=outcomes.probability[order],
         )
         stacked = StackedProcess(entries, shape)
-        if shape[0] * shape[1] > MOST_BLOCKS:
+        blocks = shape[0] * shape[1]
+        if blocks > MOST_BLOCKS or blocks * n > max(MOST_POINTERS, len(entries.value)):
             return stacked
         return tuple(tuple(blocks) for blocks in stacked)
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from rpsr import rpsr, verify
 from rpsr.domains import build
 from rpsr.models.as_model import as_linear
 from rpsr.models.pomdp import POMDP
@@ -15,8 +19,12 @@ from rpsr.planning.anytime.belief_parts import BEGIN, END, find_parts
 from rpsr.planning.anytime.planners import HSVI, SARSOP
 from rpsr.planning.corners.corner_model import corner_process
 from rpsr.planning.corners.proven_worth import worth_at_start
-from rpsr.planning.limits import no_limits
+from rpsr.planning.files.checkpoint import Checkpoint
+from rpsr.planning.files.policies import load_policy, save_policy
+from rpsr.planning.limits import Clock, no_limits
+from rpsr.planning.solution import silent
 from rpsr.planning.value.controllers import extract_controller
+from rpsr.planning.value.value_function import PartialValueFunction
 
 
 @pytest.fixture
@@ -67,6 +75,20 @@ def test_the_cells_of_rock_sample_are_parts_and_hallways_are_whole() -> None:
     assert len(hallway.part) == 1
 
 
+def test_parts_are_left_out_where_they_do_not_pay(
+    always: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pomdp = build("rock-sample:n=2,k=2")
+    process = corner_process(as_linear(pomdp))
+    assert len(find_parts(process, no_limits()).part) == 5
+    assert len(find_parts(process, Clock(silent, memory_limit=1000)).part) == 1
+    assert len(find_parts(corner_process(rpsr(pomdp)), no_limits()).part) == 1
+    for name in ("MOST_PARTS", "TABLE"):
+        with monkeypatch.context() as changed:
+            changed.setattr(belief_parts, name, 4)
+            assert len(find_parts(process, no_limits()).part) == 1
+
+
 @pytest.mark.parametrize("planner", [SARSOP, HSVI])
 @pytest.mark.parametrize("name", ["rock-sample:n=2,k=2", "4x3"])
 def test_bounds_by_parts_hold_and_agree_with_those_without(
@@ -90,3 +112,32 @@ def test_bounds_by_parts_hold_and_agree_with_those_without(
     choices = found.value_function.choices
     assert worth_at_start(process, found.vectors, choices, first) >= found.lower - 1e-9
     assert extract_controller(found).value(pomdp) >= found.lower - 1e-9
+
+
+@pytest.mark.parametrize("name", ["rock-sample:n=2,k=2", "4x3"])
+def test_a_search_by_parts_continues_from_an_earlier_one(name: str, always: None) -> None:
+    pomdp = build(name)
+    first = SARSOP(max_iterations=8).solve(pomdp)
+    begun = Checkpoint("sarsop", first.value_function, first.lower, first.upper, 8, 0.0)
+    again = SARSOP(max_iterations=1).resume(pomdp, None, begun)
+    assert again.lower >= first.lower - 1e-9
+    assert extract_controller(again).value(pomdp) >= again.lower - 1e-9
+
+
+def test_partial_vectors_are_a_value_function_like_any_other(always: None, tmp_path: Path) -> None:
+    pomdp = build("rock-sample:n=2,k=2")
+    found = SARSOP(max_iterations=5, keep_points=True).solve(pomdp)
+    values, start = found.value_function, found.model.start
+    assert isinstance(values, PartialValueFunction)
+    size, largest = values.nbytes, values.largest  # before all numbers are computed
+    copy = replace(values, vectors=2 * values.vectors)
+    assert (largest, copy.largest) == (np.abs(values.vectors).max(), 2 * largest)
+    assert size < copy.nbytes
+    assert copy.at(start[None])[0] == pytest.approx(2 * found.value)
+    assert found.policy().act() in range(len(pomdp.actions))
+    proof = found.certificate()
+    proof.save(tmp_path / "proof.json")
+    assert verify(pomdp, tmp_path / "proof.json").lower == Fraction(proof.lower)
+    save_policy(found, tmp_path / "plan.npz")
+    stored = load_policy(tmp_path / "plan.npz", pomdp)
+    assert (stored.vectors == found.vectors).all()

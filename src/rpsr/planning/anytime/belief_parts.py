@@ -30,6 +30,7 @@ from rpsr.planning.limits import Clock
 
 FEWEST_CORNERS = 200  # with fewer, vectors that are valid everywhere cost little
 WORTHWHILE = 0.25  # a share of the corners: the mean size of a corner's part, at most
+MOST_PARTS = 1000  # with more, the search would begin with very many vectors
 TABLE = 1 << 22  # the largest size of the table `after`
 BEGIN, END, NEWEST, CENTRE = range(4)  # the columns of `Parts.part`
 
@@ -72,6 +73,8 @@ def find_parts(process: CornerProcess, clock: Clock) -> Parts:
     support = np.flatnonzero(process.start)
     parent = np.arange(k)
     size = 1 << (2 * len(process.chance)).bit_length()
+    if 2 * 8 * size > clock.bytes_left:
+        return whole(process)
     key, target = np.empty(size, np.int64), np.empty(size, np.int64)
     merge_after(process.moves, support, parent, np.full(n_observations, -1))
     while True:
@@ -85,6 +88,7 @@ def find_parts(process: CornerProcess, clock: Clock) -> Parts:
     n = len(roots)
     if (
         float((sizes.astype(np.float64) ** 2).sum()) > WORTHWHILE * k * k
+        or n > MOST_PARTS
         or n * n_actions * n_observations > TABLE
     ):
         return whole(process)

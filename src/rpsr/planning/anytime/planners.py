@@ -66,13 +66,7 @@ class AnytimePlanner(ResumablePlanner):
         """
         process = run.process or corner_process(run.model)
         search = Schedule(
-            process,
-            run.clock,
-            self.epsilon,
-            self._selective,
-            self.seed,
-            by_points=self.keep_points,
-            one_part=run.earlier is not None,
+            process, run.clock, self.epsilon, self._selective, self.seed, by_points=self.keep_points
         )
         goal = search.begun.goal
 

@@ -10,8 +10,6 @@ a vector is still at most its backup. A correct vector is lowered by at most
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from rpsr.io.records import Floats
@@ -34,26 +32,30 @@ def fit(
     if len(floor):
         values = np.tile(floor, (len(earlier), 1))
         settle_from_below(process.moves, earlier.choices, values, SWEEPS, shave, shave)
-        return replace(earlier, vectors=values)
+        return ValueFunction.of(values, earlier.choices)
     values = np.clip(process.at_corners(earlier.vectors), -scale, scale)
     less = shortfalls(process.moves, earlier.choices, values, process.discount)
-    return replace(earlier, vectors=np.maximum(values - less[:, None], -scale))
+    return ValueFunction.of(np.maximum(values - less[:, None], -scale), earlier.choices)
 
 
 def add_vectors(state: SearchState, earlier: ValueFunction) -> None:
-    """Add vectors at the corners, (K, k), to those in use; all corners must be one part."""
-    count, values = len(earlier), earlier.vectors
-    state.make_room(count, values.size)
-    vectors, counts = state.vectors, state.graph.counts
-    first = int(counts["vectors"])
-    rows, at = slice(first, first + count), int(counts["values"])
-    vectors.values[at : at + values.size] = values.ravel()
-    vectors.first[rows] = np.arange(at, at + values.size, values.shape[1])
-    vectors.part[rows] = 0
-    vectors.choice[rows, 0] = earlier.actions
-    vectors.choice[rows, 1:] = earlier.successors + first
-    counts["vectors"] += count
-    counts["values"] += values.size
-    for v in range(first, first + count):
+    """Add vectors at the corners, (K, k), to those in use, one for every part each."""
+    vectors, counts, parts = state.vectors, state.graph.counts, state.vectors.parts
+    count, pieces = len(earlier), len(earlier) * len(parts.part)
+    state.make_room(pieces, count * len(parts.member))
+    vectors, base = state.vectors, int(counts["vectors"])
+    for c, (begin, end, *_) in enumerate(parts.part.tolist()):
+        rows, at = base + c * count + np.arange(count), int(counts["values"])
+        size = count * (end - begin)
+        vectors.values[at : at + size] = earlier.vectors[:, parts.member[begin:end]].ravel()
+        vectors.first[rows] = at + (end - begin) * np.arange(count)
+        vectors.part[rows] = c
+        vectors.choice[rows, 0] = earlier.actions
+        then = parts.after[c, earlier.actions]
+        following = base + then * count + earlier.successors
+        vectors.choice[rows, 1:] = np.where(then < 0, rows[:, None], following)
+        counts["values"] += size
+    counts["vectors"] += pieces
+    for v in range(base, base + pieces):
         enter(state.graph, vectors, v)
     scan(state.graph, vectors, state.knobs.root)

@@ -110,7 +110,7 @@ class Schedule:
             return
         fitted = fit(self.process, earlier, begun.scale, begun.floor, begun.shave)
         add_vectors(self.state, fitted)
-        self._kept = self._rows = self._kept + len(earlier)
+        self._kept = self._rows = int(self.state.graph.counts["columns"])
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -265,7 +265,7 @@ class Schedule:
             values = state.values_of(rows)
             found = ValueFunction.of(process.lift(values), choices)
         else:  # on beliefs, where values at the corners are coordinates
-            found = PartialValueFunction(state.partial_of(rows, self._floor), choices)
+            found = PartialValueFunction.made(state.partial_of(rows, self._floor), choices)
             values = state.partial_of(np.array([best]), self._floor).dense()
         value, off = process.value_at_start(values)
         lower = max(min(lower, value - off - self.begun.low_margin), self.begun.least)

@@ -116,29 +116,39 @@ class PartialVectors:
 class PartialValueFunction(ValueFunction):
     """A value function of partial vectors on beliefs; `vectors` is computed when it is needed.
 
-    A plan for a large problem then takes little memory, unless its vectors are asked for.
+    A plan for a large problem then takes little memory, unless its vectors are asked for. A copy
+    with other vectors (`dataclasses.replace`) has no partial ones.
     """
 
-    partial: PartialVectors
+    partial: PartialVectors | None = None
 
-    def __init__(self, partial: PartialVectors, choices: Ints) -> None:
+    @staticmethod
+    def made(partial: PartialVectors, choices: Ints) -> PartialValueFunction:
+        """With choices (K, 1 + O), as in `ValueFunction.of`."""
+        self = object.__new__(PartialValueFunction)
         given = {"partial": partial, "actions": choices[:, 0], "successors": choices[:, 1:]}
         self.__dict__.update(given, choices=choices, ahead=None)
+        return self
 
     @cached_property
     def vectors(self) -> Floats:  # pyright: ignore[reportIncompatibleVariableOverride]
         """All numbers, (K, n)."""
+        assert self.partial is not None
         return self.partial.dense()
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays, without those of `vectors`."""
+        """Bytes of the arrays, without those of `vectors` if they are partial."""
+        if self.partial is None:
+            return super().nbytes
         held = (self.partial.first, self.partial.state, self.partial.value)
         return sum(array.nbytes for array in (*held, self.choices))
 
     @property
     def largest(self) -> float:
         """The largest absolute value of a coefficient."""
+        if self.partial is None:
+            return super().largest
         return max(float(np.abs(self.partial.value).max()), abs(self.partial.elsewhere))
 
 
