@@ -39,6 +39,11 @@ def test_bounds_that_cross_are_shown_unless_by_rounding():
     assert made(1.0, None).upper is None
 
 
+def test_a_plan_shows_its_bounds_if_it_has_both():
+    assert "1 to 2.5, 1.5 apart" in repr(made(1.0, 2.5))
+    assert "1, no upper bound" in repr(made(1.0, None))
+
+
 def test_values_and_bounds_are_plain_floats():
     found = made(np.float64(1.0), np.float64(2.0))
     assert [type(number) for number in (found.value, found.lower, found.upper)] == [float] * 3

@@ -12,6 +12,7 @@ from tests.models.builders import pomdps, rotated
 from rpsr.domains import build
 from rpsr.models import POMDP, DenseOperators, Unknown
 from rpsr.planning import planner_by_name, solve
+from rpsr.planning.limits import no_limits
 from rpsr.planning.points.backups import (
     Followers,
     Promises,
@@ -22,6 +23,7 @@ from rpsr.planning.points.backups import (
     swept,
     with_successors,
 )
+from rpsr.planning.points.point_search import PointSearch
 from rpsr.planning.value.controllers import FiniteStateController
 from rpsr.planning.value.value_function import ValueFunction
 from rpsr.predictive import rpsr
@@ -136,3 +138,18 @@ def test_promises_that_rewards_cannot_keep_are_seen():
     assert promises.most > 10 * 20
     vectors = np.array([[0.0, 0.0], [1e4, 0.0], [np.nan, 0.0], [-1e4, 0.0]])
     assert promises.kept(vectors, points).tolist() == [True, False, False, False]
+
+
+def test_new_points_are_apart_and_no_more_than_asked_for():
+    search = PointSearch.__new__(PointSearch)
+    search.model, search.clock = build("tiger").belief_model(), no_limits()
+    search.points = search.model.start[None]
+    states = np.array([[0.5, 0.5], [0.9, 0.1], [0.9, 0.1], [0.2, 0.8], [0.3, 0.7]])
+    np.testing.assert_array_equal(search.apart(states, 9), states[[1, 3, 4]])
+    np.testing.assert_array_equal(search.apart(states, 2), states[[1, 3]])
+    assert len(search.apart(states, 0)) == 0
+
+
+def test_a_value_function_says_how_many_bytes_it_has():
+    found = ValueFunction(np.zeros((3, 4)), np.zeros(3, np.int64), np.zeros((3, 2), np.int64))
+    assert found.nbytes == 8 * (12 + 3 + 6)

@@ -15,12 +15,14 @@ from tests.planning.plans import ignore
 from rpsr import POMDP, InputError, ModelError
 from rpsr.domains import build, tabulate
 from rpsr.models import Unknown
+from rpsr.planning.corners.corner_model import corner_process
 from rpsr.planning.exact.enumeration import Enumeration
 from rpsr.planning.exact.value_iteration import ValueIteration
 from rpsr.planning.finite_mdp import FiniteProblem
 from rpsr.planning.limits import Clock
 from rpsr.planning.planners import solve
 from rpsr.planning.reachable import reachable_graph
+from rpsr.planning.reachable.infinite import _seen_at
 from rpsr.planning.reachable.planner import Reachable
 from rpsr.planning.reachable.reachable_graph import explore
 from rpsr.planning.reachable.state_set import StateTable
@@ -404,3 +406,25 @@ def test_bounds_allow_for_rewards_that_cancel_at_a_state(seed):
     )
     plan = solve(pomdp, "reachable")
     assert Fraction(plan.lower) <= Fraction(1, 7) / (1 - Fraction(1, 1000)) <= Fraction(plan.upper)
+
+
+def test_a_time_limit_that_is_not_reached_keeps_the_plan_of_a_model_without_corners():
+    """A blind policy is also valued then, and is worse."""
+    model = replace(build("loadunload").belief_model(), domain=Unknown())
+    free, limited = (solve(model, Reachable(time_limit=limit)) for limit in (None, 600.0))
+    assert free.value > 4
+    assert limited.value == free.value
+    assert limited.lower == free.lower
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=40)
+def test_bounds_of_unexplored_states_allow_for_rounding(seed):
+    """Values of 1e9 of either sign: products are rounded, and the bound is above the exact one."""
+    rng = np.random.default_rng(seed)
+    process = corner_process(build("loadunload").belief_model())
+    values, states = rng.normal(size=10) * 1e9, rng.dirichlet(np.ones(10), size=3)
+    bounds = _seen_at(process, values, states)
+    for state, bound in zip(states.tolist(), bounds.tolist(), strict=True):
+        exact = sum(Fraction(x) * Fraction(v) for x, v in zip(state, values.tolist(), strict=True))
+        assert exact <= Fraction(bound) <= exact + Fraction(1, 10**4)

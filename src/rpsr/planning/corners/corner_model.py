@@ -30,12 +30,10 @@ from rpsr.errors import ModelError
 from rpsr.io.records import Floats, Ints
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import entries_of
-from rpsr.models.rounding import one_backup, products, weighted_mean
+from rpsr.models.rounding import one_backup, products
+from rpsr.planning.corners.merging import largest_coordinate, merge_corners
 from rpsr.planning.corners.moves import Moves
 from rpsr.planning.value.value_function import ValueFunction
-
-SAME_CORNER = 1e-12  # of the largest coordinate: closer corners are one
-ORTHONORMAL = 1e-6  # the largest deviation of products of a basis from orthonormal ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +152,7 @@ def corner_process(model: LinearModel) -> CornerProcess:
     if points is None:
         corner_of, apart = np.arange(len(rewards)), 0.0
     else:
-        corner_of, apart = _merge(points)
+        corner_of, apart = merge_corners(points)
         growth = largest_coordinate(points)
         apart += 0.0 if apart == 0 else 2 * model.domain.error
     first = np.unique(corner_of, return_index=True)[1]
@@ -196,55 +194,6 @@ def corner_process(model: LinearModel) -> CornerProcess:
         merged=apart * growth,
         displaced=displaced * growth,
     )
-
-
-def _merge(points: Floats) -> tuple[Ints, float]:
-    """The merged corner of each corner, (K,), and the largest distance of merged ones.
-
-    A corner is merged with the first one within the tolerance.
-    """
-    size, same = float(np.abs(points).max()), np.arange(len(points))
-    for group in near_groups(points, SAME_CORNER):
-        first: list[int] = []
-        for s in group.tolist():
-            near = np.abs(points[first] - points[s]).max(axis=1, initial=0.0) <= SAME_CORNER * size
-            if near.any():
-                same[s] = first[int(near.argmax())]
-            else:
-                first.append(s)
-    corner_of = np.unique(same, return_inverse=True)[1].reshape(-1)
-    return corner_of, float(np.abs(points - points[same]).sum(axis=1).max())
-
-
-def largest_coordinate(points: Floats) -> float:
-    """A bound on a vector's coordinates, for values of at most 1 at the corners (k, n).
-
-    The largest row sum of |P^+| for the points P. P^+ = G^-1 P^T with G = P^T P, which is nearly
-    the identity I for a PSR or an R-PSR: row sums of |G^-1| are at most 1 / (1 - those of |G - I|).
-    """
-    skew = float(np.abs(points.T @ points - np.eye(points.shape[1])).sum(axis=1).max())
-    if skew <= ORTHONORMAL:
-        return float(np.abs(points).sum(axis=0).max()) / (1 - skew)
-    return float(np.abs(np.linalg.pinv(points)).sum(axis=1).max())
-
-
-def near_groups(points: Floats, tolerance: float) -> list[Ints]:
-    """Groups of two or more points (K, n) such that points of different groups are not near.
-
-    Near: within the tolerance of each other in every coordinate, relative to the largest. Then
-    their products with a vector of unit 1-norm, here a random one, are as near, up to rounding. So
-    the products are sorted, and a group ends where the next product is farther.
-    """
-    k, n = points.shape
-    direction = np.random.default_rng(0).standard_normal(n)
-    along = points @ (direction / np.abs(direction).sum())
-    order = np.argsort(along, kind="stable")
-    # Each of two products is a weighted mean of coordinates, up to signs.
-    apart = (tolerance + 2 * weighted_mean(n)) * float(np.abs(points).max())
-    ends = np.flatnonzero(np.diff(along[order]) > apart) + 1
-    begins, ends = np.append(0, ends), np.append(ends, k)
-    several = np.flatnonzero(ends - begins > 1)
-    return [np.sort(order[begins[i] : ends[i]]) for i in several]
 
 
 def _start(
