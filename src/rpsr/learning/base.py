@@ -30,6 +30,7 @@ class NotFitted(DataError, AttributeError):
     """
 
 
+RESAMPLED = 200_000  # steps
 Family = tuple[LinearModel, ...]  # a fitted model, and its refits to resampled logs
 
 
@@ -110,8 +111,10 @@ class Estimator(ABC):
         """Models to value a policy in, without caution: for each explanation of a log, a family.
 
         A family is a fitted model and models of resampled logs, `refits` of them, that explain the
-        log in the same way. most: the largest number of families.
+        log in the same way. log: the one that was fitted; of a large one, only the first
+        `RESAMPLED` steps are resampled. most: the largest number of families.
         """
+        log = log.beginning(RESAMPLED)
         seeds = range(seed, seed + refits)
         again = [copy(self).fit(log.resampled(number)).fitted_ for number in seeds]
         return [(self.fitted_, *again)][:most]

@@ -74,7 +74,8 @@ class Findings:
     rank: the dimension of the model. origin: where the rank comes from, in words; empty if it was
     estimated itself. context: the longest context of a table, in interactions.
     spectrum: of spectral estimators. core: the core intents whose predictions are the state.
-    candidates: the fitted sizes, the chosen one first. caution: which actions were rarely tried.
+    candidates: the fitted sizes, the chosen one first. at_largest: the largest size that was tried,
+    if it was the best one. caution: which actions were rarely tried.
     """
 
     rank: int
@@ -83,6 +84,7 @@ class Findings:
     spectrum: Spectrum | None = None
     core: tuple[CoreIntent, ...] | None = None
     candidates: tuple[FittedSize, ...] = ()
+    at_largest: int | None = None
     caution: Caution = field(default_factory=Caution)
 
     def document(self) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from rpsr.learning.moments.survey import Survey
 from rpsr.learning.plan_choice.choice import OFF_POLICY_STEPS, Choice, bootstrap, choose, precise
 from rpsr.learning.prepared_log import Logs, PreparedLog
 from rpsr.learning.promises.promise import check_level
+from rpsr.learning.promises.reasons import Reason, reasons
 from rpsr.learning.promises.record import LEVEL, Promise
 from rpsr.learning.promises.safe import SafeChoice, safe_choice
 from rpsr.learning.propensities import Overlap
@@ -64,6 +65,7 @@ class Learned(Shown):
     would be enough, or None if the log is too short to test it. choice: the chosen plan and its
     alternatives, or None without planning. safe: that plan, a table's and the behaviour policy with
     their promises, of which the one with the highest lower bound is followed; None likewise.
+    reasons: why that policy may fail, with advice.
     """
 
     name: str
@@ -78,6 +80,7 @@ class Learned(Shown):
     psr_enough: Enough | None
     choice: Choice | None
     safe: SafeChoice | None
+    reasons: tuple[Reason, ...]
     seconds: float
 
     def title(self) -> str:
@@ -139,6 +142,7 @@ class Learned(Shown):
             lines.insert(0, self.choice.chosen.doubt)
         if self.safe is not None:
             lines.insert(1, self.safe.warning(self.census.digits))
+        lines += [f"{reason.words}: {reason.advice}" for reason in self.reasons]
         if self.psr_enough is None:
             lines.insert(0, "the log is too short to test whether a PSR is enough")
         if self.findings.spectrum is not None:
@@ -174,6 +178,7 @@ class Learned(Shown):
             "choice": None if choice is None else {"rule": choice.rule, "options": choice.rows()},
             "promise": None if self.promise is None else self.promise.document(),
             "promises": [] if self.safe is None else self.safe.rows(),
+            "reasons": [reason.document() for reason in self.reasons],
             "warnings": self.warnings(),
             "seconds": self.seconds,
         }
@@ -290,6 +295,7 @@ def learn(
 
     estimator = recipe("").fit(log)
     choice = safe = None
+    why: tuple[Reason, ...] = ()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the first fit has said it
         trained = recipe("held-out evaluation: ").fit(log.training)
@@ -303,10 +309,20 @@ def learn(
             choice = choose(models, log, **how)
             if progress is not None:
                 progress("promises")
-            families = _families(estimator, log, seed) + _families(trained, log.training, seed)
+            again = _families(trained, log.training, seed)
             part = log.beginning(OFF_POLICY_STEPS)
             table = None if name == "last-k" else _table_plan(part, discount, seed)
-            safe = safe_choice(choice, part, families, table=table, level=level, seed=seed)
+            safe = safe_choice(
+                choice,
+                part,
+                _families(estimator, log, seed) + again,
+                table=table,
+                distrust=_blind_to_rewards(estimator, enough),
+                level=level,
+                seed=seed,
+            )
+            rest = log.held_out.beginning(OFF_POLICY_STEPS).in_memory
+            why = reasons(safe, trained, heldout, rest, again, estimator.findings().at_largest)
     return Learned(
         name=name,
         estimator=estimator,
@@ -320,15 +336,24 @@ def learn(
         psr_enough=enough,
         choice=choice,
         safe=safe,
+        reasons=why,
         seconds=time.perf_counter() - began,
     )
 
 
 def _families(estimator: Estimator, log: PreparedLog, seed: int) -> list[Family]:
-    """Models to value a policy in; a large log is resampled in part."""
+    """Models to value a policy in, from the log that the estimator was fitted to."""
     if "progress" in estimator.get_params(deep=False):
         estimator = copy(estimator).set_params(progress=None)
-    return estimator.families(log.beginning(OFF_POLICY_STEPS), FAMILIES, REFITS, seed)
+    return estimator.families(log, FAMILIES, REFITS, seed)
+
+
+def _blind_to_rewards(estimator: Estimator, enough: Enough | None) -> str:
+    """Why models cannot value a policy, if a PSR is not enough and they are PSRs; else empty."""
+    psr = estimator.model_.kind in ("psr", "learned-psr")
+    if not psr or enough is None or enough.verdict != "no":
+        return ""
+    return "a PSR is not enough for this log, so that PSRs cannot value the policy"
 
 
 def _table_plan(log: PreparedLog, discount: float | None, seed: int) -> Solution:

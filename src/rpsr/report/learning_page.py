@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from rpsr.learning.diagnostics import Diagnosis
 from rpsr.learning.findings import CoreIntent, Findings, Spectrum
 from rpsr.learning.learn import Learned
 from rpsr.learning.plan_choice.choice import Choice
+from rpsr.learning.promises.reasons import Reason
 from rpsr.learning.promises.safe import SafeChoice
 from rpsr.learning.spectral.enough import GROUPS, Enough
 from rpsr.logs.census import Census
@@ -36,7 +37,8 @@ def learning_page(learned: Learned, source: str) -> Page:
     if learned.choice is not None:
         sections.append(Section("The chosen plan", _choice(learned.choice, learned.census.digits)))
     if learned.safe is not None:
-        sections.append(Section("The promise", _promises(learned.safe, learned.census.digits)))
+        blocks = _promises(learned.safe, learned.reasons, learned.census.digits)
+        sections.append(Section("The promise", blocks))
     sections += [
         Section("Is a PSR enough?", (_enough(learned.psr_enough),)),
         Section("The model", (_model(learned),)),
@@ -82,6 +84,8 @@ def verdict_card(learned: Learned) -> Card:
         )
     chosen = choice.chosen
     earned = f"{chosen.mean:.{digits}g}"
+    if learned.safe is not None and learned.safe.index > 0:  # a table's plan
+        earned = f"{learned.safe.chosen.promise.value:.{digits}g}"
     low, high = (f"{end:.{digits}g}" for end in (chosen.values.min(), chosen.values.max()))
     facts = [("the model", size)]
     if len(chosen.values) > 1:
@@ -212,7 +216,7 @@ def _choice(choice: Choice, digits: int) -> tuple[Block, ...]:
     return text, Table("", choice.COLUMNS, rows, formats=formats, footnotes=footnotes), figure
 
 
-def _promises(safe: SafeChoice, digits: int) -> tuple[Block, ...]:
+def _promises(safe: SafeChoice, doubts: Sequence[Reason], digits: int) -> tuple[Block, ...]:
     promise = safe.chosen.promise
     text = (
         "What each policy will earn on the true system, discounted, by the log alone. Each bound "
@@ -226,6 +230,9 @@ def _promises(safe: SafeChoice, digits: int) -> tuple[Block, ...]:
         text += f"\n\n**{plain(safe.warning(digits))}**."
     reasons = dict.fromkeys(offer.promise.reason for offer in safe.offers if offer.promise.reason)
     text += "".join(f"\n\nModels were not used: {plain(reason)}." for reason in reasons)
+    if doubts:
+        listed = "".join(f"\n- {plain(one.words)}: {plain(one.advice)}" for one in doubts)
+        text += f"\n\nWhy it may fail, and what to do:\n{listed}"
     formats = ("", *(f".{digits}g",) * 3, "", "")
     return Text(text), Table("", safe.COLUMNS, tuple(safe.summary()), formats=formats)
 

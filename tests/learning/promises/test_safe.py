@@ -10,9 +10,9 @@ import rpsr
 from rpsr.errors import InputError
 from rpsr.evaluation import StochasticController, open_policy
 from rpsr.evaluation.stochastic_files import save_stochastic
-from rpsr.learning import PreparedLog
-from rpsr.learning.learn import learn
-from rpsr.learning.promises.safe import behaviour_like
+from rpsr.learning import PreparedLog, SpectralPSR, SpectralRPSR, psr_enough
+from rpsr.learning.learn import _blind_to_rewards, learn
+from rpsr.learning.promises.safe import _beats, behaviour_like
 
 LOG = simulate("loadunload", 60, 15, seed=0)
 POMDP = rpsr.load_pomdp("loadunload")
@@ -50,6 +50,21 @@ def test_a_policy_that_does_not_beat_the_behaviour_policy_is_a_warning(learned):
     assert better.safe.beats_behaviour
     assert not any("behaviour policy" in line for line in better.warnings())
     assert any("not show that the policy is better" in line for line in worse.warnings())
+
+
+def test_a_table_with_a_higher_lower_bound_is_preferred_to_a_wide_promise(learned):
+    plan = replace(learned.promise, low=0.0, high=3.6)
+    assert _beats(replace(plan, low=0.13, high=1.2), plan)
+    assert not _beats(replace(plan, low=0.01, high=1.2), plan)
+
+
+def test_a_psr_that_is_not_enough_cannot_value_policies():
+    log = simulate("loadunload", 200, 15, seed=1)
+    enough = psr_enough(log)
+    assert enough.verdict == "no"
+    blind, seeing = (kind(rank=3).fit(log) for kind in (SpectralPSR, SpectralRPSR))
+    assert "a PSR is not enough" in _blind_to_rewards(blind, enough)
+    assert _blind_to_rewards(seeing, enough) == _blind_to_rewards(blind, None) == ""
 
 
 def test_a_policy_like_that_of_the_log_has_its_frequencies():

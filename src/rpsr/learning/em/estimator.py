@@ -127,6 +127,7 @@ class EMRPSR(Estimator):
     candidates_: tuple[Candidate, ...] = field(init=False, repr=False)
     pomdp_: POMDP = field(init=False, repr=False)
     _models: list[LinearModel] = field(init=False, repr=False)
+    _at_largest: int | None = field(init=False, repr=False)
 
     def learn(self, log: PreparedLog) -> None:
         """Learn from episodes with rewards; of a stream, a sample is searched (`partitions`)."""
@@ -151,6 +152,8 @@ class EMRPSR(Estimator):
         self.untried_ = rounds.untried
         found = self._way_up(found, *parts, rng)
         best = max(found, key=lambda one: one.mean)
+        most = max(one.fitted.size for one in found)
+        self._at_largest = most if self.states == "auto" and best.fitted.size == most else None
         refitted: dict[Found, Found] = {}
         for one in choose_number_of_states(found, self.choosing.keep):
             fitted = self._refitted(unbinned(one.fitted, payoff_of), views.whole)
@@ -179,6 +182,7 @@ class EMRPSR(Estimator):
             rank=self.rank_,
             origin=f"the fitted POMDP has {counted(first.states, 'state')}{end}{more}",
             candidates=tuple(one.summary for one in self.candidates_),
+            at_largest=self._at_largest,
             caution=self.caution_,
         )
 

@@ -69,6 +69,10 @@ def models_promise(
         least=allowed.least,
         most=allowed.most,
         models=sum(map(len, families)),
+        in_models=(
+            float(min(values.min() for values, _ in found)),
+            float(max(values.max() for values, _ in found)),
+        ),
     )
 
 

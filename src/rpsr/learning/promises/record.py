@@ -23,7 +23,8 @@ class Promise:
 
     value: the estimate. low, high: each holds with probability `level`, under the assumptions of
     the method. least, most: the returns that the log's range of rewards allows at all. models: how
-    many models the method used. reason: why the models were not used, or empty.
+    many models the method used; in_models: the lowest and highest value in these, or None. reason:
+    why the models were not used, or empty.
     """
 
     value: float
@@ -34,6 +35,7 @@ class Promise:
     least: float
     most: float
     models: int = 0
+    in_models: tuple[float, float] | None = None
     reason: str = ""
 
     @property
@@ -60,6 +62,7 @@ class Promise:
             "method": self.method,
             "vacuous": self.vacuous,
             "models": self.models,
+            "in_models": None if self.in_models is None else list(self.in_models),
             "reason": self.reason or None,
         }
 

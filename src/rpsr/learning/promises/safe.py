@@ -25,7 +25,7 @@ from rpsr.learning.promises.record import LEVEL, Promise
 from rpsr.planning.solution import Solution
 from rpsr.planning.value.policies import AlphaPolicy
 
-PREFERENCE = 0.05  # of the width of the plan's interval, by which a table must be better
+PREFERENCE = 0.05  # of the width of a table's interval, by which its lower bound must be higher
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,26 +111,34 @@ def safe_choice(
     families: Sequence[Family],
     *,
     table: Solution | None = None,
+    distrust: str = "",
     level: float = LEVEL,
     seed: int = 0,
 ) -> SafeChoice:
-    """Promises for the chosen plan, for the plan on a table, and for the behaviour policy."""
+    """Promises for the chosen plan, for the plan on a table, and for the behaviour policy.
+
+    distrust: a reason not to value policies in the families, or empty.
+    """
 
     def offer(name: str, plan: Solution, distrust: str) -> Offer:
         policy = plan.value_function.policy(plan.model)
         how: dict[str, Any] = {"level": level, "distrust": distrust, "seed": seed}
         return Offer(name, promise(policy, log, families, **how), plan)
 
-    offers = [offer("plan", choice.solution, choice.chosen.doubt)]
+    offers = [offer("plan", choice.solution, distrust or choice.chosen.doubt)]
     if table is not None:
         played = play_out(table, episodes=200, seed=seed)
-        offers.append(offer(table.model.name, table, "" if played is None else played.doubt))
-    index, first = 0, offers[0].promise
-    if len(offers) > 1:
-        index = int(offers[1].promise.low > first.low + PREFERENCE * (first.high - first.low))
+        doubt = "" if played is None else played.doubt
+        offers.append(offer(table.model.name, table, distrust or doubt))
+    index = int(len(offers) > 1 and _beats(offers[1].promise, offers[0].promise))
     logged = behaviour_promise(log, choice.solution.model.discount, level=level)
     offers.append(Offer("behaviour policy", logged))
     return SafeChoice(tuple(offers), index, behaviour_like(log))
+
+
+def _beats(table: Promise, plan: Promise) -> bool:
+    """Whether the lower bound of a table's plan is higher, by more than simulations vary."""
+    return table.low > plan.low + PREFERENCE * (table.high - table.low)
 
 
 def behaviour_like(log: PreparedLog) -> StochasticController:

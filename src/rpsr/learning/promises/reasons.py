@@ -1,0 +1,270 @@
+"""Why a learned policy may fail, as records, each with advice.
+
+- `BadPredictions`: on held-out episodes, after an observation and an action, another observation
+  comes much more or less often than predicted. All such cells are tested; the worst one counts if
+  its error exceeds `WRONG` and chance (level `CHANCE`, divided by the number of cells).
+- `BadRewards`: held-out rewards are predicted hardly better than by their mean.
+- `ModelsDisagree`: the policy's values in models of the log differ by much of what it gains.
+- `MoreData`: models of resampled logs predict held-out episodes clearly worse than the fit. The
+  error of a resampled log's model around the fit is about that of the fit around the truth, so
+  this is also what a much longer log would gain.
+- `MoreStates`: the largest size that was tried has the highest held-out likelihood.
+- `StoppedEarly`: the planner stopped at a limit, or its value is not what models simulate.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm
+
+from rpsr.learning.base import Estimator, Family
+from rpsr.learning.diagnostics import Diagnosis
+from rpsr.learning.ends import as_seen_by
+from rpsr.learning.estimated_models import filtered, log_chances
+from rpsr.learning.promises.safe import SafeChoice
+from rpsr.logs.trajectories import Trajectories
+from rpsr.models.linear import LinearModel
+
+WRONG, CHANCE, FEWEST = 0.05, 1e-3, 30  # probability, level, steps in a cell
+HARDLY = 0.99  # of the standard deviation of rewards
+MUCH = 0.3  # of the gain over the behaviour policy
+CLEARLY, WORTH = 3.0, 0.01  # standard errors, nats per step
+APART = 0.2  # of a value
+
+
+class Reason(ABC):
+    """A reason for doubt: `words` says what is wrong, `advice` what to do."""
+
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """What is wrong, in a clause."""
+
+    @property
+    @abstractmethod
+    def advice(self) -> str:
+        """What to do, in a clause."""
+
+    def document(self) -> dict[str, Any]:
+        """The record as plain JSON values."""
+        own: dict[str, Any] = asdict(self)  # pyright: ignore
+        return {"kind": type(self).__name__, "words": self.words, "advice": self.advice, **own}
+
+
+@dataclass(frozen=True)
+class BadPredictions(Reason):
+    """After observation `after` and `action`, `observation` has another frequency."""
+
+    after: str
+    action: str
+    observation: str
+    predicted: float
+    observed: float
+    steps: int
+
+    @property
+    def words(self) -> str:
+        return (
+            f"held-out predictions are wrong after {self.after}, {self.action}: {self.observation} "
+            f"was predicted with probability {self.predicted:.2g} and came in "
+            f"{self.observed:.2g} of {self.steps} steps"
+        )
+
+    @property
+    def advice(self) -> str:
+        return "record more episodes that come there, or allow more states (--rank)"
+
+
+@dataclass(frozen=True)
+class BadRewards(Reason):
+    """The error of expected rewards beside that of the mean reward."""
+
+    rmse: float
+    std: float
+
+    @property
+    def words(self) -> str:
+        return (
+            f"held-out rewards are predicted hardly better than by their mean (RMSE {self.rmse:.3g}"
+            f", {self.std:.3g})"
+        )
+
+    @property
+    def advice(self) -> str:
+        return "record more episodes, above all of those with rare rewards"
+
+
+@dataclass(frozen=True)
+class ModelsDisagree(Reason):
+    """The lowest and the highest value of the policy in models of the log."""
+
+    low: float
+    high: float
+
+    @property
+    def words(self) -> str:
+        return (
+            "models that explain the log about equally well disagree on the policy: its value is "
+            f"{self.low:.3g} in one and {self.high:.3g} in another"
+        )
+
+    @property
+    def advice(self) -> str:
+        return "trust the lower bound only, and record more episodes"
+
+
+@dataclass(frozen=True)
+class MoreData(Reason):
+    """The held-out log-likelihood per step that models of resampled logs lose."""
+
+    loss: float
+    stderr: float
+
+    @property
+    def words(self) -> str:
+        return (
+            "the log is short for its model: models of resampled logs lose "
+            f"{self.loss:.2g} nats per held-out step"
+        )
+
+    @property
+    def advice(self) -> str:
+        return "record more episodes; about as much would be gained"
+
+
+@dataclass(frozen=True)
+class MoreStates(Reason):
+    """The largest number of states that was tried is the best one."""
+
+    states: int
+
+    @property
+    def words(self) -> str:
+        return (
+            f"the likelihood still rises at the largest size that was tried, {self.states} states"
+        )
+
+    @property
+    def advice(self) -> str:
+        return "raise search.sizes and search.largest of EMRPSR"
+
+
+@dataclass(frozen=True)
+class StoppedEarly(Reason):
+    """The planner's value beside the policy's value in models; status: why it stopped."""
+
+    status: str
+    value: float
+    simulated: float
+
+    @property
+    def words(self) -> str:
+        return (
+            f"the planner's value is {self.value:.4g}, and the policy earns {self.simulated:.4g} "
+            f"in models of the log (planner: {self.status.partition(':')[0]})"
+        )
+
+    @property
+    def advice(self) -> str:
+        return "plan on the model for longer, with rpsr solve"
+
+
+def reasons(
+    safe: SafeChoice,
+    trained: Estimator,
+    heldout: Diagnosis,
+    held_out: Trajectories,
+    families: Sequence[Family],
+    most_states: int | None,
+) -> tuple[Reason, ...]:
+    """The reasons that apply to a chosen policy.
+
+    trained, families: the estimator that did not learn from the held-out episodes, and its models.
+    most_states: the largest number of states that was tried, if that one was the best.
+    """
+    found = [
+        _disagreement(safe),
+        _predictions(trained.fitted_, held_out),
+        _rewards(heldout),
+        None if most_states is None else MoreStates(most_states),
+        _data(families[0], held_out) if families else None,
+        _planner(safe),
+    ]
+    return tuple(reason for reason in found if reason is not None)
+
+
+def _disagreement(safe: SafeChoice) -> Reason | None:
+    mine, logged = safe.chosen.promise, safe.offers[-1].promise
+    if mine.in_models is None:
+        return None
+    low, high = mine.in_models
+    apart = high - low > MUCH * abs(mine.value - logged.value)
+    return ModelsDisagree(low, high) if apart else None
+
+
+def _rewards(heldout: Diagnosis) -> Reason | None:
+    rmse, std = heldout.reward_rmse, heldout.reward_std
+    if rmse is None or not std or rmse < HARDLY * std:
+        return None
+    return BadRewards(rmse, std)
+
+
+def _planner(safe: SafeChoice) -> Reason | None:
+    plan, found = safe.solution, safe.chosen.promise
+    if found.in_models is None:
+        return None
+    low, high = found.in_models
+    room = APART * max(abs(plan.value), abs(found.value))
+    if low - room <= plan.value <= high + room:
+        return None
+    return StoppedEarly(plan.status.value, plan.value, found.value)
+
+
+def _predictions(model: LinearModel, log: Trajectories) -> Reason | None:
+    """The worst cell of an action, the observation before it and the one after it, if any."""
+    log = as_seen_by(log, model)
+    predicted = filtered(model, log).predictions
+    n_observations = len(log.observation_names)
+    later = np.ones(log.steps, dtype=bool)
+    later[log.offsets[:-1][log.lengths > 0]] = False  # the first step has no observation before it
+    steps = np.flatnonzero(later)
+    cell = log.actions[steps] * n_observations + log.observations[steps - 1]
+    n_cells = len(log.action_names) * n_observations
+    count = np.bincount(cell, minlength=n_cells)
+    worst: tuple[float, Reason | None] = (0.0, None)
+    limit = float(norm.isf(CHANCE / 2 / max(1, int((count >= FEWEST).sum()) * n_observations)))
+    for o, name in enumerate(log.observation_names):
+        chance = predicted[steps, o]
+        mean = np.bincount(cell, chance, minlength=n_cells) / np.maximum(count, 1)
+        spread = np.bincount(cell, chance * (1 - chance), minlength=n_cells)
+        came = np.bincount(cell, log.observations[steps] == o, minlength=n_cells)
+        share = came / np.maximum(count, 1)
+        # one more outcome that was as likely as not: a prediction of exactly 0 is no certainty
+        z = np.abs(share - mean) * count / np.sqrt(spread + 0.25)
+        bad = (count >= FEWEST) & (np.abs(share - mean) > WRONG) & (z > limit)
+        for k in np.flatnonzero(bad).tolist():
+            if z[k] > worst[0]:
+                action, before = divmod(k, n_observations)
+                names = log.observation_names[before], log.action_names[action], name
+                figures = float(mean[k]), float(share[k]), int(count[k])
+                worst = float(z[k]), BadPredictions(*names, *figures)
+    return worst[1]
+
+
+def _data(family: Family, log: Trajectories) -> Reason | None:
+    """Whether refits lose likelihood on held-out episodes, by a paired comparison per episode."""
+    log = as_seen_by(log, family[0])
+    fitted, *again = (log_chances(filtered(model, log), log) for model in family)
+    if not again or log.episodes < 2:
+        return None
+    lost = fitted - np.mean(again, axis=0)
+    episode = np.repeat(np.arange(log.episodes), log.lengths)
+    per_step = float(lost.mean())
+    sums = np.bincount(episode, lost - per_step, minlength=log.episodes)
+    stderr = float(np.sqrt((sums**2).sum()) / log.steps)
+    return MoreData(per_step, stderr) if per_step > max(WORTH, CLEARLY * stderr) else None

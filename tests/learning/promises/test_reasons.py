@@ -1,0 +1,96 @@
+"""Reasons for doubt: each is found where it holds, and only there."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.learning.worlds import simulate
+
+import rpsr
+from rpsr.learning import EMRPSR, Search
+from rpsr.learning.diagnostics import diagnose
+from rpsr.learning.learn import learn
+from rpsr.learning.promises import reasons as found_by
+from rpsr.learning.promises.reasons import (
+    BadPredictions,
+    BadRewards,
+    ModelsDisagree,
+    MoreData,
+    MoreStates,
+    StoppedEarly,
+)
+from rpsr.models import DenseOperators
+
+LOG = simulate("loadunload", 150, 15, seed=0)
+TRUTH = rpsr.load_pomdp("loadunload").belief_model()
+
+
+def blurred(share):
+    """The true model with predictions mixed with uniform ones."""
+    shape = TRUTH.operators.shape
+    exact = np.array(
+        [[TRUTH.operators.matrix(a, o) for o in range(shape[1])] for a in range(shape[0])]
+    )
+    mean = exact.sum(axis=1, keepdims=True) / shape[1]
+    return replace(TRUTH, operators=DenseOperators((1 - share) * exact + share * mean))
+
+
+def test_wrong_predictions_are_named_with_the_worst_case():
+    reason = found_by._predictions(blurred(0.5), LOG)
+    assert isinstance(reason, BadPredictions)
+    before = LOG.observation_names.index(reason.after)
+    action = LOG.action_names.index(reason.action)
+    after = np.flatnonzero((LOG.actions == action) & (np.arange(LOG.steps) % 15 > 0))
+    after = after[LOG.observations[after - 1] == before]
+    came = LOG.observations[after] == LOG.observation_names.index(reason.observation)
+    assert (reason.steps, reason.observed) == (len(after), pytest.approx(came.mean()))
+    assert abs(reason.predicted - reason.observed) > 0.05
+    assert reason.after in reason.words
+
+
+def test_the_true_model_is_not_doubted():
+    assert found_by._predictions(TRUTH, LOG) is None
+    assert found_by._data((TRUTH, TRUTH), LOG) is None
+    assert found_by._rewards(diagnose(TRUTH, LOG)) is None
+
+
+def test_refits_that_predict_worse_ask_for_more_data():
+    reason = found_by._data((TRUTH, blurred(0.2)), LOG)
+    assert isinstance(reason, MoreData)
+    losses = [diagnose(model, LOG).loglik for model in (TRUTH, blurred(0.2))]
+    assert reason.loss == pytest.approx(losses[0] - losses[1])
+    assert found_by._data((blurred(0.2), TRUTH), LOG) is None
+
+
+def test_rewards_that_are_not_predicted_are_a_reason():
+    constant = replace(TRUTH, rewards=np.full_like(TRUTH.rewards, LOG.rewards.mean()))
+    assert isinstance(found_by._rewards(diagnose(constant, LOG)), BadRewards)
+
+
+def test_a_best_size_at_the_limit_is_told():
+    few = {"search": Search(sizes=(2,), starts=1, descents=1, memories=0, largest=2)}
+    assert EMRPSR(discount=0.9, **few).fit(LOG).findings().at_largest == 2
+    learned = learn("last-k", LOG, discount=0.9, rank=1, plan=True)
+    assert learned.findings.at_largest is None
+    promise = learned.promise
+    low, high = promise.in_models
+    assert low <= promise.value <= high
+    safe = learned.safe
+
+    def with_models(low, high, value):
+        changed = replace(promise, in_models=(low, high), value=value)
+        offers = (replace(safe.offers[0], promise=changed), *safe.offers[1:])
+        return replace(safe, offers=offers, index=0)
+
+    own, logged = safe.solution.value, safe.offers[-1].promise.value
+    far = with_models(own - 1, own + 1, logged + 0.1)
+    assert found_by._disagreement(far) == ModelsDisagree(own - 1, own + 1)
+    assert found_by._disagreement(with_models(own, own, logged + 1)) is None
+    assert found_by._planner(with_models(own, own, own)) is None
+    reason = found_by._planner(with_models(2 * own, 2 * own, 2 * own))
+    assert isinstance(reason, StoppedEarly)
+    doubted = replace(learned, reasons=(reason, MoreStates(2)))
+    assert [row["kind"] for row in doubted.document()["reasons"]] == ["StoppedEarly", "MoreStates"]
+    json.dumps(doubted.document())
+    assert any(line.endswith(reason.advice) for line in doubted.warnings())
