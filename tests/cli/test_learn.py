@@ -188,12 +188,12 @@ def test_a_plan_is_chosen_among_models_and_reported(log, tmp_path, capsys):
     words += ["--rank", "2", "--plan", str(policy), "--ensemble", "2", "--report", str(page)]
     capsys.readouterr()
     assert main([*words, "--json"]) == 0
-    choice = json.loads(capsys.readouterr().out)["choice"]
+    document = json.loads(capsys.readouterr().out)
+    choice = document["choice"]
     assert "mean value" in choice["rule"]
     assert len(choice["options"]) == 3
     text = page.read_text(encoding="utf-8")
-    chosen = next(option for option in choice["options"] if option["chosen"])
-    promise = f"The chosen policy is predicted to earn {chosen['mean_value']:.4g} per episode"
+    promise = f"about {document['promise']['value']:.4g}, discounted, over the whole task"
     verdict = text.index("Is a PSR enough? <strong>")
     assert text.index(promise) < verdict < text.index("<nav") < text.index(">The chosen plan</h2>")
     assert main(["evaluate", "loadunload", "--policy", str(policy), "--episodes", "50"]) == 0

@@ -68,7 +68,7 @@ _TONES: dict[str, tuple[Tone, str]] = {
 
 
 def verdict_card(learned: Learned) -> Card:
-    """What the chosen policy is predicted to earn, and whether a PSR is enough."""
+    """What the chosen policy is promised to earn, why it may fail, and whether a PSR is enough."""
     found, choice, digits = learned.psr_enough, learned.choice, learned.census.digits
     tone, badge = ("open", "PSR: not tested") if found is None else _TONES[found.verdict]
     enough = "The log is too short to test whether a PSR is enough."
@@ -82,24 +82,34 @@ def verdict_card(learned: Learned) -> Card:
             f"A model was learned ({size}); no policy was planned.",
             f"{enough}\n\nTo plan a policy, too: `rpsr learn LOG -o MODEL --plan policy.json`.",
         )
-    chosen = choice.chosen
-    earned = f"{chosen.mean:.{digits}g}"
-    if learned.safe is not None and learned.safe.index > 0:  # a table's plan
-        earned = f"{learned.safe.chosen.promise.value:.{digits}g}"
-    low, high = (f"{end:.{digits}g}" for end in (chosen.values.min(), chosen.values.max()))
-    facts = [("the model", size)]
-    if len(chosen.values) > 1:
-        facts.append((f"in the {len(chosen.values)} models of the log", f"{low} to {high}"))
-    if learned.promise is not None:
-        facts.append(("on the true system", plain(learned.promise.words(digits))))
+    safe = learned.safe
+    assert safe is not None, "a plan has a promise"
+    chosen, promise, logged = choice.chosen, safe.chosen.promise, safe.offers[-1].promise
+    facts = [
+        ("the model", size),
+        ("at most", f"{promise.high:.{digits}g}"),
+        (
+            "the behaviour policy",
+            f"about {logged.value:.{digits}g}, at least {logged.low:.{digits}g}",
+        ),
+    ]
+    if promise.in_models is not None:
+        low, high = (f"{end:.{digits}g}" for end in promise.in_models)
+        facts.append(("in models of the log", f"{low} to {high}"))
     if chosen.off_policy is not None:
         facts.append(("by the log alone (off-policy)", plain(str(chosen.off_policy))))
-    doubt = f"**Do not trust this number yet**: {plain(chosen.doubt)}.\n\n" if chosen.doubt else ""
+    doubts = [chosen.doubt, safe.warning(digits), *(reason.words for reason in learned.reasons)]
+    doubts = [f"- {plain(doubt)}" for doubt in doubts if doubt]
+    listed = "**Do not trust this number yet:**\n\n" + "\n".join(doubts) + "\n\n" if doubts else ""
+    words = f"about {promise.value:.{digits}g}"
+    if not promise.vacuous:
+        words = f"at least {promise.low:.{digits}g} and {words}"
     return Card(
-        "bad" if chosen.doubt else tone,
+        "bad" if doubts else tone,
         badge,
-        f"The chosen policy is predicted to earn {earned} per episode, discounted.",
-        f"{doubt}{enough}",
+        f"The chosen policy is promised to earn {words}, discounted, over the whole task "
+        f"(level {promise.level:.4g}).",
+        f"{listed}{enough}",
         tuple(facts),
     )
 
