@@ -69,6 +69,7 @@ class BadPredictions(Reason):
 
     @property
     def words(self) -> str:
+        """What is wrong, in a clause."""
         return (
             f"held-out predictions are wrong after {self.after}, {self.action}: {self.observation} "
             f"was predicted with probability {self.predicted:.2g} and came in "
@@ -77,6 +78,7 @@ class BadPredictions(Reason):
 
     @property
     def advice(self) -> str:
+        """What to do, in a clause."""
         return "record more episodes that come there, or allow more states (--rank)"
 
 
@@ -89,6 +91,7 @@ class BadRewards(Reason):
 
     @property
     def words(self) -> str:
+        """What is wrong, in a clause."""
         return (
             f"held-out rewards are predicted hardly better than by their mean (RMSE {self.rmse:.3g}"
             f", {self.std:.3g})"
@@ -96,6 +99,7 @@ class BadRewards(Reason):
 
     @property
     def advice(self) -> str:
+        """What to do, in a clause."""
         return "record more episodes, above all of those with rare rewards"
 
 
@@ -108,6 +112,7 @@ class ModelsDisagree(Reason):
 
     @property
     def words(self) -> str:
+        """What is wrong, in a clause."""
         return (
             "models that explain the log about equally well disagree on the policy: its value is "
             f"{self.low:.3g} in one and {self.high:.3g} in another"
@@ -115,6 +120,7 @@ class ModelsDisagree(Reason):
 
     @property
     def advice(self) -> str:
+        """What to do, in a clause."""
         return "trust the lower bound only, and record more episodes"
 
 
@@ -127,6 +133,7 @@ class MoreData(Reason):
 
     @property
     def words(self) -> str:
+        """What is wrong, in a clause."""
         return (
             "the log is short for its model: models of resampled logs lose "
             f"{self.loss:.2g} nats per held-out step"
@@ -134,6 +141,7 @@ class MoreData(Reason):
 
     @property
     def advice(self) -> str:
+        """What to do, in a clause."""
         return "record more episodes; about as much would be gained"
 
 
@@ -145,12 +153,14 @@ class MoreStates(Reason):
 
     @property
     def words(self) -> str:
+        """What is wrong, in a clause."""
         return (
             f"the likelihood still rises at the largest size that was tried, {self.states} states"
         )
 
     @property
     def advice(self) -> str:
+        """What to do, in a clause."""
         return "raise search.sizes and search.largest of EMRPSR"
 
 
@@ -164,6 +174,7 @@ class StoppedEarly(Reason):
 
     @property
     def words(self) -> str:
+        """What is wrong, in a clause."""
         return (
             f"the planner's value is {self.value:.4g}, and the policy earns {self.simulated:.4g} "
             f"in models of the log (planner: {self.status.partition(':')[0]})"
@@ -171,6 +182,7 @@ class StoppedEarly(Reason):
 
     @property
     def advice(self) -> str:
+        """What to do, in a clause."""
         return "plan on the model for longer, with rpsr solve"
 
 
