@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         ValueIteration,
         certify,
         load_policy,
+        plan_online,
         save_policy,
         solve,
     )
@@ -120,6 +121,7 @@ _WHERE = {
     "load": "rpsr.sources",
     "load_policy": "rpsr.planning",
     "load_pomdp": "rpsr.sources",
+    "plan_online": "rpsr.planning",
     "psr": "rpsr.predictive",
     "reach": "rpsr.models",
     "reward_aware_psr": "rpsr.predictive",
@@ -178,6 +180,7 @@ __all__ = [
     "load_pomdp",
     "logs",
     "models",
+    "plan_online",
     "planning",
     "predictive",
     "psr",

@@ -100,27 +100,11 @@ def rock_sample(
     size = at_least("n", n, 1, "the rover needs ground to stand on")
     count = at_least("k", k, 1, "there must be a rock to sample")
     check_memory(f"n={n}, k={k}", size**2 * 2**count + 1, 5 + count)
-    known = _PUBLISHED.get((size, count))
-    if rocks is not None:
-        places = _checked(rocks, size, count)
-    else:
-        places = known.rocks if known else _spread(size, count)
-    halving = known.half_distance if known else _USUAL_HALF_DISTANCE
-    if half_distance is not None:
-        halving = _decimal(exact("half_distance", half_distance))
-    if halving <= 0:
-        raise ValueError(f"half_distance is {half_distance!r}, but must be positive")
-
+    places, accuracy = sensor_map(size, count, rocks, half_distance)
     rock_at = {place: rock for rock, place in enumerate(places)}
     checks = {f"check{rock}": rock for rock in range(count)}
     worths = [tuple(bool(i >> b & 1) for b in reversed(range(count))) for i in range(1 << count)]
     ground = [(east, north) for east in range(size) for north in range(size)]
-    accuracy = {
-        (cell, rock): _accuracy(cell, place, halving)
-        for cell in ground
-        for rock, place in enumerate(places)
-    }
-
     sensed: dict[
         tuple[Cell, int, bool], dict[str, Fraction]
     ] = {  # one mapping for all rovers on a cell: tables are made from these much faster
@@ -172,6 +156,28 @@ def rock_sample(
         discount=probability("discount", discount),
         state_name=_name,
     )
+
+
+def sensor_map(
+    size: int, count: int, rocks: Sequence[Cell] | None, half_distance: Number | None
+) -> tuple[tuple[Cell, ...], dict[tuple[Cell, int], Fraction]]:
+    """The places of the rocks, and how often the sensor is right by cell and rock."""
+    known = _PUBLISHED.get((size, count))
+    if rocks is not None:
+        places = _checked(rocks, size, count)
+    else:
+        places = known.rocks if known else _spread(size, count)
+    halving = known.half_distance if known else _USUAL_HALF_DISTANCE
+    if half_distance is not None:
+        halving = _decimal(exact("half_distance", half_distance))
+    if halving <= 0:
+        raise ValueError(f"half_distance is {half_distance!r}, but must be positive")
+    return places, {
+        ((east, north), rock): _accuracy((east, north), place, halving)
+        for east in range(size)
+        for north in range(size)
+        for rock, place in enumerate(places)
+    }
 
 
 def _checked(rocks: Sequence[Cell], size: int, count: int) -> tuple[Cell, ...]:

@@ -17,7 +17,11 @@ from rpsr.planning.files.checkpoint import Checkpoint, load_checkpoint, resume, 
 from rpsr.planning.files.classic import read_alpha, read_pg, write_alpha, write_pg
 from rpsr.planning.files.native import StoredVectors
 from rpsr.planning.files.policies import load_policy, save_policy
+from rpsr.planning.online.front import plan_online
+from rpsr.planning.online.particles import ParticlePolicy
 from rpsr.planning.online.policy import OnlinePolicy
+from rpsr.planning.online.pomdp_simulator import PomdpSimulator
+from rpsr.planning.online.simulator import Simulator
 from rpsr.planning.planners import (
     PLANNER_NAMES,
     default_planner,
@@ -61,15 +65,18 @@ __all__ = [
     "FiniteStateController",
     "OnlinePolicy",
     "OptimalRange",
+    "ParticlePolicy",
     "Perseus",
     "Planner",
     "Policy",
     "PolicyIteration",
     "PolicyTree",
+    "PomdpSimulator",
     "ProgressRow",
     "QLearning",
     "Reachable",
     "Relative",
+    "Simulator",
     "Solution",
     "StagedPolicy",
     "Status",
@@ -91,6 +98,7 @@ __all__ = [
     "load_checkpoint",
     "load_policy",
     "optimal_range",
+    "plan_online",
     "planner_by_name",
     "planner_options",
     "policy_value",

@@ -46,6 +46,7 @@ from rpsr.planning.corners.corner_model import corner_process
 from rpsr.planning.limits import LimitReached
 from rpsr.planning.online.corner_filter import CornerFilter, Interactions
 from rpsr.planning.online.effort import Effort
+from rpsr.planning.online.history import extended
 from rpsr.planning.runner import SMALL
 from rpsr.planning.solution import Solution, Status
 from rpsr.planning.value.policies import Policy
@@ -53,7 +54,6 @@ from rpsr.planning.value.value_function import ValueFunction
 from rpsr.showing import Shown
 
 MEMORY = 2**30  # bytes of a search, by default
-DIGEST = 2**52  # histories are told apart by a number below this
 
 
 class OnlinePolicy(Shown, Policy):
@@ -185,7 +185,7 @@ class OnlinePolicy(Shown, Policy):
         self._mixture = self._filter.after(self._mixture, recent)
         self._recent, self._action = recent, None
         self._steps += 1
-        self._digest = hash((self._digest, a, o)) % DIGEST
+        self._digest = extended(self._digest, a, o)
         try:
             with interpreted_first(self._small):
                 self._search.search_from(self._mixture)

@@ -1,0 +1,32 @@
+"""The verb: a policy that plans online, for a model or a simulator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rpsr.errors import InputError
+from rpsr.models.linear import LinearModel
+from rpsr.models.pomdp import POMDP
+from rpsr.planning.online.particles import ParticlePolicy
+from rpsr.planning.online.policy import OnlinePolicy
+
+
+def plan_online(
+    system: Any, *, seconds: float | None = None, trials: int | None = None, **options: Any
+) -> OnlinePolicy | ParticlePolicy:
+    """A policy that looks ahead from the current state at every step.
+
+    system: a POMDP or a linear model (`OnlinePolicy`), or a simulator (`ParticlePolicy`).
+    seconds, trials: the effort per step, by default one second. With trials, equal seeds and equal
+    histories give equal actions.
+    options: those of the policy, such as `seed`; `plan` for a model; `particles` and `scenarios`
+    for a simulator.
+    """
+    policy = OnlinePolicy if isinstance(system, POMDP | LinearModel) else ParticlePolicy
+    try:
+        return policy(system, seconds=seconds, trials=trials, **options)
+    except TypeError as error:
+        wrong = [name for name in options if f"'{name}'" in str(error)]
+        if not wrong:
+            raise
+        raise InputError(f"{policy.__name__} has no option {wrong[0]!r}") from None

@@ -1,0 +1,156 @@
+"""Planning online with a generative simulator: particles as the filter, scenarios as the search.
+
+The state of the policy is a set of N states of the simulator, sampled from the belief. After an
+action and an observation, particles are drawn at random and simulated, and those that give the same
+observation are the next set; it is filled up by drawing from them again. If `ROUNDS` times N draws
+give none, particles are perturbed (if the simulator can do that, see `simulator`) and tried once
+more; if that fails too, the update raises `ImpossibleObservation`.
+
+Actions depend on the seed and the history alone, unless the effort is given in seconds: every step
+has random numbers of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rpsr.errors import ImpossibleObservation, InputError
+from rpsr.io.records import Floats
+from rpsr.models.as_model import wrong_type
+from rpsr.models.labels import Label
+from rpsr.planning.online.effort import Effort
+from rpsr.planning.online.history import extended
+from rpsr.planning.online.scenario_tree import ScenarioTree
+from rpsr.planning.online.simulator import Batches, States, is_simulator, same
+from rpsr.planning.value.policies import Policy
+from rpsr.showing import Shown, counted
+
+PARTICLES, SCENARIOS = 2000, 200  # by default
+ROUNDS = 20  # of N draws each, for one observation
+FILTER, SEARCH = 0, 1  # different random numbers
+
+
+class ParticlePolicy(Shown, Policy):
+    """A policy that searches a tree of sampled scenarios at every step (DESPOT).
+
+    simulator: an object with `actions`, `discount`, `start` and `step`, see `rpsr.planning.online`.
+    seconds, trials: the effort per step; 1 second by default.
+    particles: how many states represent the belief. scenarios: how many of them are searched.
+    regularization: the penalty per action of the policy tree, in units of reward.
+    seed: of all random numbers.
+    """
+
+    def __init__(
+        self,
+        simulator: Any,
+        *,
+        seconds: float | None = None,
+        trials: int | None = None,
+        particles: int = PARTICLES,
+        scenarios: int = SCENARIOS,
+        regularization: float = 0.0,
+        seed: int = 0,
+    ) -> None:
+        if not is_simulator(simulator):
+            members = "an object with actions, discount, start and step"
+            raise wrong_type(simulator, "simulator", members)
+        for name, value in (("particles", particles), ("scenarios", scenarios)):
+            if value < 1:
+                raise InputError(f"{name}: read {value}, expected at least 1")
+        if not regularization >= 0:
+            raise InputError(f"regularization: read {regularization!r}, expected at least 0")
+        self.effort = Effort.of(seconds, trials)
+        self.simulator, self._batches = simulator, Batches(simulator)
+        self.particles, self.scenarios = particles, scenarios
+        self.regularization, self.seed = regularization, seed
+        self.reset()
+
+    def reset(self) -> None:
+        """Return to the start, with new particles."""
+        self._digest, self._action = 0, None
+        self._states: States = self._batches.start(self._rng(FILTER), self.particles)
+        self._bounds: tuple[float, float] | None = None
+
+    def _rng(self, purpose: int) -> np.random.Generator:
+        """The random numbers of the current step."""
+        return np.random.default_rng([self.seed, self._digest, purpose])
+
+    @property
+    def memory(self) -> Floats:
+        """A number that tells histories apart, (1,)."""
+        return np.array([float(self._digest)])
+
+    @property
+    def states(self) -> States:
+        """The particles: states of the simulator, in an array; none after the end of an episode."""
+        return self._states
+
+    @property
+    def estimates(self) -> tuple[float, float] | None:
+        """The lower and upper bound of the last search, in its scenarios; None before a search."""
+        return self._bounds
+
+    def act(self) -> int:
+        """The action for the current particles, after a search on the first call."""
+        if self._action is None:
+            self._action = self._searched() if len(self._states) else 0
+        return self._action
+
+    def _searched(self) -> int:
+        clock, rng = self.effort.clock(), self._rng(SEARCH)
+        count = len(self._states)
+        few = self.scenarios <= count
+        chosen = rng.choice(count, self.scenarios, replace=not few)
+        tree = ScenarioTree(self._batches, self._states[chosen], rng, self.regularization)
+        tree.search(self.effort, clock)
+        self._bounds = tree.root.lower, tree.root.upper
+        return tree.best()
+
+    def update(self, action: Label, observation: Any) -> None:
+        """Keep the particles that agree with an observation."""
+        a, seen = self._batches.action(action), self._batches.observation(observation)
+        if len(self._states):  # else the episode is over
+            self._states = self._agreeing(a, seen)
+        self._digest, self._action = extended(self._digest, a, seen), None
+
+    def _agreeing(self, action: int, observation: Any) -> States:
+        """N states after an action and an observation; none if the episode ends with it."""
+        rng, kept, count, ended = self._rng(FILTER), list[States](), 0, False
+        states: States = self._states
+        for draw in range(ROUNDS + 1):
+            if draw == ROUNDS:  # reinvigoration
+                near = None if count else self._batches.perturbed(self._states, rng)
+                if near is None:
+                    break
+                states = near
+            elif draw > 0:
+                states = self._states[rng.integers(len(self._states), size=self.particles)]
+            after, seen, _, done = self._batches.step(states, action, rng)
+            agree = same(seen, observation)
+            ended = ended or bool((agree & done).any())
+            kept.append(after[agree & ~done])
+            count += len(kept[-1])
+            if count >= self.particles or (ended and count == 0):
+                break
+        if count == 0 and not ended:
+            raise ImpossibleObservation(
+                f"none of {self.particles} particles gave observation {observation!r} after action "
+                f"{self._batches.actions[action]!r}: take more particles, or give the simulator "
+                "`perturb`"
+            )
+        found = np.concatenate(kept)[: self.particles]
+        if 0 < count < self.particles:
+            found = found[rng.integers(count, size=self.particles)]
+        return found
+
+    def title(self) -> str:
+        """A description in one line."""
+        return f"policy that searches {self.scenarios} scenarios for {self.effort}"
+
+    def facts(self) -> list[tuple[str, str]]:
+        """The simulator and the particles."""
+        kind = type(self.simulator).__name__
+        left = counted(len(self._states), "particle")
+        return [("simulator", kind), ("state", left)]

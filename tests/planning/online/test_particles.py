@@ -1,0 +1,165 @@
+"""Planning online with a simulator: the tree's bounds, the particles, and what is refused."""
+
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import pytest
+
+import rpsr
+from rpsr.planning import ParticlePolicy, PomdpSimulator
+from rpsr.planning.online.effort import Effort
+from rpsr.planning.online.scenario_tree import ScenarioTree
+from rpsr.planning.online.simulator import Batches
+from rpsr.testing import check_policy
+
+
+class Walk:
+    """A corridor of 5 cells; the last one pays 1 and ends the episode. Cells are not observed."""
+
+    actions = ("left", "right")
+    observations = ("dark", "end")
+    discount = 0.5
+    reward_range = (0, 1)
+
+    def start(self, rng):
+        return ("cell", int(rng.integers(2)))
+
+    def step(self, state, action, rng):
+        cell = max(0, state[1] + (1 if action == 1 else -1))
+        return ("cell", cell), int(cell == 4), float(cell == 4), cell == 4
+
+
+@cache
+def tiger():
+    return rpsr.load_pomdp("tiger").with_discount(Fraction(3, 4))
+
+
+def test_a_sure_problem_is_solved_exactly():
+    policy = ParticlePolicy(Walk(), trials=30, particles=50, scenarios=20)
+    assert policy.act() == 1
+    assert policy.estimates is not None
+    # From cell 0 four steps are needed, from cell 1 three: 1/8 and 1/4.
+    lower, upper = policy.estimates
+    share = np.mean([state[1] for state in policy.states])
+    assert lower <= 0.25
+    assert abs(lower - (0.125 + 0.125 * share)) <= 0.125 / 2
+    assert upper >= lower
+    for _ in range(2):
+        policy.update(policy.act(), "dark")
+    policy.update("right", "end")
+    assert len(policy.states) == 0
+    assert policy.act() == 0
+    policy.update(0, "dark")  # after the end nothing changes
+    assert len(policy.states) == 0
+
+
+def test_more_trials_never_loosen_the_bounds_in_the_scenarios():
+    batches = Batches(PomdpSimulator(rpsr.load_pomdp("tiger")))
+    found = []
+    for trials in (1, 3, 10, 30):
+        rng = np.random.default_rng(0)
+        tree = ScenarioTree(batches, batches.start(rng, 50), rng, 0.0)
+        effort = Effort.of(None, trials)
+        tree.search(effort, effort.clock())
+        found.append((tree.root.lower, tree.root.upper))
+    lows, highs = zip(*found, strict=True)
+    assert list(lows) == sorted(lows)
+    assert list(highs) == sorted(highs, reverse=True)
+    assert highs[-1] - lows[-1] < highs[0] - lows[0]
+
+
+def test_regularization_prefers_small_policies():
+    batches = Batches(PomdpSimulator(rpsr.load_pomdp("tiger")))
+    lows = []
+    for penalty in (0.0, 1.0):
+        rng = np.random.default_rng(0)
+        tree = ScenarioTree(batches, batches.start(rng, 50), rng, penalty)
+        effort = Effort.of(None, 20)
+        tree.search(effort, effort.clock())
+        lows.append(tree.root.lower)
+    assert lows[1] < lows[0]
+
+
+def test_it_is_a_policy_like_any_other():
+    policy = ParticlePolicy(PomdpSimulator(tiger()), trials=2, particles=100, scenarios=20)
+    check_policy(policy, tiger(), histories=2, steps=3)
+    row = rpsr.evaluate(tiger(), policy, models=["pomdp"], episodes=2, steps=3)[0]
+    assert row.policy == "ParticlePolicy"
+
+
+def test_particles_follow_the_exact_filter():
+    policy = ParticlePolicy(PomdpSimulator(tiger()), trials=1, particles=4000)
+    exact = tiger().belief_model().filter()
+    for observation in (0, 0, 1):
+        policy.update("listen", observation)
+        exact.update("listen", observation)
+    share = np.bincount(policy.states, minlength=2) / 4000
+    # Resampled twice: five standard deviations of a share of 4,000, times two.
+    assert np.abs(share - exact.state).max() <= 10 * 0.5 / 4000**0.5
+
+
+def test_particles_that_die_are_an_error_or_are_perturbed():
+    policy = ParticlePolicy(Walk(), trials=1, particles=10)
+    with pytest.raises(rpsr.ImpossibleObservation, match="none of 10 particles"):
+        policy.update("left", "end")
+
+    class Near(Walk):
+        def perturb(self, state, rng):
+            return ("cell", int(rng.integers(1, 4)))
+
+        def step(self, state, action, rng):
+            after, _, reward, done = super().step(state, action, rng)
+            return after, int(after[1] == 3), reward, done
+
+    policy = ParticlePolicy(Near(), trials=1, particles=10)
+    policy.update("right", 1)
+    assert [state[1] for state in policy.states] == [3] * 10
+
+
+def test_the_simulator_of_a_pomdp_has_its_outcomes_and_bounds():
+    maze = rpsr.load_pomdp("4x3").with_discount(Fraction(19, 20))
+    simulator, rng = PomdpSimulator(maze), np.random.default_rng(0)
+    found, count = maze.outcomes, 2000
+    for action in range(len(maze.actions)):
+        for state in range(len(maze.states)):
+            rows = (found.action == action) & (found.state == state)
+            after, seen, _, _ = simulator.step(np.full(count, state), action, rng)
+            for s, o, chance in zip(
+                found.next_state[rows],
+                found.observation[rows],
+                found.probability[rows],
+                strict=True,
+            ):
+                got = int(((after == s) & (seen == o)).sum())
+                # Six standard deviations, at least one draw.
+                assert abs(got - count * chance) <= 1 + 6 * (count * chance * (1 - chance)) ** 0.5
+    best = rpsr.solve(maze, "sarsop", max_iterations=20)
+    start = simulator.start(rng, 4000)
+    assert simulator.upper(start).mean() >= best.lower
+    assert best.upper is not None
+    # The mean over a sample of 4,000 starts: values differ by less than 3.
+    assert simulator.lower(start).max() <= best.upper + 5 * 3 / 4000**0.5
+
+
+@pytest.mark.parametrize(
+    ("simulator", "options", "message"),
+    [
+        ("tiger", {}, "simulator: read 'tiger', expected an object with actions"),
+        (Walk, {}, "simulator: read the class Walk"),
+        (Walk(), {"particles": 0}, "particles: read 0, expected at least 1"),
+        (Walk(), {"regularization": -1}, "regularization: read -1, expected at least 0"),
+        (type("W", (Walk,), {"discount": 1})(), {}, "read discount 1.0, expected 0 < discount < 1"),
+        (type("W", (Walk,), {"reward_range": None})(), {}, "expected `upper"),
+    ],
+)
+def test_bad_input_is_refused(simulator, options, message):
+    with pytest.raises(rpsr.InputError, match=message):
+        ParticlePolicy(simulator, trials=1, **options)
+
+
+def test_the_front_door_chooses_by_the_system():
+    assert type(rpsr.plan_online(Walk(), trials=1)).__name__ == "ParticlePolicy"
+    assert type(rpsr.plan_online(tiger(), trials=1)).__name__ == "OnlinePolicy"
+    with pytest.raises(rpsr.InputError, match="OnlinePolicy has no option 'particles'"):
+        rpsr.plan_online(tiger(), trials=1, particles=3)
