@@ -94,7 +94,7 @@ def _of_error(error: RpsrError, path: Path) -> Ending:
     text = str(error).replace(str(path), "input")
     cause: BaseException | None = error
     while cause is not None:
-        if isinstance(cause, MemoryError | RecursionError):
+        if isinstance(cause, MemoryError):  # with more memory it would have taken more
             return _failed(cause)
         cause = cause.__context__
     if len(text.splitlines()) != 1:

@@ -215,6 +215,7 @@ class Table:
         again = np.zeros(rows, dtype=np.bool_)
         for start in starts.tolist():
             name = column.value(start)
+            name = repr(name) if isinstance(name, list | dict) else name
             again[start] = name in self._names
             self._names.add(name)
         if (problem := excess(NAME_BYTES * len(self._names), self.size)) is not None:
