@@ -130,7 +130,9 @@ def planning_blocks(plans: Plans, source: str) -> tuple[Block, ...]:
     ]
     graphs = _graphs(plans)
     figures = [*_convergence(plans.solutions), *_value_function(plans)]
-    figures += [graph for graph in graphs if isinstance(graph, Figure) and _is_small(graph)]
+    drawn = [graph for graph in graphs if isinstance(graph, Figure)]
+    if all(map(_is_small, drawn)):  # otherwise they stay together, that of the POMDP first
+        figures += drawn
     if figures:
         blocks.append(Grid(tuple(figures)))
     if len(plans.pomdp.states) not in DRAWN:

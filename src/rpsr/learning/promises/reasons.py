@@ -93,8 +93,8 @@ class BadRewards(Reason):
     def words(self) -> str:
         """What is wrong, in a clause."""
         return (
-            f"held-out rewards are predicted hardly better than by their mean (RMSE {self.rmse:.3g}"
-            f", {self.std:.3g})"
+            f"held-out rewards are predicted hardly better than by their mean (RMSE {self.rmse:.4g}"
+            f" beside {self.std:.4g})"
         )
 
     @property
@@ -115,7 +115,7 @@ class ModelsDisagree(Reason):
         """What is wrong, in a clause."""
         return (
             "models that explain the log about equally well disagree on the policy: its value is "
-            f"{self.low:.3g} in one and {self.high:.3g} in another"
+            f"{self.low:.4g} in one and {self.high:.4g} in another"
         )
 
     @property
