@@ -1,0 +1,85 @@
+"""How `rpsr solve` shows a solution: as JSON, and as facts for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rpsr.learning.plan_choice.plausibility import PlayedOut
+    from rpsr.models import LinearModel
+    from rpsr.planning import Solution
+
+
+def as_costs(document: dict[str, Any]) -> dict[str, Any]:
+    """Values and bounds of a plan as costs: what is earned at least is paid at most."""
+    lower, upper = document["lower"], document["upper"]
+    return {
+        "value": -document["value"],
+        "lower": None if upper is None else -upper,
+        "upper": None if lower is None else -lower,
+    }
+
+
+def solution_document(
+    solution: Solution, model: str | None, seed: int | None, played: PlayedOut | None
+) -> dict[str, Any]:
+    """A solution, by JSON key."""
+    return {
+        "model": model or _kind(solution.model),
+        "name": solution.model.name,
+        "dimension": solution.model.dimension,
+        "planner": solution.planner,
+        "discount": solution.model.discount,
+        "horizon": solution.horizon,
+        "status": solution.status.name.lower(),
+        "message": solution.status.value,
+        "value": solution.value,
+        "lower": solution.lower if solution.proven else None,
+        "upper": solution.upper,
+        "gap": solution.gap,
+        "residual": solution.residual,
+        "epsilon": solution.epsilon,
+        "vectors": len(solution.value_function),
+        "iterations": solution.iterations,
+        "seconds": solution.seconds,
+        "seed": seed if solution.seed is None else solution.seed,
+        "proven_by": solution.extras.get("proven_by"),
+        "compressed": solution.extras.get("compressed"),
+        "learned": solution.model.estimator,
+        "simulated": None if played is None else played.mean,
+    }
+
+
+def _kind(model: LinearModel) -> str:
+    return "pomdp" if model.kind == "belief" else model.kind
+
+
+def facts_of(solution: Solution, document: dict[str, Any]) -> list[tuple[str, Any]]:
+    """A solution for people: names and values, by its document."""
+    numbers = {
+        "value": f"{document['value']:.12g}",
+        "lower": "" if document["lower"] is None else f"{document['lower']:.12g}",
+        "upper": "" if document["upper"] is None else f"{document['upper']:.12g}",
+        "gap": "" if solution.gap is None else f"{solution.gap:.3g}",
+        "status": solution.status.value,
+    }
+    proven_by = document["proven_by"]
+    if proven_by is not None:
+        numbers["proven_by"] = f"lower: {proven_by['lower']}; upper: {proven_by['upper']}"
+    learned = document["learned"]
+    if learned is not None:
+        numbers["learned"] = f"by {learned}: bounds hold for this model, not for the system"
+        if not solution.proven:
+            estimate = "the value is the planner's estimate on the learned model"
+            numbers["learned"] = f"by {learned}; no bound is proven: {estimate}"
+    saved = solution.extras.get("compressed")
+    if saved is not None:
+        from rpsr.planning.compression import Saved
+
+        numbers["compressed"] = str(Saved(**saved))
+    hidden = ("message",) if solution.seed is not None else ("message", "seed")
+    return [
+        (key, numbers.get(key, value))
+        for key, value in document.items()
+        if value is not None and key not in hidden
+    ]
