@@ -33,6 +33,7 @@ PAGES = [
     "howto/from-csv-to-policy.md",
     "howto/goals.md",
     "howto/is-a-psr-enough.md",
+    "howto/plan-online.md",
     "howto/reading-the-report.md",
     "howto/record-an-environment.md",
     "howto/sarsop.md",

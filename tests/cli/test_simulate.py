@@ -92,6 +92,8 @@ def test_standard_output_holds_episodes_only(capfdbinary):
         (["simulate", "nothing", "-o", "x.jsonl"], 1, "nothing"),
         (["simulate", "tiger", "-o", "x.jsonl", "--policy", "no.json"], 1, "no.json: cannot be"),
         (["evaluate", "tiger", "--steps", "0"], 2, "1"),
+        (["evaluate", "tiger", "--online", "0"], 2, "above 0"),
+        (["evaluate", "tiger", "--discount", "1", "--online", "1"], 1, "discount 1"),
         (["evaluate", "tiger", "--policy", "no.pg"], 1, "no.pg: cannot be read"),
     ],
 )
@@ -211,6 +213,16 @@ def test_policies_stand_side_by_side(succeed):
     rows = document(succeed(*words, *both)[0])["rows"]
     alone = [document(succeed(*words, *both[i : i + 2])[0])["rows"] for i in (0, 2)]
     assert rows == [*alone[0], *alone[1]]
+
+
+def test_planning_online_stands_beside_other_policies(succeed):
+    words = ("evaluate", "tiger", "--model", "pomdp", "--episodes", "2", "--steps", "2", "--json")
+    succeed("solve", "tiger", "-o", "p.json")
+    alone = document(succeed(*words, "--online", "0.01")[0])["rows"]
+    assert [(row["policy"], row["exact"]) for row in alone] == [("online 0.01 s", None)]
+    both = document(succeed(*words, "--online", "0.01", "--policy", "p.json")[0])["rows"]
+    assert both[-1]["policy"] == "online 0.01 s"
+    assert both[0]["policy"] == "p.json"
 
 
 def test_one_episode_has_no_spread(succeed):

@@ -18,6 +18,7 @@ from rpsr.cli.shared.options import (
     Seed,
     Source,
     Workers,
+    positive,
     standard_streams,
     whole,
 )
@@ -57,6 +58,15 @@ def evaluate(
         ),
     ] = None,
     look_ahead: LookAhead = False,
+    online: Annotated[
+        float | None,
+        Parameter(
+            validator=positive,
+            help="Also evaluate the policy that plans online: at every step it searches from the "
+            "current state for this many seconds. Alone, it replaces the uniform policy. 1000 "
+            "episodes take long: set --episodes and --steps.",
+        ),
+    ] = None,
     episodes: Annotated[
         int,
         Parameter(
@@ -102,8 +112,12 @@ def evaluate(
         raise InputError(
             f"--model needs a POMDP: the file holds a {system.kind} model", place=source
         )
-    paths = dict.fromkeys(policy or [None])
+    paths = dict.fromkeys(policy or ([None] if online is None else []))
     policies = [_ways(path, policy_of(path, system), look_ahead) for path in paths]
+    if online is not None:
+        from rpsr.planning import OnlinePolicy
+
+        policies.append({f"online {online:g} s": OnlinePolicy(system, seconds=online, seed=seed)})
     rows: list[Estimate] = []
 
     def show() -> None:

@@ -35,7 +35,7 @@ FILTER, SEARCH = 0, 1  # different random numbers
 class ParticlePolicy(Shown, Policy):
     """A policy that searches a tree of sampled scenarios at every step (DESPOT).
 
-    simulator: an object with `actions`, `discount`, `start` and `step`, see `rpsr.planning.online`.
+    simulator: an object with `actions`, `discount`, `start` and `step` (see `Simulator`).
     seconds, trials: the effort per step; 1 second by default.
     particles: how many states represent the belief. scenarios: how many of them are searched.
     regularization: the penalty per action of the policy tree, in units of reward.
