@@ -40,6 +40,8 @@ from rpsr.planning.anytime.lower_bound import (
 )
 from rpsr.planning.corners.moves import Moves, accumulated
 
+FREELY = -1.0  # instead of what to shave off: values may also fall
+
 
 @njit(cache=True)
 def controller(graph: Graph, vectors: Vectors, knobs: Knobs, follow: Ints) -> None:
@@ -70,36 +72,12 @@ def settle(
     first: Ints,
     sweeps: int,
     enough: float,
-) -> int:
-    """Sweep values, which begin at first (C,), until they change little; the number of sweeps."""
-    parts, change, done = vectors.parts, np.inf, 0
-    while done < sweeps and change > enough:
-        change = 0.0
-        done += 1
-        for c in range(len(first)):
-            part = parts.part[vectors.part[vectors.origin[c]]]
-            for u in range(part[BEGIN], part[END] if follow[c, 0] >= 0 else part[BEGIN]):
-                fresh = value_of(moves, parts.goes, follow[c], values, first, parts.member[u])
-                at = first[c] + u - part[BEGIN]
-                change = max(change, abs(fresh - values[at]))
-                values[at] = fresh
-    return done
-
-
-@njit(cache=True)
-def settle_from_below(
-    moves: Moves,
-    vectors: Vectors,
-    follow: Array,
-    values: Floats,
-    first: Ints,
-    sweeps: int,
-    enough: float,
     shave: float,
 ) -> int:
-    """The same for values that a backup can only raise, less `shave` for rounding.
+    """Sweep values, which begin at first (C,), until they change little; the number of sweeps.
 
-    From a lower bound on the value of every policy, each sweep gives a lower bound on the value of
+    shave: if it is not negative, values may only rise, by a backup less `shave` for rounding. From
+    a lower bound on the value of every policy, each sweep then gives a lower bound on the value of
     the controller, with or without a discount.
     """
     parts, change, done = vectors.parts, np.inf, 0
@@ -111,8 +89,10 @@ def settle_from_below(
             for u in range(part[BEGIN], part[END] if follow[c, 0] >= 0 else part[BEGIN]):
                 fresh = value_of(moves, parts.goes, follow[c], values, first, parts.member[u])
                 at = first[c] + u - part[BEGIN]
-                change = max(change, fresh - shave - values[at])
-                values[at] = max(values[at], fresh - shave)
+                if shave >= 0.0:
+                    fresh = max(values[at], fresh - shave)
+                change = max(change, abs(fresh - values[at]))
+                values[at] = fresh
     return done
 
 
@@ -195,9 +175,9 @@ def improve_policy(
         for c in range(count):
             if follow[c, 0] >= 0:
                 values[first[c] : first[c] + len(floor)] = floor  # there is one part
-        sweeps = settle_from_below(moves, vectors, follow, values, first, most, enough, knobs.shave)
+        sweeps = settle(moves, vectors, follow, values, first, most, enough, knobs.shave)
     else:
-        sweeps = settle(moves, vectors, follow, values, first, most, enough)
+        sweeps = settle(moves, vectors, follow, values, first, most, enough, FREELY)
         over = excesses(moves, vectors, follow, values, first)
         less = accumulated(over, follow, knobs.discount)
         for c in range(count):
