@@ -10,7 +10,8 @@ not counted. Episode i of both begins in the same hidden state.
 
 What each planner knows differs: POMCP has uniform roll-outs over legal actions, as in RockSample of
 pomdp-py, a depth of 30, and the exploration constants of its examples; `ParticlePolicy` has the
-bounds of `RockSampleSimulator`.
+bounds of `RockSampleSimulator`. The row "without bounds" has no bounds but the range of rewards; on
+tag, "with particles" samples the POMDP instead of filtering its belief.
 
 DIR: the site-packages of an environment with pomdp-py; without it, only our rows are printed.
 """
@@ -34,6 +35,20 @@ PARTICLES = 2000
 STEPS = {"rocks": 90, "tag": 90}
 
 
+class Uninformed:
+    """RockSample without bounds: only the range of rewards is known."""
+
+    batched, reward_range = True, (-100, 10)
+
+    def __init__(self, rules: RockSampleSimulator) -> None:
+        self.actions, self.observations, self.discount = (
+            rules.actions,
+            rules.observations,
+            rules.discount,
+        )
+        self.start, self.step = rules.start, rules.step
+
+
 class ProcessorTime:
     """Stands for the module `time` where planners look at the clock."""
 
@@ -52,6 +67,14 @@ def ours(problem: str, simulator: Any, seconds: float) -> Any:
     if problem == "rocks":
         return ParticlePolicy(simulator, seconds=seconds, particles=PARTICLES)
     return OnlinePolicy(simulator.pomdp, seconds=seconds)
+
+
+def uninformed(problem: str, simulator: Any, seconds: float) -> Any:
+    """Our policy without bounds on RockSample, and with particles on tag."""
+    if problem == "rocks":
+        return ParticlePolicy(Uninformed(simulator), seconds=seconds, particles=PARTICLES)
+    without = PomdpSimulator(simulator.pomdp)
+    return ParticlePolicy(without, seconds=seconds, particles=PARTICLES)
 
 
 class Pomcp:
@@ -241,13 +264,18 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.1)
     parser.add_argument("--episodes", type=int, default=10)
     parser.add_argument("--peer")
-    parser.add_argument("--only", choices=("ours", "peer"))
+    parser.add_argument("--only", choices=("ours", "uninformed", "peer"))
     given = parser.parse_args()
     random.seed(0)
     simulator = simulator_of(given.problem)
     simulator.upper(simulator.start(np.random.default_rng(0), 1))  # tables are made once
-    makers = {} if given.only == "peer" else {"rpsr": ours}
-    if given.peer and given.only != "ours":
+    makers: dict[str, Any] = {}
+    if given.only in (None, "ours"):
+        makers["rpsr"] = ours
+    if given.only in (None, "uninformed"):
+        sampled = "without bounds" if given.problem == "rocks" else "with particles"
+        makers[f"rpsr {sampled}"] = uninformed
+    if given.peer and given.only in (None, "peer"):
         sys.path.append(given.peer)
         makers["pomdp-py POMCP"] = Pomcp
     for name, make in makers.items():

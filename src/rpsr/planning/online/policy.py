@@ -12,8 +12,8 @@ informed bound (or the vectors of a plan), later the best that any trial has fou
               other action has an upper bound of at most the lower bound of this one
 
 Why not a tree: a tree search such as AEMS2 (Ross et al., 2008) improves bounds at the beliefs of
-its tree only. Here a backup costs about as much as an expansion there and improves the lower bound
-at all beliefs, and nothing is lost when the root moves.
+its tree only. Here a backup improves the lower bound at all beliefs, and nothing is lost when the
+root moves. The two have not been measured side by side.
 
 Bounds. At the current mixture of corners, lower <= V* <= upper, rounding of the filter included;
 further trials never loosen them. An earlier episode is forgotten at `reset`, so with trials (not
