@@ -22,8 +22,8 @@ from rpsr.logs import read_logs
 from rpsr.models.as_model import as_linear
 from rpsr.planning.as_policy import as_policy
 from rpsr.planning.files.checkpoint import load_checkpoint
-from rpsr.predictive.row_file import RowFile
-from rpsr.predictive.survey import Row
+from rpsr.predictive.survey import QUESTION, Row
+from rpsr.row_file import RowFile
 from rpsr.shards import merged
 
 SMALL = 1000  # probabilities of a model that is used, not only read
@@ -99,7 +99,7 @@ def _rows(path: Path) -> str:
     """A file of rows is merged, and a survey continues it."""
     found = merged([path])
     found.content(), found.notes()
-    kept = RowFile(path, set(Row.__annotations__)).rows()
+    kept = RowFile(path, QUESTION, fields=tuple(Row.__annotations__)).rows()
     return f"{len(found.rows)} {len(found.missing)} {len(kept)}"
 
 

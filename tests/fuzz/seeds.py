@@ -201,7 +201,7 @@ def _rows() -> Iterator[bytes]:
     rows = [row, row | {"source": "b", "error": "no such file", "d_inf": None}]
     lines = "".join(json.dumps(row) + "\n" for row in rows)
     yield lines.encode()
-    manifest = {"shard": "1/2", "key": ["source"], "timings": ["seconds"]}
+    manifest = {"shard": "1/2", "key": ["source"], "timings": ["seconds"], "asked": "1"}
     yield (json.dumps(manifest | {"items": [["a"], ["b"], ["c"]]}) + "\n" + lines).encode()
 
 

@@ -83,8 +83,8 @@ def test_no_core_intent_asks_what_is_earned_when_all_is_over():
 
 def test_ends_do_not_hide_what_a_psr_forgets():
     """Load/unload, each step of which may be the last; a constant in all rewards says nothing."""
-    log = worlds.simulate("loadunload", 600, 20, seed=1)
-    over = np.random.default_rng(2).geometric(0.1, size=600)
+    log = worlds.simulate("loadunload", 2500, 20, seed=1)
+    over = np.random.default_rng(2).geometric(0.1, size=2500)
     lengths = np.minimum(over, 20)
     kept = np.arange(log.steps) % 20 < np.repeat(lengths, 20)
     steps = {

@@ -85,7 +85,7 @@ def test_plans_that_look_the_same_are_said_to(tiger):
 def test_a_model_without_a_discount_says_how_to_give_one(log):
     model = LastKTable(k=1).fit(log).model_
     with pytest.raises(
-        ModelError, match=r"has no discount: .* \(--discount, in Python model.with_"
+        ModelError, match=r"no stopping rule .* \(--discount, in Python model.with_"
     ):
         solve(model, planner_by_name("pbvi"))
     assert solve(model.with_discount(0.5), planner_by_name("pbvi")).model.discount == 0.5

@@ -69,7 +69,7 @@ def test_rewards_that_are_not_predicted_are_a_reason():
 
 
 def test_a_best_size_at_the_limit_is_told():
-    few = {"search": Search(sizes=(2,), starts=1, descents=1, memories=0, largest=2)}
+    few = {"search": Search(sizes=(2,), starts=1, descents=1, memories=0, largest=2, most=2)}
     assert EMRPSR(discount=0.9, **few).fit(LOG).findings().at_largest == 2
     learned = learn("last-k", LOG, discount=0.9, rank=1, plan=True)
     assert learned.findings.at_largest is None

