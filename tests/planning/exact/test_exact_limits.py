@@ -27,7 +27,7 @@ def test_an_unknown_domain_is_refused_with_the_reason():
 @pytest.mark.parametrize("discount", [1, None])
 def test_discount_one_needs_a_horizon(discount):
     model = build("tiger").with_discount(discount).belief_model()
-    with pytest.raises(ModelError, match="give a horizon"):
+    with pytest.raises(ModelError, match="vi plans over a horizon"):
         vi(model)
 
 

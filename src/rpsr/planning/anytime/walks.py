@@ -364,15 +364,14 @@ def upper_sweep(
         else:
             glance(graph, p, knobs.pad)
         counts["looked"] -= 1
-    kept = 0
+    counts["pool"] = 0
     graph.ends[:] = -1
     for p in range(k, counts["points"]):
         if graph.point[p]["first"] >= 0:
             gain = gain_of(graph, p)
             if gain > knobs.least:
-                pool_in(graph, p, kept, gain)
-                kept += 1
-    counts["pool"] = kept
+                pool_in(graph, p, counts["pool"], gain)
+                counts["pool"] += 1
     return DONE
 
 
