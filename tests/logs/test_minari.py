@@ -61,7 +61,7 @@ def test_first_observations_that_differ_are_not_dropped_silently():
     assert read_minari(dataset(first=(0, 2)), initial="drop").steps == 3
     kept = read_minari(dataset(first=(0, 2)), initial="step")
     assert kept.action_names == ("0", "1")
-    assert kept.actions.tolist() == [0, 1, 0, 1, 0]  # the extra ones take turns
+    assert kept.actions.tolist() == [1, 1, 0, 0, 0]  # the extra ones are drawn
     assert kept.observations.tolist() == [0, 1, 2, 2, 1]
     assert kept.rewards is not None
     assert kept.rewards.tolist() == [0, 0, 1, 0, 2]

@@ -62,7 +62,7 @@ def test_first_observations_that_differ():
     assert from_transitions(different, initial="drop").steps == 4
     log = from_transitions(different, initial="step")
     assert log.action_names == ("0", "1")  # no action that a planner could misuse
-    assert log.actions.tolist() == [0, 1, 0, 1, 1, 1]
+    assert log.actions.tolist() == [1, 1, 0, 1, 0, 1]  # drawn by the numbers of episodes
     assert log.observations.tolist() == [0, 1, 2, 3, 2, 1]
     assert log.rewards.tolist() == [0, 0, 0, 5, 0, 1]
 

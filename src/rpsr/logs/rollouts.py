@@ -4,8 +4,9 @@ Environments of Gymnasium give an observation at `reset` and one after every act
 T actions has T + 1 observations. The models of rpsr observe after each action. If the observation
 before the first action is the same in all episodes, it is dropped. Otherwise, choose:
 `initial="drop"` drops it, `initial="step"` makes it the observation after an extra first action,
-which has no effect and earns nothing. It is each of the log's actions in turn: a new action of its
-own would be one that a planner could take at any time, with effects that no log shows.
+which has no effect and earns nothing. It is one of the log's actions, drawn by the number of the
+episode: a new action of its own would be one that a planner could take at any time, with effects
+that no log shows. Values then count one more step, the first.
 
 Libraries for offline reinforcement learning keep all steps in flat arrays. Their `observations`
 hold what was observed before each action. The observation after the last action of an episode is in
@@ -86,7 +87,7 @@ def _has_lists(episode: Mapping[str, Any]) -> bool:
 
 
 def _with_first(episode: dict[str, Any], labels: Sequence[Any], number: int) -> dict[str, Any]:
-    """An episode with an extra first action, the next one in turn, which has no reward."""
+    """An episode with an extra first action, which has no reward."""
     fill = extra_step(labels, number)
     return episode | {
         name: [value, *episode[name]]
@@ -218,8 +219,10 @@ def _numbered(columns: Sequence[Any]) -> list[str]:
 
 def extra_step(labels: Sequence[Any], number: int) -> dict[str, Any]:
     """The extra first step of the episode of this number: its action, reward and propensity."""
+    # Drawn, because episodes in turn are also those that are held out.
+    drawn = int(np.random.default_rng(number).integers(len(labels)))
     return {
-        "actions": labels[number % len(labels)],
+        "actions": labels[drawn],
         "rewards": 0.0,
         "propensities": 1 / len(labels),
     }

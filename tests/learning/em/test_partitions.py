@@ -128,6 +128,30 @@ def test_partitions_are_kept_in_memory_then_on_disk_or_else_read_again(
     assert all(np.array_equal(a, b) for a, b in zip(counts, again, strict=True))
 
 
+@pytest.mark.parametrize("memory", [2**28, 0])
+def test_two_logs_that_are_read_at_once_do_not_mix(tmp_path, monkeypatch, memory):
+    monkeypatch.setattr(kept_partitions, "IN_MEMORY", memory)
+    found = {}
+    for name in ("tiger", "paint"):
+        (tmp_path / name).mkdir()
+        log = written(simulated(name, 60), tmp_path / name, monkeypatch)
+        whole = Views.of(PreparedLog.of(log), "auto", 0).whole
+        chunks = [whole.encode(chunk) for part in whole.parts for chunk in part]
+        found[name] = whole.outline, chunks
+
+    def reading(name):
+        outline, chunks = found[name]
+        return kept_partitions.kept(name, 0, iter(chunks), outline)
+
+    readers = {name: reading(name) for name in found}
+    next(readers["tiger"]), next(readers["paint"])
+    for reader in readers.values():
+        list(reader)
+    for name, (_, chunks) in found.items():
+        for one, other in zip(reading(name), chunks, strict=True):
+            assert np.array_equal(one.steps, other.steps)
+
+
 def test_continuous_rewards_are_read_into_memory(tmp_path, monkeypatch):
     log = simulated("tiger", 100)
     noisy = replace(log, rewards=np.random.default_rng(0).normal(size=log.steps))

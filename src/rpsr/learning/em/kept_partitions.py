@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from threading import RLock
 from typing import IO, Any
+from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from rpsr.learning.em.steps import Encoded
 IN_MEMORY = 2**28
 ON_DISK = 2**34
 _KINDS = (np.uint8, np.uint16, np.int32, np.int64)
+_LOCK = RLock()
 _SPARE = 2**30  # bytes of the disk that are left to others
 
 
@@ -35,9 +37,7 @@ class _Chunk:
     @staticmethod
     def of(log: Encoded) -> _Chunk:
         largest = int(log.steps.max(initial=0))
-        kind = next(
-            k for k in (np.uint8, np.int16, np.int32, np.int64) if largest <= np.iinfo(k).max
-        )
+        kind = next(k for k in _KINDS if largest <= np.iinfo(k).max)
         offsets = log.offsets.astype(np.int32 if len(log.steps) < 2**31 else np.int64)
         return _Chunk((log.steps.astype(kind), offsets, log.terminated))
 
@@ -63,25 +63,16 @@ class _Place:
     forms: tuple[tuple[np.dtype[Any], tuple[int, ...]], ...]
 
 
-@dataclass
+@dataclass(eq=False)
 class _Store:
-    """What this process keeps, of one log at a time; several threads may read it."""
+    """What this process keeps of one log; several threads may use it."""
 
-    name: str = ""
     parts: dict[int, list[_Chunk | _Place]] = field(default_factory=dict)
     held: int = 0
     written: int = 0
+    full: bool = False  # the disk
     file: IO[bytes] | None = None
     lock: RLock = field(default_factory=RLock)
-
-    def of(self, name: str) -> _Store:
-        """The store, emptied if it keeps another log."""
-        with self.lock:
-            if self.name != name:
-                if self.file is not None:
-                    self.file.close()
-                self.name, self.parts, self.held, self.written, self.file = name, {}, 0, 0, None
-        return self
 
     def keep(self, chunk: _Chunk) -> _Chunk | _Place | None:
         """Keep a chunk in memory or on disk; None if there is room in neither."""
@@ -91,19 +82,28 @@ class _Store:
                 return chunk
             return self._written(chunk)
 
+    def give_back(self, places: list[_Chunk | _Place]) -> None:
+        """Forget chunks of a partition that is not kept as a whole; the file keeps its size."""
+        with self.lock:
+            self.held -= sum(place.bytes for place in places if isinstance(place, _Chunk))
+
     def _written(self, chunk: _Chunk) -> _Place | None:
-        if self.written + chunk.bytes > ON_DISK:
+        """Where a chunk was written; None, and no later one is, if the disk has no room for it."""
+        if self.full or self.written + chunk.bytes > ON_DISK:
+            self.full = True
             return None
         try:
             if shutil.disk_usage(tempfile.gettempdir()).free < chunk.bytes + _SPARE:
-                return None
+                raise OSError
             if self.file is None:
-                self.file = tempfile.TemporaryFile()  # noqa: SIM115 (`of` closes it)
+                self.file = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the store)
+                finalize(self, self.file.close)
             position = self.file.seek(self.written)
             for array in chunk.arrays:
                 self.file.write(np.ascontiguousarray(array).tobytes())
             self.file.flush()
-        except OSError:  # the disk is full after all
+        except OSError:  # the disk is full
+            self.full = True
             return None
         self.written += chunk.bytes
         return _Place(position, tuple((array.dtype, array.shape) for array in chunk.arrays))
@@ -123,7 +123,16 @@ class _Store:
         return _Chunk(tuple(a.reshape(shape) for a, shape in zip(arrays, shapes, strict=True)))
 
 
-_store = _Store()
+_stores: dict[str, _Store] = {}  # by the name of the log: the latest only
+
+
+def _store_of(name: str) -> _Store:
+    """The store of a log; those of other logs are dropped, once nobody reads them any more."""
+    with _LOCK:
+        if name not in _stores:
+            _stores.clear()
+            _stores[name] = _Store()
+        return _stores[name]
 
 
 def kept(name: str, number: int, chunks: Iterable[Encoded], outline: Encoded) -> Iterator[Encoded]:
@@ -131,16 +140,20 @@ def kept(name: str, number: int, chunks: Iterable[Encoded], outline: Encoded) ->
 
     name: of the log. number: of the partition.
     """
-    store = _store.of(name)
+    store = _store_of(name)
     if number in store.parts:
         for place in store.parts[number]:
             yield store.read(place).encoded(outline)
         return
-    places: list[_Chunk | _Place] | None = []
+    places, whole = list[_Chunk | _Place](), True
     for chunk in chunks:
-        if places is not None:
-            place = store.keep(_Chunk.of(chunk))
-            places = None if place is None else [*places, place]
+        place = store.keep(_Chunk.of(chunk)) if whole else None
+        if place is None:
+            whole = False
+        else:
+            places.append(place)
         yield chunk
-    if places is not None:
+    if whole:
         store.parts[number] = places
+    else:
+        store.give_back(places)
