@@ -140,13 +140,13 @@ def learn(
         ),
     ] = 0,
     level: Annotated[
-        float,
+        float | None,
         Parameter(
             validator=validators.Number(gte=0.5, lt=1),
             help="With --plan: the level of the promise, the probability with which each of its "
-            "bounds holds.",
+            "bounds is meant to hold; by default 0.95.",
         ),
-    ] = 0.95,
+    ] = None,
     safe: Annotated[
         bool,
         Parameter(
@@ -201,6 +201,8 @@ def learn(
     check_suffix(output, NATIVE)
     if ensemble and plan is None:
         raise InputError("--ensemble is for choosing a plan: add --plan FILE")
+    if level is not None and plan is None:
+        raise InputError("--level is for the promise of a plan: add --plan FILE")
     if safe and plan is None:
         raise InputError("--safe is for choosing a plan: add --plan FILE")
     if plan is not None and classic_form(plan) is not None:
@@ -233,7 +235,7 @@ def learn(
         if isinstance(log, Trajectories) and log.rewards is None:
             raise InputError(no_rewards("learning"), place=source)
         how: dict[str, Any] = {"progress": progress, "executor": executor}
-        learned = fit(estimator, log, ensemble=ensemble, level=level, **how, **asked)
+        learned = fit(estimator, log, ensemble=ensemble, level=level or 0.95, **how, **asked)
     said = [str(warning.message) for warning in warned]
     for message in dict.fromkeys([*said, *learned.warnings()]):
         note(message)
@@ -300,9 +302,10 @@ def _show(learned: Learned) -> None:
         print_table(
             compared.COLUMNS,
             compared.summary(),
-            "Promises: the discounted return on the true system, by the log. Each bound holds with "
-            f"probability {level:.4g}, under the assumptions of its method. Chosen: the policy "
-            "with the highest lower bound, apart from the behaviour policy.",
+            "Promises: the discounted return on the true system, by the log. Each bound is meant "
+            f"to hold with probability {level:.4g}, under the assumptions of its method; few logs "
+            "have tested that. Chosen: the policy with the highest lower bound, apart from the "
+            "behaviour policy.",
             learned.census.digits,
         )
 

@@ -96,19 +96,21 @@ def verdict_card(learned: Learned) -> Card:
     if promise.in_models is not None:
         low, high = (f"{end:.{digits}g}" for end in promise.in_models)
         facts.append(("in models of the log", f"{low} to {high}"))
-    if chosen.off_policy is not None:
+    if chosen.off_policy is not None and safe.index == 0:  # the policy is that of the plan
         facts.append(("by the log alone (off-policy)", plain(str(chosen.off_policy))))
     doubts = [chosen.doubt, safe.warning(digits), *(reason.words for reason in learned.reasons)]
     doubts = [f"- {plain(doubt)}" for doubt in doubts if doubt]
     listed = "**Do not trust this number yet:**\n\n" + "\n".join(doubts) + "\n\n" if doubts else ""
-    words = f"about {promise.value:.{digits}g}"
-    if not promise.vacuous:
-        words = f"at least {promise.low:.{digits}g} and {words}"
+    title = (
+        f"The chosen policy is promised to earn at least {promise.low:.{digits}g} and about "
+        f"{promise.value:.{digits}g}, discounted, over the whole task (level {promise.level:.4g})."
+    )
+    if promise.vacuous:
+        title = f"The chosen policy has no promise: {plain(promise.words(digits))}."
     return Card(
         "bad" if doubts else tone,
         badge,
-        f"The chosen policy is promised to earn {words}, discounted, over the whole task "
-        f"(level {promise.level:.4g}).",
+        title,
         f"{listed}{enough}",
         tuple(facts),
     )
@@ -230,7 +232,8 @@ def _promises(safe: SafeChoice, doubts: Sequence[Reason], digits: int) -> tuple[
     promise = safe.chosen.promise
     text = (
         "What each policy will earn on the true system, discounted, by the log alone. Each bound "
-        f"holds with probability {promise.level:.4g}, under the assumptions of its method. "
+        f"is meant to hold with probability {promise.level:.4g}, under the assumptions of its method; "
+        "few logs have tested that. "
         "*models*: the policy was simulated in models that explain the log, and in models of "
         "resampled logs. *importance*: weighted episodes, and the range of rewards for the steps "
         "after them. *returns*: the returns of the log. The policy with the highest lower bound is "

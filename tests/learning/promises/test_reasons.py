@@ -18,9 +18,11 @@ from rpsr.learning.promises.reasons import (
     ModelsDisagree,
     MoreData,
     MoreStates,
+    PlanDisagrees,
     StoppedEarly,
 )
 from rpsr.models import DenseOperators
+from rpsr.planning import Status
 
 LOG = simulate("loadunload", 150, 15, seed=0)
 TRUTH = rpsr.load_pomdp("loadunload").belief_model()
@@ -89,8 +91,12 @@ def test_a_best_size_at_the_limit_is_told():
     assert found_by._disagreement(with_models(own, own, logged + 1)) is None
     assert found_by._planner(with_models(own, own, own)) is None
     reason = found_by._planner(with_models(2 * own, 2 * own, 2 * own))
-    assert isinstance(reason, StoppedEarly)
+    assert isinstance(reason, PlanDisagrees)
+    cut = with_models(2 * own, 2 * own, 2 * own)
+    stopped = replace(cut.solution, status=Status.TIME)
+    offers = (replace(cut.offers[0], solution=stopped), *cut.offers[1:])
+    assert isinstance(found_by._planner(replace(cut, offers=offers)), StoppedEarly)
     doubted = replace(learned, reasons=(reason, MoreStates(2)))
-    assert [row["kind"] for row in doubted.document()["reasons"]] == ["StoppedEarly", "MoreStates"]
+    assert [row["kind"] for row in doubted.document()["reasons"]] == ["PlanDisagrees", "MoreStates"]
     json.dumps(doubted.document())
     assert any(line.endswith(reason.advice) for line in doubted.warnings())

@@ -186,6 +186,27 @@ class StoppedEarly(Reason):
         return "plan on the model for longer, with rpsr solve"
 
 
+@dataclass(frozen=True)
+class PlanDisagrees(Reason):
+    """The value of a finished plan beside the policy's value in models."""
+
+    value: float
+    simulated: float
+
+    @property
+    def words(self) -> str:
+        """What is wrong, in a clause."""
+        return (
+            f"the plan's value is {self.value:.4g} in its own model, and the policy earns "
+            f"{self.simulated:.4g} in models of the log"
+        )
+
+    @property
+    def advice(self) -> str:
+        """What to do, in a clause."""
+        return "do not rely on either number; record more episodes, or try another estimator"
+
+
 def reasons(
     safe: SafeChoice,
     trained: Estimator,
@@ -234,6 +255,8 @@ def _planner(safe: SafeChoice) -> Reason | None:
     room = APART * max(abs(plan.value), abs(found.value))
     if low - room <= plan.value <= high + room:
         return None
+    if plan.status.reached_goal:
+        return PlanDisagrees(plan.value, found.value)
     return StoppedEarly(plan.status.value, plan.value, found.value)
 
 

@@ -47,6 +47,8 @@ class Promise:
         """The promise in a line."""
         low, value = f"{self.low:.{digits}g}", f"{self.value:.{digits}g}"
         high, level = f"{self.high:.{digits}g}", f"{self.level:.4g}"
+        if self.least == self.most:
+            return f"every policy earns {value}: all rewards of the log are equal"
         if self.vacuous:
             why = f": {self.reason}" if self.reason else ""
             return f"no lower bound above {low}, the least return that rewards allow{why}"

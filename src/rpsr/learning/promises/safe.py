@@ -73,9 +73,9 @@ class SafeChoice:
 
     def warning(self, digits: int = 3) -> str:
         """A line if no policy has a higher lower bound than the behaviour policy; else empty."""
-        if self.beats_behaviour:
-            return ""
         mine, logged = self.chosen.promise, self.offers[-1].promise
+        if self.beats_behaviour or mine.least == mine.most:
+            return ""
         return (
             "the log does not show that the policy is better than the behaviour policy: at least "
             f"{mine.low:.{digits}g}, and the behaviour policy at least {logged.low:.{digits}g}. "
