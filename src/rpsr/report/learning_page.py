@@ -232,8 +232,8 @@ def _promises(safe: SafeChoice, doubts: Sequence[Reason], digits: int) -> tuple[
     promise = safe.chosen.promise
     text = (
         "What each policy will earn on the true system, discounted, by the log alone. Each bound "
-        f"is meant to hold with probability {promise.level:.4g}, under the assumptions of its method; "
-        "few logs have tested that. "
+        f"is meant to hold with probability {promise.level:.4g}, under the assumptions of its "
+        "method; few logs have tested that. "
         "*models*: the policy was simulated in models that explain the log, and in models of "
         "resampled logs. *importance*: weighted episodes, and the range of rewards for the steps "
         "after them. *returns*: the returns of the log. The policy with the highest lower bound is "
