@@ -174,8 +174,8 @@ def learn(
         Parameter(
             validator=validators.Number(gt=0),
             help="Seconds after which em tries no larger number of states, in each of its fits. By "
-            "default it tries more states as long as held-out episodes ask for them. The result then "
-            "depends on the speed of the machine.",
+            "default it tries more states as long as held-out episodes ask for them. With a limit, "
+            "the result depends on the speed of the machine.",
         ),
     ] = None,
     jobs: Jobs = None,
