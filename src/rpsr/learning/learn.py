@@ -349,11 +349,16 @@ def _families(estimator: Estimator, log: PreparedLog, seed: int) -> list[Family]
 
 
 def _blind_to_rewards(estimator: Estimator, enough: Enough | None) -> str:
-    """Why models cannot value a policy, if a PSR is not enough and they are PSRs; else empty."""
+    """Why models cannot value a policy: they are PSRs, and a PSR may not be enough; else empty.
+
+    enough: the verdict on PSRs; None if the log is too short for one.
+    """
     psr = estimator.model_.kind in ("psr", "learned-psr")
-    if not psr or enough is None or enough.verdict != "no":
+    if not psr or (enough is not None and enough.verdict == "yes"):
         return ""
-    return "a PSR is not enough for this log, so that PSRs cannot value the policy"
+    if enough is not None and enough.verdict == "no":
+        return "a PSR is not enough for this log, so that PSRs cannot value the policy"
+    return "the log does not show that a PSR is enough, so that PSRs may not value the policy right"
 
 
 def _table_plan(log: PreparedLog, discount: float | None, seed: int) -> Solution:

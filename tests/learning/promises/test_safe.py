@@ -58,12 +58,16 @@ def test_a_table_with_a_higher_lower_bound_is_preferred_to_a_wide_promise(learne
     assert not _beats(replace(plan, low=0.01, high=1.2), plan)
 
 
-def test_a_psr_that_is_not_enough_cannot_value_policies():
+def test_only_a_psr_that_is_enough_can_value_policies():
     log = simulate("loadunload", 200, 15, seed=1)
-    enough = replace(psr_enough(log), verdict="no")
+    no, undecided, yes = (
+        replace(psr_enough(log), verdict=verdict) for verdict in ("no", "undecided", "yes")
+    )
     blind, seeing = (kind(rank=3).fit(log) for kind in (SpectralPSR, SpectralRPSR))
-    assert "a PSR is not enough" in _blind_to_rewards(blind, enough)
-    assert _blind_to_rewards(seeing, enough) == _blind_to_rewards(blind, None) == ""
+    assert "a PSR is not enough" in _blind_to_rewards(blind, no)
+    for unknown in (undecided, None):  # None: the log is too short for a verdict
+        assert "does not show that a PSR is enough" in _blind_to_rewards(blind, unknown)
+    assert _blind_to_rewards(seeing, no) == _blind_to_rewards(blind, yes) == ""
 
 
 def test_a_policy_like_that_of_the_log_has_its_frequencies():

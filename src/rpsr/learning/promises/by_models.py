@@ -15,8 +15,7 @@ the standard error of the simulation; low is at most the least v_j, and high is 
 bounds hold if the truth is among models like these. Models that all have the same blind spot agree
 wrongly, so that `evidence` is asked first.
 
-Simulations end after T steps; the mean reward of their later half, at every later step, stands for
-the rest.
+Simulations end with the task, or after T steps; `unrecorded` says what stands for the rest.
 """
 
 from __future__ import annotations
@@ -32,6 +31,7 @@ from rpsr.evaluation.simulation import AnyPolicy, simulate
 from rpsr.io.records import Floats
 from rpsr.learning.base import Family
 from rpsr.learning.promises.record import Allowed, Promise
+from rpsr.learning.promises.unrecorded import returns_of
 from rpsr.models.linear import LinearModel
 
 EPISODES = 200  # simulated per model
@@ -44,12 +44,8 @@ def value_in(
     """The value of a policy in a model, by simulation, and its standard error."""
     steps = 1 if discount == 0 else math.ceil(math.log(NEGLIGIBLE) / math.log(discount))
     steps = min(max(steps, 2), MOST_STEPS)
-    log = simulate(
-        model, policy, episodes=episodes, steps=steps, seed=seed, rewards=True, ends=False
-    )
-    rewards = log.padded("rewards", 0.0)
-    later = rewards[:, steps // 2 :].mean(axis=1) * discount**steps / (1 - discount)
-    values = rewards @ discount ** np.arange(steps) + later
+    log = simulate(model, policy, episodes=episodes, steps=steps, seed=seed, rewards=True)
+    values = returns_of(log, discount)
     return float(values.mean()), float(values.std() / math.sqrt(episodes))
 
 

@@ -24,10 +24,10 @@ from scipy.stats import t as student
 from rpsr.io.records import Floats
 from rpsr.learning.plan_choice.off_policy import Agreement
 from rpsr.learning.promises.record import Allowed, Promise
+from rpsr.learning.promises.unrecorded import returns_of
 from rpsr.logs.trajectories import Trajectories
 
 AGREEING = 20  # episodes that agree with the policy at the last step that is weighted
-LATE = 2  # the later half of an episode stands for the steps after its recording
 
 
 def importance_promise(agreement: Agreement, allowed: Allowed, level: float) -> Promise:
@@ -67,23 +67,15 @@ def _bernstein(sums: Floats, largest: float, level: float) -> float:
 def returns_promise(log: Trajectories, allowed: Allowed, level: float) -> Promise:
     """The return of the behaviour policy, by a t-interval over the episodes of its log.
 
-    After a recording that was cut off, its episode is assumed to continue with the mean reward of
-    its later half.
+    For the rest of episodes that were cut off see `unrecorded`. If n returns are all equal, an
+    outcome of probability log(1 / (1 - level)) / n may still have been missed; it may have any
+    return that rewards allow.
     """
-    rewards = log.rewards_for("a promise")
-    discount = allowed.discount
-    lengths = log.lengths
-    step = np.arange(log.steps) - np.repeat(log.offsets[:-1], lengths)
-    episode = np.repeat(np.arange(log.episodes), lengths)
-    earned = np.bincount(episode, discount**step * rewards, minlength=log.episodes)
-    late = step >= np.repeat(lengths // LATE, lengths)
-    counts = np.bincount(episode[late], minlength=log.episodes)
-    sums = np.bincount(episode[late], rewards[late], minlength=log.episodes)
-    rate = np.where(log.terminated, 0.0, sums / np.maximum(counts, 1))
-    returns = (earned + discount**lengths / (1 - discount) * rate)[lengths > 0]
+    returns = returns_of(log, allowed.discount)[log.lengths > 0]
     n, mean = len(returns), float(returns.mean()) if len(returns) else allowed.least
-    room = allowed.most - allowed.least
-    if n > 1:
+    missed = min(1.0, float(np.log(1 / (1 - level))) / n) if n > 1 else 1.0
+    room = missed * (allowed.most - allowed.least)
+    if n > 1 and not np.allclose(returns, returns[0], rtol=1e-12, atol=0):
         room = float(student.ppf(level, n - 1) * returns.std(ddof=1) / np.sqrt(n))
     return Promise(
         value=allowed.within(mean),
