@@ -88,15 +88,21 @@ def test_it_is_a_policy_like_any_other():
     assert row.policy == "ParticlePolicy"
 
 
-def test_particles_follow_the_exact_filter():
-    policy = ParticlePolicy(PomdpSimulator(tiger()), trials=1, particles=4000)
+@pytest.mark.parametrize("observations", [(0,), (0, 0), (0, 0, 1)])
+def test_particles_follow_the_exact_filter(observations):
+    n = 4000
+    policy = ParticlePolicy(PomdpSimulator(tiger()), trials=1, particles=n)
     exact = tiger().belief_model().filter()
-    for observation in (0, 0, 1):
+    # A set of particles is a sample; listening multiplies an error of a share by the derivative of
+    # Bayes' rule, .85 * .15 / P(o)^2, and the next set is a sample again.
+    variance = 0.25 / n
+    for observation in observations:
+        chance = 0.15 + 0.7 * exact.state[observation]
         policy.update("listen", observation)
         exact.update("listen", observation)
-    share = np.bincount(policy.states, minlength=2) / 4000
-    # Resampled twice: five standard deviations of a share of 4,000, times two.
-    assert np.abs(share - exact.state).max() <= 10 * 0.5 / 4000**0.5
+        variance = (0.85 * 0.15 / chance**2) ** 2 * variance + np.prod(exact.state) / n
+    share = np.bincount(policy.states, minlength=2) / n
+    assert np.abs(share - exact.state).max() <= 4 * variance**0.5
 
 
 def test_particles_that_die_are_an_error_or_are_perturbed():

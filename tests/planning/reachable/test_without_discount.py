@@ -131,3 +131,60 @@ def test_an_end_that_cannot_be_reached_has_infinite_cost():
 def test_gains_and_losses_in_a_loop_are_refused():
     with pytest.raises(ModelError, match="some rewards are negative and some positive"):
         rpsr.solve(toll(prize=Fraction(3)), "reachable")
+
+
+def detour(n):
+    """By way of w, which is left with probability 1/n, or of u, which can be left at a toll.
+
+    A policy that does not pay the toll at u goes by w; then the toll improves u, not the start.
+    """
+    slow = {"goal": Fraction(1, n), "stay": 1 - Fraction(1, n)}
+    moves = {("s", "a"): "w", ("s", "b"): "u", ("u", "b"): "goal"}
+
+    def move(s, a):
+        if s == "goal" or a == "wait":
+            return {s: ONE}
+        if (s, a) in moves:
+            return {moves[s, a]: ONE}
+        return {"goal": slow["goal"], s: slow["stay"]}
+
+    def earn(s, a, t, o):
+        if s == "goal":
+            return Fraction(0)
+        if s == "w" and a != "wait":
+            return Fraction(-9, 10)
+        return Fraction(-4, 10) * n if (s, a) == ("u", "b") else -ONE
+
+    return tabulate(
+        name="detour",
+        states=("s", "w", "u", "goal"),
+        actions=("a", "b", "wait"),
+        observations=("s", "w", "u", "goal"),
+        start={"s": ONE},
+        transition=move,
+        emission=lambda a, s: {s: ONE},
+        reward=earn,
+        discount=ONE,
+    )
+
+
+@pytest.mark.parametrize("planner", ["reachable", "auto"])
+@pytest.mark.parametrize("n", [10, 10**4, 10**6])
+def test_a_state_far_from_the_start_may_gain_first(planner, n):
+    plan = rpsr.solve(detour(n), planner)
+    best = -1 - Fraction(4, 10) * n
+    assert plan.status.reached_goal
+    assert Fraction(plan.lower) <= best <= Fraction(plan.upper)
+    assert plan.gap <= 1e-6 * abs(best)
+
+
+def test_exact_means_that_the_bounds_meet(monkeypatch):
+    monkeypatch.setattr("rpsr.planning.reachable.ending_policies.ROUNDS", 0)
+    plan = rpsr.solve(detour(10**4), "reachable")
+    assert plan.gap > 1000
+    assert plan.status is Status.SETTLED
+    plan = rpsr.solve(detour(10**4), "reachable", epsilon=10000.0)
+    assert plan.status is Status.SOLVED
+    auto = rpsr.solve(detour(10**4), "auto", max_iterations=1)
+    assert auto.status is not Status.EXACT
+    assert auto.extras["proven_by"]["lower"] in ("reachable", "sarsop")

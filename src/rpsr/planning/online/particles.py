@@ -29,7 +29,7 @@ from rpsr.showing import Shown, counted
 
 PARTICLES, SCENARIOS = 2000, 200  # by default
 ROUNDS = 20  # of N draws each, for one observation
-FILTER, SEARCH = 0, 1  # different random numbers
+START, FILTER, SEARCH = 0, 1, 2  # different random numbers
 
 
 class ParticlePolicy(Shown, Policy):
@@ -70,7 +70,7 @@ class ParticlePolicy(Shown, Policy):
     def reset(self) -> None:
         """Return to the start, with new particles."""
         self._digest, self._action = 0, None
-        self._states: States = self._batches.start(self._rng(FILTER), self.particles)
+        self._states: States = self._batches.start(self._rng(START), self.particles)
         self._bounds: tuple[float, float] | None = None
 
     def _rng(self, purpose: int) -> np.random.Generator:

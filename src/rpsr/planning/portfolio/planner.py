@@ -93,7 +93,7 @@ class _Portfolio:
         """Run the planners; why planning ended."""
         begun, model = self.run.earlier, self.run.model
         if undiscounted(model):
-            return Status.EXACT if self._exactly() else self._sarsop(None, begun)
+            return self._exactly() or self._sarsop(None, begun)
         process = self.run.corners()
         goal = goal_of(self.auto.epsilon, CLOSED, model, process.ahead)
         self._cheap()
@@ -134,19 +134,19 @@ class _Portfolio:
         self.answers.add(found)
         return found.status is Status.EXACT
 
-    def _exactly(self) -> bool:
-        """Whether few exact beliefs are reachable, and solved without a discount."""
+    def _exactly(self) -> Status | None:
+        """The status if few exact beliefs are reachable and solved without a discount, else None."""
         model = self.run.model
         if self.auto.everywhere or model.record is None or not model.record.exact:
-            return False
+            return None
         graph = explore_exactly(model, FEW, self.clock.share(EXPLORING_SHARE), work=FEW_STEPS)
         if not isinstance(graph, ExactBeliefGraph):
-            return False
+            return None
         planner = Reachable(epsilon=self.auto.epsilon)
         part = self._part(planner, self.clock.time_limit, None)
         found = planner.planned_exactly(part, graph)
         self.answers.add(found)
-        return found.status is Status.EXACT
+        return found.status if found.status.reached_goal else None
 
     def _vi(self, goal: Goal, process: CornerProcess, begun: ValueFunction | None) -> Status:
         """Value iteration, while it promises to end soon."""

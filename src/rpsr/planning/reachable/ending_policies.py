@@ -4,11 +4,17 @@ An action that attains the optimal value need not be part of an optimal policy: 
 too. So a policy is built backwards, from states where it may rest for nothing, by actions that
 attain the optimal values v and lead nearer with a positive probability. Such a policy ends with
 probability one, and earns v.
+
+If all rewards are at most 0, the values u of the best policy also give an upper bound. Every v that
+is at least its own backup, and 0 where a policy may rest for nothing, is one: a policy whose cost is
+finite comes to rest with probability one. Let u exceed its backup except for e(s, a) at most. Then
+v = (1 - d) u is at least its own backup, if (1 - d) e(s, a) <= d |r(s, a)| for all s and a.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,10 +35,14 @@ ROUNDS = 50  # of policy iteration
 
 @dataclass(frozen=True, eq=False)
 class ProvenPolicy:
-    """Actions (k,), and a proven lower bound on their value at the first corner."""
+    """Actions (k,), and a proven lower bound on their value at the first corner.
+
+    upper: an upper bound on the optimal value there; infinite where none follows from the policy.
+    """
 
     actions: Ints
     lower: float
+    upper: float
 
 
 def best_policy(process: CornerProcess, most: Floats, clock: Clock) -> ProvenPolicy:
@@ -48,12 +58,14 @@ def best_policy(process: CornerProcess, most: Floats, clock: Clock) -> ProvenPol
             break
         ahead = process.rewards + (moves @ found).reshape(process.rewards.shape)
         now = ahead[actions, np.arange(process.k)]
-        gains = ahead.max(axis=0) - now > IMPROVEMENT * max(largest(found), 1e-300)
+        rounding = IMPROVEMENT * max(largest(found), 1e-300)
+        gains = ahead.max(axis=0) - now > rounding
         if not gains.any():
             break
         other = np.where(gains, ahead.argmax(axis=0), actions)
         better = _worth(process, moves, other)
-        if better is None or better[0] <= found[0]:
+        # A state far from the first may gain before the first does.
+        if better is None or not (better - found > rounding).any():
             break
         actions, found = other, better
     if found is None:
@@ -61,7 +73,25 @@ def best_policy(process: CornerProcess, most: Floats, clock: Clock) -> ProvenPol
             f"{process.model.name}: no policy with a finite sum of rewards was found; give a "
             "discount below 1 or a number of steps"
         )
-    return ProvenPolicy(actions, float(found[0]))
+    return ProvenPolicy(actions, float(found[0]), _above(process, moves, found))
+
+
+def _above(process: CornerProcess, moves: Sparse, values: Floats) -> float:
+    """An upper bound on the optimal value at the first corner, from a policy's values (k,)."""
+    rewards, unit = process.rewards, process.rounding(1.0)
+    rests = end_components(moves, len(rewards), rewards == 0)[1].any(axis=0)
+    costs = rewards.max() <= 0 and process.model.reward_error == 0
+    if not costs or values.min() <= ENDLESS / 2 or values[rests].any():
+        return inf
+    after, size = ((moves @ each).reshape(rewards.shape) for each in (values, np.abs(values)))
+    excess = rewards + after - values + unit * (np.abs(rewards) + size + np.abs(values))
+    excess = np.maximum(excess, 0.0)
+    if excess[rewards == 0].any():
+        return inf
+    paid = rewards < 0
+    share = float((excess[paid] / (excess[paid] - rewards[paid])).max(initial=0.0))
+    first = float(values[0])
+    return (1 - share) * first + unit * abs(first)
 
 
 def _backwards(process: CornerProcess, moves: Sparse, most: Floats) -> Ints:

@@ -31,11 +31,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from rpsr.errors import ModelError
 from rpsr.planning.convergence import planning_discount, undiscounted
 from rpsr.planning.corners.discounted_form import MayStay
 from rpsr.planning.limits import Clock
-from rpsr.planning.precision import MERGED, goal_of
+from rpsr.planning.precision import CLOSED, MERGED, goal_of, goal_of_range
 from rpsr.planning.reachable.exact_problem import (
     ExactBeliefGraph,
     explore_exactly,
@@ -56,6 +58,7 @@ from rpsr.planning.solution import Solution, Status
 from rpsr.planning.tasks_that_end import solve_task_that_ends
 
 SAME = 1e-13  # states that differ by rounding only differ by less, others by more
+EXACT = 1e-9  # of the scale of values: without a discount, a larger gap is more than rounding
 EXPLORING = 0.5  # of the time limit, for exploring; the rest is for solving
 
 
@@ -131,11 +134,16 @@ class Reachable(BasePlanner):
             ) from None
 
     def planned_exactly(self, run: Run, graph: ExactBeliefGraph) -> Solution:
-        """The plan on exact beliefs."""
+        """The plan on exact beliefs; `SETTLED` if its bounds are further apart than epsilon."""
         plan, size = plan_exactly(graph, run.clock), len(graph.beliefs)
+        assert plan.upper is not None, "exact beliefs have corners"
         run.report(1, plan.lower, plan.upper, vectors=len(plan.found), points=size)
+        wide = max(abs(plan.lower), abs(plan.upper), float(np.abs(run.model.rewards).max()))
+        goal = goal_of_range(self.epsilon, CLOSED, wide).at(plan.lower, plan.upper)
+        gap, stopped = plan.upper - plan.lower, Status.TIME if run.clock.over else Status.SETTLED
+        status = Status.SOLVED if gap <= goal else stopped
         return run.solution(
-            Status.TIME if run.clock.over else Status.EXACT,
+            Status.EXACT if gap <= EXACT * wide else status,
             plan.found,
             (plan.lower, plan.upper),
             value=plan.value,
