@@ -238,11 +238,18 @@ class PreparedLog:
 
     @cached_property
     def propensities(self) -> Floats:
-        """The propensity of every logged action, (L,): as logged, else as estimated by counts."""
+        """The propensity of every logged action, (L,): as logged, else as estimated by counts.
+
+        Those of first actions are estimated from first actions alone.
+        """
         log = self.in_memory
         if log.propensities is not None:
             return log.propensities
-        return propensities(log, "estimated", self.survey().policy)
+        survey = self.survey()
+        chances = propensities(log, "estimated", survey.policy)
+        first = log.offsets[:-1][log.lengths > 0]
+        chances[first] = survey.first_policy[log.actions[first]]
+        return chances
 
 
 @dataclass(frozen=True)

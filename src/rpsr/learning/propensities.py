@@ -6,6 +6,9 @@ interactions; each estimate is shrunk towards that of the context one interactio
 
     pi(a | c) = (n(c, a) + s pi(a | shorter c)) / (n(c) + s).
 
+At the first step, c is empty and counts all steps; where the weights of whole episodes are needed
+(`PreparedLog.propensities`), the start is a context of its own.
+
 `blind` assumes that all actions are equally likely after every history. This is right for a uniform
 policy, and a bias that more data does not remove for a policy that depends on the history.
 """
@@ -144,9 +147,13 @@ def shrunk_policy(tables: Ints, n_pairs: int) -> tuple[Floats, ...]:
         counts = table[: n_pairs**k].astype(np.float64)
         # The highest digit of a code is the oldest interaction: forgetting it is a remainder.
         shorter = policies[-1][np.arange(len(counts)) % len(policies[-1])]
-        total = counts.sum(axis=1, keepdims=True) + SHRINKAGE
-        policies.append((counts + SHRINKAGE * shorter) / total)
+        policies.append(shrunk(counts, shorter))
     return tuple(policies[1:])
+
+
+def shrunk(counts: Floats, shorter: Floats) -> Floats:
+    """pi(a | c) from n(c, a) and from pi(a | shorter c), each (..., A)."""
+    return (counts + SHRINKAGE * shorter) / (counts.sum(axis=-1, keepdims=True) + SHRINKAGE)
 
 
 def propensities(

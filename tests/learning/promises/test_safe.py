@@ -13,6 +13,7 @@ from rpsr.evaluation.stochastic_files import save_stochastic
 from rpsr.learning import PreparedLog, SpectralPSR, SpectralRPSR, psr_enough
 from rpsr.learning.learn import _blind_to_rewards, learn
 from rpsr.learning.promises.safe import _beats, behaviour_like
+from rpsr.logs import Trajectories
 
 LOG = simulate("loadunload", 60, 15, seed=0)
 POMDP = rpsr.load_pomdp("loadunload")
@@ -72,17 +73,37 @@ def test_only_a_psr_that_is_enough_can_value_policies():
 
 def test_a_policy_like_that_of_the_log_has_its_frequencies():
     found = behaviour_like(PreparedLog.of(LOG))
-    assert len(found) == 1 + len(LOG.action_names) * len(LOG.observation_names)
-    first = np.bincount(LOG.actions, minlength=len(LOG.action_names)) / LOG.steps
-    np.testing.assert_allclose(found.probabilities[0], first, atol=0.01)
-    a, o = 1, 2
-    after = 1 + a * len(LOG.observation_names) + o
-    assert (found.successors[:, a, o] == after).all()
-    came = np.flatnonzero((LOG.actions == a) & (LOG.observations == o))
-    came = came[~np.isin(came + 1, LOG.offsets)] + 1
-    counts = np.bincount(LOG.actions[came], minlength=len(LOG.action_names))
-    expected = (counts + 8 * found.probabilities[0]) / (counts.sum() + 8)  # shrunk
-    np.testing.assert_allclose(found.probabilities[after], expected, atol=1e-9)
+    n_actions, n_observations = len(LOG.action_names), len(LOG.observation_names)
+    assert len(found) == 1 + n_actions * n_observations
+    first = np.bincount(LOG.actions[LOG.offsets[:-1]], minlength=n_actions) / LOG.episodes
+    np.testing.assert_allclose(found.probabilities[0], first)
+    everywhere = np.bincount(LOG.actions, minlength=n_actions) / LOG.steps
+    for a in range(n_actions):
+        for o in range(n_observations):
+            after = 1 + a * n_observations + o
+            assert (found.successors[:, a, o] == after).all()
+            came = np.flatnonzero((LOG.actions == a) & (LOG.observations == o))
+            came = came[~np.isin(came + 1, LOG.offsets)] + 1
+            counts = np.bincount(LOG.actions[came], minlength=n_actions)
+            expected = counts / counts.sum() if len(came) else everywhere
+            np.testing.assert_allclose(found.probabilities[after], expected)
+
+
+def test_a_policy_like_that_of_the_log_takes_no_action_that_the_log_did_not_take():
+    """The log begins with action 0 and then takes action 1 only."""
+    actions = np.tile([0, 1, 1, 1], 30)
+    log = Trajectories(
+        action_names=LOG.action_names,
+        observation_names=LOG.observation_names,
+        actions=actions,
+        observations=LOG.observations[:120],
+        offsets=np.arange(0, 121, 4),
+        terminated=np.zeros(30, dtype=np.bool_),
+    )
+    found = behaviour_like(PreparedLog.of(log)).probabilities
+    assert found[0, 0] == 1
+    seen = np.unique(actions * len(log.observation_names) + log.observations)
+    assert (found[1 + seen, 1] == 1).all()
 
 
 def test_a_stochastic_policy_survives_its_file(tmp_path):

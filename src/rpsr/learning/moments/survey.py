@@ -26,10 +26,12 @@ from rpsr.learning.propensities import (
     Overlap,
     Weights,
     propensities,
+    shrunk,
     shrunk_policy,
     unseen_share,
 )
 from rpsr.logs import Trajectories
+from rpsr.logs.parts import few_long
 from rpsr.logs.trajectories import no_rewards
 
 Word = tuple[int, ...]  # interactions, as pairs a * O + o
@@ -169,6 +171,22 @@ class Survey:
     def follows(self) -> Ints:
         """How often each action followed each interaction, (A * O, A)."""
         return self.tables[1, : len(self.action_names) * len(self.observation_names)]
+
+    @property
+    def starts(self) -> Ints:
+        """How often each action was the first of an episode, (A,).
+
+        A few long recordings begin anywhere: all of their steps count.
+        """
+        everywhere = self.tables[0, 0]
+        if few_long(self.episodes, self.longest_episode):
+            return everywhere
+        return everywhere - self.follows.sum(axis=0)
+
+    @property
+    def first_policy(self) -> Floats:
+        """The probability of each action at the start of an episode, shrunk like `policy`, (A,)."""
+        return shrunk(self.starts.astype(np.float64), self.policy[0][0])
 
     def counts(self, length: int) -> Ints:
         """How often each word of `length` interactions was followed by an action, (contexts,)."""

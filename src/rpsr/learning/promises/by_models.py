@@ -32,6 +32,7 @@ from rpsr.io.records import Floats
 from rpsr.learning.base import Family
 from rpsr.learning.promises.record import Allowed, Promise
 from rpsr.learning.promises.unrecorded import returns_of
+from rpsr.logs.trajectories import Trajectories
 from rpsr.models.linear import LinearModel
 
 EPISODES = 200  # simulated per model
@@ -42,11 +43,17 @@ def value_in(
     model: LinearModel, policy: AnyPolicy, discount: float, episodes: int = EPISODES, seed: int = 0
 ) -> tuple[float, float]:
     """The value of a policy in a model, by simulation, and its standard error."""
+    values = returns_of(play(model, policy, discount, episodes, seed), discount)
+    return float(values.mean()), float(values.std() / math.sqrt(episodes))
+
+
+def play(
+    model: LinearModel, policy: AnyPolicy, discount: float, episodes: int = EPISODES, seed: int = 0
+) -> Trajectories:
+    """Simulated episodes, until the task ends or later rewards hardly count."""
     steps = 1 if discount == 0 else math.ceil(math.log(NEGLIGIBLE) / math.log(discount))
     steps = min(max(steps, 2), MOST_STEPS)
-    log = simulate(model, policy, episodes=episodes, steps=steps, seed=seed, rewards=True)
-    values = returns_of(log, discount)
-    return float(values.mean()), float(values.std() / math.sqrt(episodes))
+    return simulate(model, policy, episodes=episodes, steps=steps, seed=seed, rewards=True)
 
 
 def models_promise(

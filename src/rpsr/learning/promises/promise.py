@@ -1,7 +1,8 @@
 """What a policy will earn on the true system: a promise from a log alone.
 
 Models of the log (`by_models`) are used unless evidence speaks against them: the model of the plan
-is inconsistent, or the bounds by models contradict those by importance weighting. Then importance
+is inconsistent, the log hardly shows the policy's actions (`support`), or the bounds by models
+contradict those by importance weighting. Then importance
 weighting alone (`importance`) gives the bounds. These need no model, but are wide: a policy that
 differs from the behaviour policy agrees with few episodes for more than a few steps.
 """
@@ -18,6 +19,7 @@ from rpsr.learning.prepared_log import Logs, PreparedLog
 from rpsr.learning.promises.by_models import models_promise
 from rpsr.learning.promises.importance import importance_promise, returns_promise
 from rpsr.learning.promises.record import LEVEL, Allowed, Promise
+from rpsr.learning.promises.support import gap
 from rpsr.planning.value.policies import AlphaPolicy
 
 CONTRADICTION = "bounds by models contradict those by importance weighting"
@@ -43,6 +45,10 @@ def promise(
     weighted = importance_promise(Agreement.of(policy, log), allowed, level)
     if distrust or not families:
         return replace(weighted, reason=distrust or "there are no models to simulate it in")
+    fitted = [family[0] for family in families]
+    unknown = gap(policy, fitted, log.survey(), allowed.discount, seed)
+    if unknown is not None:
+        return replace(weighted, reason=unknown.words, gap=unknown)
     found = models_promise(policy, families, allowed, level, seed)
     if found.low > weighted.high or found.high < weighted.low:
         return replace(weighted, reason=CONTRADICTION)

@@ -10,6 +10,7 @@
   this is also what a much longer log would gain.
 - `MoreStates`: the largest size that was tried has the highest held-out likelihood.
 - `StoppedEarly`: the planner stopped at a limit, or its value is not what models simulate.
+- `Unsupported`: the policy takes actions that the log hardly shows, where it takes them.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from rpsr.learning.base import Estimator, Family
 from rpsr.learning.diagnostics import Diagnosis
 from rpsr.learning.ends import as_seen_by
 from rpsr.learning.estimated_models import filtered, log_chances
+from rpsr.learning.promises.record import Gap
 from rpsr.learning.promises.safe import SafeChoice
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.linear import LinearModel
@@ -207,6 +209,23 @@ class PlanDisagrees(Reason):
         return "do not rely on either number; record more episodes, or try another estimator"
 
 
+@dataclass(frozen=True)
+class Unsupported(Reason):
+    """Steps of the policy that the log hardly shows."""
+
+    gap: Gap
+
+    @property
+    def words(self) -> str:
+        """What is wrong, in a clause."""
+        return self.gap.words
+
+    @property
+    def advice(self) -> str:
+        """What to do, in a clause."""
+        return f"record episodes that take {self.gap.action} {self.gap.where}"
+
+
 def reasons(
     safe: SafeChoice,
     trained: Estimator,
@@ -220,7 +239,9 @@ def reasons(
     trained, families: the estimator that did not learn from the held-out episodes, and its models.
     most_states: the largest number of states that was tried, if that one was the best.
     """
+    gap = safe.chosen.promise.gap
     found = [
+        None if gap is None else Unsupported(gap),
         _disagreement(safe),
         _predictions(trained.fitted_, held_out),
         _rewards(heldout),

@@ -18,13 +18,42 @@ HOW: dict[Method, str] = {
 
 
 @dataclass(frozen=True)
+class Gap:
+    """What a log does not show of a policy.
+
+    share: of the discounted steps, or of the first ones, whichever is larger. action, after: the
+    most frequent case, and the action and observation before it, empty at the start; times: how
+    often the log has it.
+    """
+
+    share: float
+    action: str
+    after: tuple[str, ...]
+    times: int
+
+    @property
+    def where(self) -> str:
+        """After which interaction the action is taken, or that it is the first."""
+        return f"after {', '.join(self.after)}" if self.after else "at the start"
+
+    @property
+    def words(self) -> str:
+        """What is missing, in a clause."""
+        times = {0: "never", 1: "once"}.get(self.times, f"{self.times} times")
+        return (
+            f"the log hardly shows the policy's actions: {self.where} the policy takes "
+            f"{self.action}, and the log {times}"
+        )
+
+
+@dataclass(frozen=True)
 class Promise:
     """The discounted return of a policy on the true system, over the whole task.
 
     value: the estimate. low, high: each holds with probability `level`, under the assumptions of
     the method. least, most: the returns that the log's range of rewards allows at all. models: how
     many models the method used; in_models: the lowest and highest value in these, or None. reason:
-    why the models were not used, or empty.
+    why the models were not used, or empty; gap: what the log does not show, if that is the reason.
     """
 
     value: float
@@ -37,6 +66,7 @@ class Promise:
     models: int = 0
     in_models: tuple[float, float] | None = None
     reason: str = ""
+    gap: Gap | None = None
 
     @property
     def vacuous(self) -> bool:

@@ -142,14 +142,17 @@ def _beats(table: Promise, plan: Promise) -> bool:
 
 
 def behaviour_like(log: PreparedLog) -> StochasticController:
-    """A policy with the log's frequencies of actions after the last interaction.
+    """A policy with the log's frequencies of actions at the start and after the last interaction.
 
-    Its nodes are the start and every interaction (a, o), in the order 1 + a O + o.
+    After an interaction that no action followed, it has the frequencies of all steps. Its nodes are
+    the start and every interaction (a, o), in the order 1 + a O + o.
     """
     survey = log.survey()
     actions, observations = survey.action_names, survey.observation_names
     pairs = len(actions) * len(observations)
-    start, after = survey.policy[0], survey.policy[1]
+    counts = np.vstack([survey.starts, survey.follows])
+    counts = np.where(counts.sum(axis=1, keepdims=True) > 0, counts, survey.tables[0, 0])
+    frequencies = counts / counts.sum(axis=1, keepdims=True)
     successors: Ints = 1 + np.arange(pairs).reshape(1, len(actions), len(observations))
     everywhere = np.broadcast_to(successors, (1 + pairs, *successors.shape[1:])).copy()
-    return StochasticController(actions, observations, np.vstack([start, after]), everywhere, 0)
+    return StochasticController(actions, observations, frequencies, everywhere, 0)
