@@ -103,8 +103,8 @@ class ParticlePolicy(Shown, Policy):
         count = len(self._states)
         few = self.scenarios <= count
         chosen = rng.choice(count, self.scenarios, replace=not few)
-        tree = ScenarioTree(self._batches, self._states[chosen], rng, self.regularization)
-        tree.search(self.effort, clock)
+        tree = ScenarioTree(self._batches, self._states[chosen], rng, self.regularization, clock)
+        tree.search(self.effort)
         self._bounds = tree.root.lower, tree.root.upper
         return tree.best()
 

@@ -15,7 +15,8 @@ hashable values. It may also have
     lower(state) -> float or (P,)       at most the value of a policy, or of P policies, in the
                                         state; policies must not depend on the hidden state
                                         (by default, one action at every step is rolled out)
-    reward_range                        the lowest and the highest reward, if there is no `upper`
+    reward_range                        the lowest and the highest reward; required if there is no
+                                        `upper`
     perturb(state, rng) -> state        a state near one that contradicts an observation
 
 A simulator whose class sets `batched = True` works on B states at once, as rows of an array:
@@ -86,23 +87,32 @@ class Batches:
             )
         names = getattr(simulator, "observations", None)
         self.observations: tuple[str, ...] | None = None if names is None else tuple(names)
-        self._most = self._largest()
+        self.least, self._most = self._range()
 
-    def _largest(self) -> float | None:
-        """The return of the highest reward at every step, if the simulator has no `upper`."""
-        if hasattr(self.simulator, "upper"):
-            return None
+    def _range(self) -> tuple[float | None, float | None]:
+        """The least sum of rewards, and the largest if the simulator has no `upper`.
+
+        None where it is unknown.
+        """
+        given, bounded = (
+            getattr(self.simulator, "reward_range", None),
+            hasattr(self.simulator, "upper"),
+        )
+        if bounded and given is None:
+            return None, None
         try:
-            least, most = map(float, self.simulator.reward_range)
-        except (AttributeError, TypeError, ValueError):
+            least, most = map(float, given)
+        except (TypeError, ValueError):
             raise InputError(
                 "simulator: expected `upper(state)`, an upper bound on its optimal value, or "
                 "`reward_range`, the lowest and the highest reward"
             ) from None
-        if not least <= most:
+        if not -np.inf < least <= most < np.inf:
             raise InputError(f"simulator: read reward_range {(least, most)}, expected lowest first")
         # An episode may end before the next reward, which then counts as 0.
-        return most if most < 0 else most / (1 - self.discount)
+        ahead = 1 / (1 - self.discount)
+        least = least if least > 0 else least * ahead
+        return least, None if bounded else (most if most < 0 else most * ahead)
 
     def start(self, rng: Rng, count: int) -> States:
         """Sample first states, B of them."""
