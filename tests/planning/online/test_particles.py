@@ -202,15 +202,55 @@ def test_the_simulator_of_a_pomdp_has_its_outcomes_and_bounds():
     [
         ("tiger", {}, "simulator: read 'tiger', expected an object with actions"),
         (Walk, {}, "simulator: read the class Walk"),
-        (Walk(), {"particles": 0}, "particles: read 0, expected at least 1"),
+        (Walk(), {"particles": 0}, "particles: read 0, expected a whole number from 1"),
+        (Walk(), {"particles": 2.5}, "particles: read 2.5, expected a whole number"),
+        (Walk(), {"particles": "a"}, "particles: read 'a', expected a whole number"),
+        (Walk(), {"scenarios": float("nan")}, "scenarios: read nan, expected a whole number"),
+        (Walk(), {"seed": "a"}, "seed: read 'a', expected a whole number from 0"),
+        (Walk(), {"seed": -1}, "seed: read -1, expected a whole number from 0"),
+        (Walk(), {"regularization": "a"}, "regularization: read 'a', expected at least 0"),
+        (type("W", (Walk,), {"discount": "x"})(), {}, "read discount 'x', expected 0 < discount"),
+        (type("W", (Walk,), {"actions": 5})(), {}, "read actions 5, expected a list of names"),
         (Walk(), {"regularization": -1}, "regularization: read -1, expected at least 0"),
-        (type("W", (Walk,), {"discount": 1})(), {}, "read discount 1.0, expected 0 < discount < 1"),
+        (type("W", (Walk,), {"discount": 1})(), {}, "read discount 1, expected 0 < discount < 1"),
         (type("W", (Walk,), {"reward_range": None})(), {}, "expected `upper"),
     ],
 )
 def test_bad_input_is_refused(simulator, options, message):
     with pytest.raises(rpsr.InputError, match=message):
         ParticlePolicy(simulator, trials=1, **options)
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ({"step": lambda *_: (0, 0, 1.0)}, "`step` gave 3 values, expected 4: state, observ"),
+        ({"step": lambda *_: None}, "`step` gave None, expected 4"),
+        ({"step": lambda *_: (0, [1], 1.0, False)}, "observations of which each should be an int"),
+        ({"step": lambda *_: (0, np.ones(2), 1.0, False)}, "observations of which each should"),
+        ({"step": lambda *_: (0, 0, "much", False)}, "rewards that are not finite numbers"),
+        ({"step": lambda *_: (0, 0, 1.0, [True, False])}, "`done` that is not one truth value"),
+        ({"upper": lambda *_: float("nan")}, "`upper` gave bounds that are not finite numbers"),
+        ({"lower": lambda *_: float("nan")}, "`lower` gave bounds that are not finite numbers"),
+    ],
+)
+def test_a_simulator_with_wrong_results_is_refused(members, message):
+    policy = ParticlePolicy(type("W", (Walk,), members)(), trials=1, particles=5, scenarios=5)
+    with pytest.raises(rpsr.ModelError, match=message):
+        policy.act()
+
+
+def test_an_observation_that_cannot_be_hashed_is_refused():
+    policy = ParticlePolicy(type("W", (Walk,), {"observations": None})(), trials=1, particles=5)
+    with pytest.raises(rpsr.InputError, match=r"observation: read \[1\], expected an integer"):
+        policy.update("left", [1])
+
+
+def test_numbers_of_numpy_are_accepted():
+    policy = ParticlePolicy(
+        Walk(), seconds=np.float32(0.5), trials=np.int64(3), particles=np.int64(5)
+    )
+    assert (policy.effort.seconds, policy.effort.trials, policy.particles) == (0.5, 3, 5)
 
 
 def test_the_front_door_chooses_by_the_system():
