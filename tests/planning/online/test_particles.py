@@ -59,9 +59,9 @@ def test_more_trials_never_loosen_the_bounds_in_the_scenarios():
     found = []
     for trials in (1, 3, 10, 30):
         rng = np.random.default_rng(0)
-        tree = ScenarioTree(batches, batches.start(rng, 50), rng, 0.0)
         effort = Effort.of(None, trials)
-        tree.search(effort, effort.clock())
+        tree = ScenarioTree(batches, batches.start(rng, 50), rng, 0.0, effort.clock())
+        tree.search(effort)
         found.append((tree.root.lower, tree.root.upper))
     lows, highs = zip(*found, strict=True)
     assert list(lows) == sorted(lows)
@@ -74,9 +74,9 @@ def test_regularization_prefers_small_policies():
     lows = []
     for penalty in (0.0, 1.0):
         rng = np.random.default_rng(0)
-        tree = ScenarioTree(batches, batches.start(rng, 50), rng, penalty)
         effort = Effort.of(None, 20)
-        tree.search(effort, effort.clock())
+        tree = ScenarioTree(batches, batches.start(rng, 50), rng, penalty, effort.clock())
+        tree.search(effort)
         lows.append(tree.root.lower)
     assert lows[1] < lows[0]
 
@@ -123,6 +123,55 @@ def test_particles_that_die_are_an_error_or_are_perturbed():
     assert [state[1] for state in policy.states] == [3] * 10
 
 
+class Slow:
+    """Ten actions that never end and pay their number; a step of all states takes one second."""
+
+    batched = True
+    actions = tuple("abcdefghij")
+    discount = 0.99
+
+    def __init__(self, monkeypatch, **members):
+        self.steps = 0
+        monkeypatch.setattr("rpsr.planning.limits.time.perf_counter", lambda: float(self.steps))
+        for name, value in members.items():
+            setattr(self, name, value)
+
+    def start(self, rng, count):
+        return np.zeros(count, dtype=int)
+
+    def step(self, states, action, rng):
+        self.steps += 1
+        ended = np.zeros(len(states), dtype=bool)
+        return states, rng.integers(50, size=len(states)), np.full(len(states), action), ended
+
+
+@pytest.mark.parametrize(
+    "members", [{"reward_range": (0, 9)}, {"upper": lambda states: np.full(len(states), 900.0)}]
+)
+@pytest.mark.parametrize("seconds", [5, 40, 200])
+def test_a_step_keeps_its_seconds(monkeypatch, members, seconds):
+    slow = Slow(monkeypatch, **members)
+    policy = ParticlePolicy(slow, seconds=seconds, particles=60, scenarios=60)
+    assert 0 <= policy.act() < 10
+    assert slow.steps <= seconds + 12  # one step beyond the limit, for each action once
+    lower, upper = policy.estimates
+    assert 0 <= lower <= upper <= 900 * (1 + 1e-12)
+    if seconds == 200:  # enough for a step of each action after the roll-outs
+        assert policy.act() == 9
+
+
+def test_roll_outs_have_a_largest_length(monkeypatch):
+    monkeypatch.setattr("rpsr.planning.online.scenario_tree.LONGEST", 7)
+    slow = Slow(monkeypatch, reward_range=(-1, 9))
+    effort, rng, batches = Effort.of(None, 1), np.random.default_rng(0), Batches(slow)
+    tree = ScenarioTree(batches, batches.start(rng, 1), rng, 0.0, effort.clock())
+    # One roll-out for each action, one for the root, and one for each child of it.
+    assert slow.steps == 10 * 7 + 7 + 10 + 10 * 7
+    # Seven rewards of 9, and then -1 at every step.
+    blind = 9 * (1 - 0.99**7) / 0.01 - 0.99**7 / 0.01
+    assert tree.root.floor == pytest.approx(blind)
+
+
 def test_the_simulator_of_a_pomdp_has_its_outcomes_and_bounds():
     maze = rpsr.load_pomdp("4x3").with_discount(Fraction(19, 20))
     simulator, rng = PomdpSimulator(maze), np.random.default_rng(0)
@@ -153,15 +202,55 @@ def test_the_simulator_of_a_pomdp_has_its_outcomes_and_bounds():
     [
         ("tiger", {}, "simulator: read 'tiger', expected an object with actions"),
         (Walk, {}, "simulator: read the class Walk"),
-        (Walk(), {"particles": 0}, "particles: read 0, expected at least 1"),
+        (Walk(), {"particles": 0}, "particles: read 0, expected a whole number from 1"),
+        (Walk(), {"particles": 2.5}, "particles: read 2.5, expected a whole number"),
+        (Walk(), {"particles": "a"}, "particles: read 'a', expected a whole number"),
+        (Walk(), {"scenarios": float("nan")}, "scenarios: read nan, expected a whole number"),
+        (Walk(), {"seed": "a"}, "seed: read 'a', expected a whole number from 0"),
+        (Walk(), {"seed": -1}, "seed: read -1, expected a whole number from 0"),
+        (Walk(), {"regularization": "a"}, "regularization: read 'a', expected at least 0"),
+        (type("W", (Walk,), {"discount": "x"})(), {}, "read discount 'x', expected 0 < discount"),
+        (type("W", (Walk,), {"actions": 5})(), {}, "read actions 5, expected a list of names"),
         (Walk(), {"regularization": -1}, "regularization: read -1, expected at least 0"),
-        (type("W", (Walk,), {"discount": 1})(), {}, "read discount 1.0, expected 0 < discount < 1"),
+        (type("W", (Walk,), {"discount": 1})(), {}, "read discount 1, expected 0 < discount < 1"),
         (type("W", (Walk,), {"reward_range": None})(), {}, "expected `upper"),
     ],
 )
 def test_bad_input_is_refused(simulator, options, message):
     with pytest.raises(rpsr.InputError, match=message):
         ParticlePolicy(simulator, trials=1, **options)
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ({"step": lambda *_: (0, 0, 1.0)}, "`step` gave 3 values, expected 4: state, observ"),
+        ({"step": lambda *_: None}, "`step` gave None, expected 4"),
+        ({"step": lambda *_: (0, [1], 1.0, False)}, "observations of which each should be an int"),
+        ({"step": lambda *_: (0, np.ones(2), 1.0, False)}, "observations of which each should"),
+        ({"step": lambda *_: (0, 0, "much", False)}, "rewards that are not finite numbers"),
+        ({"step": lambda *_: (0, 0, 1.0, [True, False])}, "`done` that is not one truth value"),
+        ({"upper": lambda *_: float("nan")}, "`upper` gave bounds that are not finite numbers"),
+        ({"lower": lambda *_: float("nan")}, "`lower` gave bounds that are not finite numbers"),
+    ],
+)
+def test_a_simulator_with_wrong_results_is_refused(members, message):
+    policy = ParticlePolicy(type("W", (Walk,), members)(), trials=1, particles=5, scenarios=5)
+    with pytest.raises(rpsr.ModelError, match=message):
+        policy.act()
+
+
+def test_an_observation_that_cannot_be_hashed_is_refused():
+    policy = ParticlePolicy(type("W", (Walk,), {"observations": None})(), trials=1, particles=5)
+    with pytest.raises(rpsr.InputError, match=r"observation: read \[1\], expected an integer"):
+        policy.update("left", [1])
+
+
+def test_numbers_of_numpy_are_accepted():
+    policy = ParticlePolicy(
+        Walk(), seconds=np.float32(0.5), trials=np.int64(3), particles=np.int64(5)
+    )
+    assert (policy.effort.seconds, policy.effort.trials, policy.particles) == (0.5, 3, 5)
 
 
 def test_the_front_door_chooses_by_the_system():

@@ -160,6 +160,9 @@ def test_a_full_search_begins_again():
     [
         ({"trials": 0}, "trials: read 0, expected a whole number from 1"),
         ({"seconds": -1}, "seconds: read -1, expected seconds per step above 0"),
+        ({"seed": "a"}, "seed: read 'a', expected a whole number from 0"),
+        ({"seed": -1}, "seed: read -1, expected a whole number from 0"),
+        ({"memory_limit": "1GB"}, "memory_limit: read '1GB', expected a whole number from 1"),
         ({"plan": "sarsop"}, "plan: read 'sarsop', expected a plan of rpsr.solve"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
 from rpsr.errors import InputError
@@ -10,6 +11,18 @@ from rpsr.planning.limits import Clock
 from rpsr.planning.solution import silent
 
 SECONDS = 1.0  # per step, by default
+
+
+def whole(name: str, value: Any, least: int) -> int:
+    """An option that is a whole number of any integer type, numpy's included."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        raise InputError(f"{name}: read {value!r}, expected a whole number from {least}")
+    return int(value)
+
+
+def real(value: Any) -> float | None:
+    """A number of any real type, numpy's included, as a float; None if it is none."""
+    return None if isinstance(value, bool) or not isinstance(value, Real) else float(value)
 
 
 @dataclass(frozen=True)
@@ -25,15 +38,13 @@ class Effort:
     @staticmethod
     def of(seconds: Any, trials: Any) -> Effort:
         """The effort that a user asked for; an `InputError` if it is none."""
-        if trials is not None and (
-            isinstance(trials, bool) or not isinstance(trials, int) or trials < 1
-        ):
-            raise InputError(f"trials: read {trials!r}, expected a whole number from 1")
+        trials = None if trials is None else whole("trials", trials, 1)
         if seconds is None:
             return Effort(SECONDS if trials is None else None, trials)
-        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
+        number = real(seconds)
+        if number is None or not number > 0:
             raise InputError(f"seconds: read {seconds!r}, expected seconds per step above 0")
-        return Effort(float(seconds), trials)
+        return Effort(number, trials)
 
     def clock(self, memory_limit: int | None = None) -> Clock:
         """A clock for one step, which begins now."""

@@ -20,7 +20,7 @@ from rpsr.errors import ImpossibleObservation, InputError
 from rpsr.io.records import Floats
 from rpsr.models.as_model import wrong_type
 from rpsr.models.labels import Label
-from rpsr.planning.online.effort import Effort
+from rpsr.planning.online.effort import Effort, real, whole
 from rpsr.planning.online.history import extended
 from rpsr.planning.online.scenario_tree import ScenarioTree
 from rpsr.planning.online.simulator import Batches, States, is_simulator, same
@@ -56,15 +56,14 @@ class ParticlePolicy(Shown, Policy):
         if not is_simulator(simulator):
             members = "an object with actions, discount, start and step"
             raise wrong_type(simulator, "simulator", members)
-        for name, value in (("particles", particles), ("scenarios", scenarios)):
-            if value < 1:
-                raise InputError(f"{name}: read {value}, expected at least 1")
-        if not regularization >= 0:
+        penalty = real(regularization)
+        if penalty is None or not 0 <= penalty < np.inf:
             raise InputError(f"regularization: read {regularization!r}, expected at least 0")
         self.effort = Effort.of(seconds, trials)
         self.simulator, self._batches = simulator, Batches(simulator)
-        self.particles, self.scenarios = particles, scenarios
-        self.regularization, self.seed = regularization, seed
+        self.particles = whole("particles", particles, 1)
+        self.scenarios = whole("scenarios", scenarios, 1)
+        self.regularization, self.seed = penalty, whole("seed", seed, 0)
         self.reset()
 
     def reset(self) -> None:
@@ -103,8 +102,8 @@ class ParticlePolicy(Shown, Policy):
         count = len(self._states)
         few = self.scenarios <= count
         chosen = rng.choice(count, self.scenarios, replace=not few)
-        tree = ScenarioTree(self._batches, self._states[chosen], rng, self.regularization)
-        tree.search(self.effort, clock)
+        tree = ScenarioTree(self._batches, self._states[chosen], rng, self.regularization, clock)
+        tree.search(self.effort)
         self._bounds = tree.root.lower, tree.root.upper
         return tree.best()
 

@@ -45,7 +45,7 @@ from rpsr.planning.convergence import infinite_discount
 from rpsr.planning.corners.corner_model import corner_process
 from rpsr.planning.limits import LimitReached
 from rpsr.planning.online.corner_filter import CornerFilter, Interactions
-from rpsr.planning.online.effort import Effort
+from rpsr.planning.online.effort import Effort, whole
 from rpsr.planning.online.history import extended
 from rpsr.planning.runner import SMALL
 from rpsr.planning.solution import Solution, Status
@@ -58,6 +58,8 @@ MEMORY = 2**30  # bytes of a search, by default
 
 class OnlinePolicy(Shown, Policy):
     """A policy that searches from the current state of a linear model at every step.
+
+    The constructor prepares the first bounds; that time is not part of the seconds per step.
 
     model: a POMDP or a linear model with known corners and a discount below 1.
     seconds, trials: the effort per step; 1 second by default.
@@ -79,7 +81,8 @@ class OnlinePolicy(Shown, Policy):
         self.effort = Effort.of(seconds, trials)
         self.model = as_linear(model)
         infinite_discount(self.model)
-        self.seed, self.memory_limit = seed, memory_limit
+        self.seed = whole("seed", seed, 0)
+        self.memory_limit = whole("memory_limit", memory_limit, 1)
         n_actions, n_observations, n = self.model.operators.shape
         self._small = n_actions * n_observations * n * n <= SMALL
         self._process = corner_process(self.model)

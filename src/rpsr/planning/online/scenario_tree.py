@@ -18,6 +18,10 @@ largest L at the root.
 U and L are bounds for the sampled scenarios; as bounds on the optimal value they have the errors of
 a sample. The regularization penalises large policy trees, which fit a sample too well.
 
+When the time of a step is over, roll-outs are cut, and the rest counts as the least possible sum of
+rewards; a node that is not yet simulated with all actions remains a leaf. Only a simulation of one
+action for all scenarios of a node is never cut.
+
 Reference: N. Ye, A. Somani, D. Hsu and W. S. Lee, DESPOT: online POMDP planning with
 regularization, JAIR 58 (2017).
 """
@@ -28,13 +32,15 @@ from typing import Any
 
 import numpy as np
 
-from rpsr.io.records import Floats
+from rpsr.io.records import Bools, Floats
 from rpsr.planning.limits import Clock
 from rpsr.planning.online.effort import Effort
 from rpsr.planning.online.simulator import Batches, Rng, States, grouped
 
 SHARE = 0.95  # of the gap at the root: how far a trial should narrow it
 NEGLIGIBLE = 0.01  # of a return: trials and roll-outs end where the discount is below this
+LONGEST = 1000  # steps of a roll-out
+CHOOSING = 0.5  # of the time of a step, for choosing the action that is rolled out
 
 
 class Node:
@@ -74,10 +80,13 @@ class Node:
 
 
 class ScenarioTree:
-    """The tree of K scenarios that begin in given states."""
+    """The tree of K scenarios that begin in given states; clock: of the step it is made for."""
 
-    def __init__(self, batches: Batches, states: States, rng: Rng, regularization: float) -> None:
+    def __init__(
+        self, batches: Batches, states: States, rng: Rng, regularization: float, clock: Clock
+    ) -> None:
         self.batches, self.rng, self.regularization = batches, rng, regularization
+        self.clock, self._worst_reward = clock, 0.0
         self.count, self.trials, self.nodes = len(states), 0, 1
         self._deepest = int(np.log(NEGLIGIBLE) / np.log(batches.discount)) + 1
         self._blind = None if batches.has_lower else self._best_blind(states)
@@ -85,10 +94,10 @@ class ScenarioTree:
         self.root = Node(states, 0, self._lower(states), above)
         self._expand(self.root)
 
-    def search(self, effort: Effort, clock: Clock) -> None:
+    def search(self, effort: Effort) -> None:
         """Run trials until the effort of a step is spent, or more cannot change the action."""
-        while not (effort.spent(self.trials) or clock.over or self._decided()):
-            if not self._trial(clock):
+        while not (effort.spent(self.trials) or self.clock.over or self._decided()):
+            if not self._trial():
                 break
             self.trials += 1
 
@@ -102,14 +111,15 @@ class ScenarioTree:
         others[best] = -np.inf
         return bool(others.max() <= self.root.lowers[best])
 
-    def _trial(self, clock: Clock) -> bool:
+    def _trial(self) -> bool:
         """One trial; whether it expanded a node or changed the bounds at the root."""
         before = self.root.lower, self.root.upper
         node, wanted, grown = self.root, SHARE * self.root.gap, False
         path: list[tuple[Node, int]] = []
-        while node.depth < self._deepest and not clock.over:
+        while node.depth < self._deepest and not self.clock.over:
             if not node.actions:
-                self._expand(node)
+                if not self._expand(node):
+                    break
                 grown = True
             action = int(node.uppers.argmax())
             path.append((node, action))
@@ -122,12 +132,22 @@ class ScenarioTree:
             node.update(action)
         return grown or (self.root.lower, self.root.upper) != before
 
-    def _expand(self, node: Node) -> None:
-        """Simulate every action of a node once, for all its scenarios."""
+    def _expand(self, node: Node) -> bool:
+        """Simulate every action of a node once, for all its scenarios; whether time allowed it.
+
+        Else the node remains a leaf, except for the root: there, actions that were not simulated
+        have the bounds of no knowledge.
+        """
         weight, actions = self.batches.discount**node.depth / self.count, len(self.batches.actions)
         node.rewards, node.lowers, node.uppers = np.empty((3, actions))
         for action in range(actions):
-            after, seen, paid, done = self.batches.step(node.states, action, self.rng)
+            if self.clock.over and (node is not self.root or action > 0):
+                if node is not self.root:
+                    node.actions = []
+                    return False
+                node.lowers[action:], node.uppers[action:] = self._least(), node.upper
+                break
+            after, seen, paid, done = self._step(node.states, action)
             if done.any():
                 after, seen = after[~done], seen[~done]
             children = self._children(after, seen, node.depth + 1) if len(seen) else []
@@ -136,6 +156,18 @@ class ScenarioTree:
             self.nodes += len(children)
             node.refresh(action)
         node.update(0)
+        return True
+
+    def _step(self, states: States, action: int) -> tuple[States, Any, Floats, Bools]:
+        """A step of the simulator; the worst reward of all is kept."""
+        found = self.batches.step(states, action, self.rng)
+        self._worst_reward = min(self._worst_reward, float(found[2].min(initial=0.0)))
+        return found
+
+    def _least(self) -> float:
+        """The least possible sum of rewards; without `reward_range`, that of the worst so far."""
+        least = self.batches.least
+        return self._worst_reward / (1 - self.batches.discount) if least is None else least
 
     def _children(self, states: States, seen: Any, depth: int) -> list[Node]:
         """The children of an action, one per observation of its scenarios."""
@@ -156,20 +188,28 @@ class ScenarioTree:
         """A lower bound on the mean value: the simulator's own, or roll-outs of one action."""
         if self._blind is None:
             return self.batches.lower(states)
-        return float(self._rolled_out(states, self._blind).mean())
+        return float(self._rolled_out(states, self._blind, self.clock).mean())
 
     def _best_blind(self, states: States) -> int:
         """The action that pays most in the scenarios if it is taken at every step."""
-        returns = [self._rolled_out(states, a).mean() for a in range(len(self.batches.actions))]
+        clock, actions = self.clock.share(CHOOSING), len(self.batches.actions)
+        returns = [
+            self._rolled_out(states, a, clock.share(1 / (actions - a))).mean()
+            for a in range(actions)
+        ]
         return int(np.argmax(returns))
 
-    def _rolled_out(self, states: States, action: int) -> Floats:
+    def _rolled_out(self, states: States, action: int, clock: Clock) -> Floats:
         """Discounted sums of rewards, (B,), of one action at every step."""
         total, live, factor = np.zeros(len(states)), np.arange(len(states)), 1.0
-        while len(live) and factor >= NEGLIGIBLE:
-            states, _, paid, done = self.batches.step(states, action, self.rng)
+        for _ in range(LONGEST):
+            if not len(live) or factor < NEGLIGIBLE or clock.over:
+                break
+            states, _, paid, done = self._step(states, action)
             total[live] += factor * paid
             if done.any():
                 states, live = states[~done], live[~done]
             factor *= self.batches.discount
+        if factor >= NEGLIGIBLE:  # cut
+            total[live] += factor * self._least()
         return total

@@ -15,7 +15,8 @@ hashable values. It may also have
     lower(state) -> float or (P,)       at most the value of a policy, or of P policies, in the
                                         state; policies must not depend on the hidden state
                                         (by default, one action at every step is rolled out)
-    reward_range                        the lowest and the highest reward, if there is no `upper`
+    reward_range                        the lowest and the highest reward; required if there is no
+                                        `upper`
     perturb(state, rng) -> state        a state near one that contradicts an observation
 
 A simulator whose class sets `batched = True` works on B states at once, as rows of an array:
@@ -28,7 +29,7 @@ states, as a number or (P,); its policies may depend on the set of states, which
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -36,9 +37,11 @@ import numpy as np
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.labels import Label, index_of
+from rpsr.planning.online.effort import real
 
 Rng = np.random.Generator
 States = Any  # an array of B rows, or of B objects
+HASHABLE = "an integer, or another value that can be hashed, such as a tuple"
 
 
 class Simulator(Protocol):
@@ -76,33 +79,41 @@ class Batches:
     def __init__(self, simulator: Any) -> None:
         self.simulator: Any = simulator
         self.batched = bool(getattr(simulator, "batched", False))
-        self.actions = tuple(simulator.actions)
-        self.discount = float(simulator.discount)
+        self.actions = _names(simulator.actions, "actions")
         if not self.actions:
             raise InputError("simulator: expected at least one action")
-        if not 0 < self.discount < 1:
+        discount = real(simulator.discount)
+        if discount is None or not 0 < discount < 1:
             raise InputError(
-                f"simulator: read discount {self.discount!r}, expected 0 < discount < 1"
+                f"simulator: read discount {simulator.discount!r}, expected 0 < discount < 1"
             )
+        self.discount = discount
         names = getattr(simulator, "observations", None)
-        self.observations: tuple[str, ...] | None = None if names is None else tuple(names)
-        self._most = self._largest()
+        self.observations = None if names is None else _names(names, "observations")
+        self.least, self._most = self._range()
 
-    def _largest(self) -> float | None:
-        """The return of the highest reward at every step, if the simulator has no `upper`."""
-        if hasattr(self.simulator, "upper"):
-            return None
+    def _range(self) -> tuple[float | None, float | None]:
+        """The least sum of rewards, and the largest if the simulator has no `upper`.
+
+        None where it is unknown.
+        """
+        given: Any = getattr(self.simulator, "reward_range", None)
+        bounded = hasattr(self.simulator, "upper")
+        if bounded and given is None:
+            return None, None
         try:
-            least, most = map(float, self.simulator.reward_range)
-        except (AttributeError, TypeError, ValueError):
+            least, most = map(float, given)
+        except (TypeError, ValueError):
             raise InputError(
                 "simulator: expected `upper(state)`, an upper bound on its optimal value, or "
                 "`reward_range`, the lowest and the highest reward"
             ) from None
-        if not least <= most:
+        if not -np.inf < least <= most < np.inf:
             raise InputError(f"simulator: read reward_range {(least, most)}, expected lowest first")
         # An episode may end before the next reward, which then counts as 0.
-        return most if most < 0 else most / (1 - self.discount)
+        ahead = 1 / (1 - self.discount)
+        least = least if least > 0 else least * ahead
+        return least, None if bounded else (most if most < 0 else most * ahead)
 
     def start(self, rng: Rng, count: int) -> States:
         """Sample first states, B of them."""
@@ -114,25 +125,22 @@ class Batches:
         """Next states, observations, rewards (B,) and whether episodes ended (B,)."""
         count = len(states)
         if self.batched:
-            after, seen, rewards, done = self.simulator.step(states, action, rng)
+            after, seen, rewards, done = _four(self.simulator.step(states, action, rng))
             after = self._rows(after, count, "step")
         else:
-            found = [self.simulator.step(state, action, rng) for state in states]
-            columns = zip(*found, strict=True)
-            after, seen, rewards, done = (list(column) for column in columns)
+            found = [_four(self.simulator.step(state, action, rng)) for state in states]
+            after, seen, rewards, done = (list(column) for column in zip(*found, strict=True))
             after, seen = _objects(after), _values(seen)
-        rewards = np.asarray(rewards, dtype=np.float64)
-        if rewards.shape != (count,) or not np.isfinite(rewards).all():
-            raise ModelError("simulator: `step` gave rewards that are not finite numbers")
-        return after, np.asarray(seen), rewards, np.asarray(done, dtype=np.bool_)
+        rewards = _numbers(rewards, count, "step", "rewards")
+        return after, _seen(seen, count), rewards, _ended(done, count)
 
     def upper(self, states: States) -> Floats:
         """Upper bounds on the optimal values of observed states, (B,)."""
         if self._most is not None:
             return np.full(len(states), self._most)
-        if self.batched:
-            return np.asarray(self.simulator.upper(states), dtype=np.float64)
-        return np.array([float(self.simulator.upper(state)) for state in states])
+        upper = self.simulator.upper
+        found = upper(states) if self.batched else [upper(state) for state in states]
+        return _numbers(found, len(states), "upper", "bounds")
 
     @property
     def has_lower(self) -> bool:
@@ -141,10 +149,10 @@ class Batches:
 
     def lower(self, states: States) -> float:
         """A lower bound on the mean value of states that are one belief."""
-        if self.batched:
-            return float(np.max(self.simulator.lower(states)))
-        found = [self.simulator.lower(state) for state in states]
-        return float(np.max(np.mean(np.array(found, dtype=np.float64), axis=0)))
+        lower = self.simulator.lower
+        found = lower(states) if self.batched else [lower(state) for state in states]
+        values = _numbers(found, None, "lower", "bounds")
+        return float(np.max(values if self.batched else np.mean(values, axis=0)))
 
     def perturbed(self, states: States, rng: Rng) -> States | None:
         """States near these, or None if the simulator cannot tell."""
@@ -158,6 +166,10 @@ class Batches:
     def observation(self, given: Any) -> Any:
         """An observation of a user as the simulator has it."""
         if self.observations is None:
+            try:
+                hash(given)
+            except TypeError:
+                raise InputError(f"observation: read {given!r}, expected {HASHABLE}") from None
             return given
         return index_of(self.observations, given, "observation")
 
@@ -166,10 +178,70 @@ class Batches:
         return index_of(self.actions, given, "action")
 
     def _rows(self, states: Any, count: int, verb: str) -> States:
-        rows = np.asarray(states)
+        rows = _array(states, f"simulator: `{verb}` gave states that are not rows of an array")
         if rows.ndim == 0 or len(rows) != count:
             raise ModelError(f"simulator: `{verb}` gave {rows.shape} states, expected {count} rows")
         return rows
+
+
+def _names(given: Any, what: str) -> tuple[str, ...]:
+    """The names of actions or observations."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InputError(f"simulator: read {what} {given!r}, expected a list of names")
+    return tuple(given)
+
+
+def _four(found: Any) -> tuple[Any, Any, Any, Any]:
+    """The results of `step`."""
+    try:
+        after, seen, reward, done = found
+    except (TypeError, ValueError):
+        count = f"{len(found)} values" if isinstance(found, tuple | list) else f"{found!r}"
+        raise ModelError(
+            f"simulator: `step` gave {count}, expected 4: state, observation, reward, done"
+        ) from None
+    return after, seen, reward, done
+
+
+def _array(given: Any, message: str, dtype: Any = None) -> Any:
+    """Results as an array; a `ModelError` if they are none."""
+    try:
+        return np.asarray(given, dtype=dtype)
+    except (TypeError, ValueError):
+        raise ModelError(message) from None
+
+
+def _numbers(given: Any, count: int | None, verb: str, what: str) -> Floats:
+    """Finite numbers, of this count if it is given."""
+    message = f"simulator: `{verb}` gave {what} that are not finite numbers, one per state"
+    if count is None:
+        message = f"simulator: `{verb}` gave {what} that are not finite numbers"
+    values = _array(given, message, np.float64)
+    if (count is not None and values.shape != (count,)) or not np.isfinite(values).all():
+        raise ModelError(message)
+    return values
+
+
+def _ended(given: Any, count: int) -> Bools:
+    message = "simulator: `step` gave `done` that is not one truth value per state"
+    values = _array(given, message, np.bool_)
+    if values.shape != (count,):
+        raise ModelError(message)
+    return values
+
+
+def _seen(given: Any, count: int) -> Any:
+    """Observations (B,), of integers or other values that can be hashed."""
+    message = f"simulator: `step` gave observations of which each should be {HASHABLE}"
+    values = _array(given, message)
+    if values.shape != (count,):
+        raise ModelError(message)
+    if values.dtype == object:
+        try:
+            set(values)
+        except TypeError:
+            raise ModelError(message) from None
+    return values
 
 
 def grouped(seen: Any) -> tuple[Any, Ints]:

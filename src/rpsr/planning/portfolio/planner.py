@@ -135,7 +135,7 @@ class _Portfolio:
         return found.status is Status.EXACT
 
     def _exactly(self) -> Status | None:
-        """The status if few exact beliefs are reachable and solved without a discount, else None."""
+        """The status if few exact beliefs are reachable and solved, else None."""
         model = self.run.model
         if self.auto.everywhere or model.record is None or not model.record.exact:
             return None

@@ -6,8 +6,8 @@ attain the optimal values v and lead nearer with a positive probability. Such a 
 probability one, and earns v.
 
 If all rewards are at most 0, the values u of the best policy also give an upper bound. Every v that
-is at least its own backup, and 0 where a policy may rest for nothing, is one: a policy whose cost is
-finite comes to rest with probability one. Let u exceed its backup except for e(s, a) at most. Then
+is at least its own backup, and 0 where a policy may rest for nothing, is one: a policy whose cost
+is finite comes to rest with probability one. Let r(s, a) + P u exceed u(s) by e(s, a) at most. Then
 v = (1 - d) u is at least its own backup, if (1 - d) e(s, a) <= d |r(s, a)| for all s and a.
 """
 
