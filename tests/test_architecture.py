@@ -64,7 +64,7 @@ SUBPACKAGES = {
         "spectral": {"", "moments"},
         "em": {""},
         "plan_choice": {""},
-        "promises": {"", "plan_choice"},
+        "promises": {"", "plan_choice", "moments", "spectral"},
         "": {"moments", "spectral", "plan_choice", "promises"},
     },
     "cli": {"shared": set[str](), "": {"shared"}},

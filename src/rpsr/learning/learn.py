@@ -19,7 +19,7 @@ from rpsr.learning.last_k import LastKTable
 from rpsr.learning.moments.survey import Survey
 from rpsr.learning.plan_choice.choice import OFF_POLICY_STEPS, Choice, bootstrap, choose, precise
 from rpsr.learning.prepared_log import Logs, PreparedLog
-from rpsr.learning.promises.promise import check_level
+from rpsr.learning.promises.promise import blind_to_rewards, check_level
 from rpsr.learning.promises.reasons import Reason, reasons
 from rpsr.learning.promises.record import LEVEL, Promise
 from rpsr.learning.promises.safe import SafeChoice, safe_choice
@@ -317,7 +317,7 @@ def learn(
                 part,
                 _families(estimator, log, seed) + again,
                 table=table,
-                distrust=_blind_to_rewards(estimator, enough),
+                distrust=blind_to_rewards(estimator, enough),
                 level=level,
                 seed=seed,
             )
@@ -346,19 +346,6 @@ def _families(estimator: Estimator, log: PreparedLog, seed: int) -> list[Family]
     if "progress" in estimator.get_params(deep=False):
         estimator = copy(estimator).set_params(progress=None)
     return estimator.families(log, FAMILIES, REFITS, seed)
-
-
-def _blind_to_rewards(estimator: Estimator, enough: Enough | None) -> str:
-    """Why models cannot value a policy: they are PSRs, and a PSR may not be enough; else empty.
-
-    enough: the verdict on PSRs; None if the log is too short for one.
-    """
-    psr = estimator.model_.kind in ("psr", "learned-psr")
-    if not psr or (enough is not None and enough.verdict == "yes"):
-        return ""
-    if enough is not None and enough.verdict == "no":
-        return "a PSR is not enough for this log, so that PSRs cannot value the policy"
-    return "the log does not show that a PSR is enough, so that PSRs may not value the policy right"
 
 
 def _table_plan(log: PreparedLog, discount: float | None, seed: int) -> Solution:

@@ -11,7 +11,8 @@ from rpsr.errors import InputError
 from rpsr.evaluation import StochasticController, open_policy
 from rpsr.evaluation.stochastic_files import save_stochastic
 from rpsr.learning import PreparedLog, SpectralPSR, SpectralRPSR, psr_enough
-from rpsr.learning.learn import _blind_to_rewards, learn
+from rpsr.learning.learn import learn
+from rpsr.learning.promises.promise import blind_to_rewards
 from rpsr.learning.promises.safe import _beats, behaviour_like
 from rpsr.logs import Trajectories
 
@@ -65,10 +66,10 @@ def test_only_a_psr_that_is_enough_can_value_policies():
         replace(psr_enough(log), verdict=verdict) for verdict in ("no", "undecided", "yes")
     )
     blind, seeing = (kind(rank=3).fit(log) for kind in (SpectralPSR, SpectralRPSR))
-    assert "a PSR is not enough" in _blind_to_rewards(blind, no)
+    assert "a PSR is not enough" in blind_to_rewards(blind, no)
     for unknown in (undecided, None):  # None: the log is too short for a verdict
-        assert "does not show that a PSR is enough" in _blind_to_rewards(blind, unknown)
-    assert _blind_to_rewards(seeing, no) == _blind_to_rewards(blind, yes) == ""
+        assert "does not show that a PSR is enough" in blind_to_rewards(blind, unknown)
+    assert blind_to_rewards(seeing, no) == blind_to_rewards(blind, yes) == ""
 
 
 def test_a_policy_like_that_of_the_log_has_its_frequencies():

@@ -13,13 +13,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rpsr.errors import DataError
-from rpsr.learning.base import Family
+from rpsr.learning.base import Estimator, Family
 from rpsr.learning.plan_choice.off_policy import Agreement
 from rpsr.learning.prepared_log import Logs, PreparedLog
 from rpsr.learning.promises.by_models import models_promise
 from rpsr.learning.promises.importance import importance_promise, returns_promise
 from rpsr.learning.promises.record import LEVEL, Allowed, Promise
 from rpsr.learning.promises.support import gap
+from rpsr.learning.spectral.enough import Enough
 from rpsr.planning.value.policies import AlphaPolicy
 
 CONTRADICTION = "bounds by models contradict those by importance weighting"
@@ -66,3 +67,16 @@ def check_level(level: float) -> None:
     """Refuse a level of promises that is out of range."""
     if not 0.5 <= level < 1:
         raise DataError(f"level: read {level}, expected one from 0.5 to below 1")
+
+
+def blind_to_rewards(estimator: Estimator, enough: Enough | None) -> str:
+    """Why models cannot value a policy: they are PSRs, and a PSR may not be enough; else empty.
+
+    enough: the verdict on PSRs; None if the log is too short for one.
+    """
+    psr = estimator.model_.kind in ("psr", "learned-psr")
+    if not psr or (enough is not None and enough.verdict == "yes"):
+        return ""
+    if enough is not None and enough.verdict == "no":
+        return "a PSR is not enough for this log, so that PSRs cannot value the policy"
+    return "the log does not show that a PSR is enough, so that PSRs may not value the policy right"
