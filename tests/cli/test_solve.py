@@ -82,6 +82,12 @@ def test_anytime_planners_close_the_gap(say, planner):
     assert (code, found["status"], found["iterations"]) == (3, "iterations", 3)
 
 
+def test_help_names_every_kind_of_policy_file(say):
+    words = " ".join(say("solve", "--help")[1].replace("│", " ").split())
+    for suffix in (".json", ".npz", ".alpha", ".pg", ".policy", ".gz"):
+        assert suffix in words
+
+
 def test_help_names_every_planner(say):
     words = " ".join(say("solve", "--help")[1].replace("│", " ").split())
     assert f"The planner: {', '.join(PLANNER_NAMES[:-1])} or {PLANNER_NAMES[-1]}." in words

@@ -122,8 +122,9 @@ def solve(
             name=["--output", "-o"],
             converter=standard_stream,
             completer=any_file,
-            help="The policy file to write: native .json, .alpha or .pg in the format of "
-            "pomdp-solve, .policy in that of SARSOP (also .gz); - is native, on standard output.",
+            help="The policy file to write: native .json, or .npz for large ones; .alpha or .pg in "
+            "the format of pomdp-solve, .policy in that of SARSOP (also .gz); - is native, on "
+            "standard output.",
         ),
     ] = None,
     checkpoint: Annotated[

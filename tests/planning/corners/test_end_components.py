@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpsr.planning.corners.end_components import end_components
+from rpsr.planning.corners.end_components import end_components, leading_to, surely_reaching
 
 
 def by_enumeration(targets, k):
@@ -51,3 +51,38 @@ def test_they_are_those_of_the_definition(data):
     assert {tuple(pair) for pair in np.argwhere(inside).tolist()} == pairs
     outside = [s for s in range(k) if not inside[:, s].any()]
     assert len({component[s] for s in outside}) == len(outside)
+
+
+def corridor(k, kind=sp.csr_array):
+    """Two actions: one leads to the next state with probability .9, the other stays."""
+    ahead = sp.diags_array([np.append(np.full(k - 1, 0.1), 1), np.full(k - 1, 0.9)], offsets=[0, 1])
+    return kind(sp.vstack([ahead, sp.eye_array(k)]))
+
+
+@given(st.data())
+def test_states_that_lead_to_a_set(data):
+    k, n_actions = 5, 2
+    moves = np.array(data.draw(st.lists(st.sampled_from([0, 0, 1]), min_size=50, max_size=50)))
+    moves = moves.reshape(n_actions * k, k)
+    target = np.array(data.draw(st.lists(st.booleans(), min_size=k, max_size=k)))
+    allowed = np.array(data.draw(st.lists(st.booleans(), min_size=10, max_size=10))).reshape(2, k)
+    step = (moves.reshape(n_actions, k, k) * allowed[:, :, None]).any(axis=0)
+    paths = np.linalg.matrix_power(np.eye(k, dtype=int) + step, k) > 0
+    expected = (paths & target).any(axis=1)
+    found = leading_to(sp.csr_array(moves.astype(float)), target, allowed)
+    assert found.tolist() == expected.tolist()
+
+
+def test_long_corridors_are_passed_once():
+    class Counting(sp.csr_array):
+        products = 0
+
+        def __matmul__(self, other):
+            Counting.products += 1
+            return super().__matmul__(other)
+
+    k = 300
+    target = np.arange(k) == k - 1
+    assert leading_to(corridor(k, Counting), target).all()
+    assert Counting.products == 0
+    assert surely_reaching(corridor(k), 2, target).all()

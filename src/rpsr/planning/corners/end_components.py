@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from rpsr.io.records import Bools, Ints
 from rpsr.models.operators import Sparse
@@ -59,13 +59,30 @@ def surely_reaching(moves: Sparse, n_actions: int, target: Bools) -> Bools:
     sure = np.ones(k, dtype=np.bool_)
     while True:
         safe = (possible @ (~sure).astype(float)).reshape(n_actions, k) == 0
-        reached = target.copy()
-        while True:
-            nearer = (possible @ reached.astype(float)).reshape(n_actions, k) > 0
-            more = reached | (nearer & safe).any(axis=0)
-            if np.array_equal(more, reached):
-                break
-            reached = more
+        reached = leading_to(moves, target, safe)
         if np.array_equal(reached, sure):
             return sure
         sure = reached
+
+
+def leading_to(moves: Sparse, target: Bools, allowed: Bools | None = None) -> Bools:
+    """The states from which some policy reaches a set (k,) with positive probability, (k,).
+
+    moves: sparse (A * k, k), row a * k + s, or the moves (k, k) of a chain. allowed (A, k): the
+    actions to consider, by default all. The set itself is included.
+    """
+    if not target.any():
+        return target
+    k, ends = moves.shape[1], np.flatnonzero(target)
+    entries = sp.coo_array(moves)
+    used = entries.data > 0
+    if allowed is not None:
+        used &= allowed.ravel()[entries.row]
+    # Breadth-first search in reverse; one more state leads into the set.
+    begin = np.concatenate([entries.col[used], np.full(len(ends), k)])
+    end = np.concatenate([entries.row[used] % k, ends])
+    parts = (np.ones(len(begin)), (begin, end))
+    back = sp.csr_array(sp.coo_array(parts, shape=(k + 1, k + 1)))
+    found = np.zeros(k + 1, dtype=np.bool_)
+    found[breadth_first_order(back, k, return_predecessors=False)] = True
+    return found[:k]

@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from rpsr.io.records import Bools, Floats
+from rpsr.io.records import Floats
 from rpsr.models.operators import Sparse
 from rpsr.planning.corners.corner_model import CornerProcess
-from rpsr.planning.corners.end_components import end_components
+from rpsr.planning.corners.end_components import end_components, leading_to
 from rpsr.planning.linear_systems import factorised
 
 ENDLESS = -1e150  # stands for a sum that is not finite, or cannot be proven in floats
@@ -44,15 +44,6 @@ def proven_sums(process: CornerProcess, chain: Sparse, rewards: Floats) -> Float
     over = max(over + process.rounding(largest(sums) + largest(rewards)), 0.0)
     values[live] = sums - over / slack * steps
     return values
-
-
-def leading_to(chain: Sparse, target: Bools) -> Bools:
-    """The states from which a set is reached with a positive probability, that set included."""
-    while True:
-        more = target | (chain @ target.astype(float) > 0)
-        if np.array_equal(more, target):
-            return target
-        target = more
 
 
 def largest(values: Floats) -> float:

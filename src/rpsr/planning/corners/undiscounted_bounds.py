@@ -45,7 +45,7 @@ from rpsr.models.operators import Sparse
 from rpsr.models.rounding import products
 from rpsr.planning.corners.cheap_bounds import transitions
 from rpsr.planning.corners.corner_model import CornerProcess
-from rpsr.planning.corners.end_components import end_components, surely_reaching
+from rpsr.planning.corners.end_components import end_components, leading_to, surely_reaching
 from rpsr.planning.limits import Clock
 from rpsr.planning.linear_systems import solve_discounted
 
@@ -138,13 +138,7 @@ def _costs(process: CornerProcess, moves: Sparse, loops: Bools, clock: Clock) ->
 
 def over_corners(process: CornerProcess, moves: Sparse) -> Bools:
     """The corners from which no reward other than 0 can be collected, (k,)."""
-    over: Bools = (process.rewards == 0).all(axis=0)
-    while True:
-        leaves = np.asarray(moves @ (~over).astype(float)).reshape(process.rewards.shape) > 0
-        fewer = over & ~leaves.any(axis=0)
-        if np.array_equal(fewer, over):
-            return over
-        over = fewer
+    return ~leading_to(moves, (process.rewards != 0).any(axis=0))
 
 
 def reward_cap(process: CornerProcess, ends: Bools) -> float | None:

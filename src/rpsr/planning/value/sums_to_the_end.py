@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import breadth_first_order, connected_components
+from scipy.sparse.csgraph import connected_components
 
 from rpsr.errors import ModelError
-from rpsr.io.records import Bools, Floats, Ints
+from rpsr.io.records import Floats, Ints
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import Sparse, SparseOperators, entries_of
+from rpsr.planning.corners.end_components import leading_to
 from rpsr.planning.linear_systems import factorised
 
 MOST_ENTRIES = 20_000_000  # of the chain: some gigabytes
@@ -40,7 +41,7 @@ def sums_to_the_end(model: LinearModel, probabilities: Floats, successors: Ints)
     earns = np.zeros(count, dtype=np.bool_)
     earns[component[rewards != 0]] = True
     values = np.zeros(len(rewards))
-    endless = _leading_to(chain, (~left & earns)[component])
+    endless = leading_to(chain, (~left & earns)[component])
     values[endless] = np.nan
     where = np.flatnonzero(left[component] & ~endless)
     if len(where):
@@ -85,21 +86,3 @@ def _chain(model: LinearModel, probabilities: Floats, successors: Ints) -> Spars
     size = len(probabilities) * n
     parts = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
     return sp.csr_array(sp.coo_array(parts, shape=(size, size)))
-
-
-def _leading_to(chain: Sparse, target: Bools) -> Bools:
-    """The pairs from which a set of pairs can be reached, that set included."""
-    if not target.any():
-        return target
-    size = len(target)
-    back = sp.coo_array(chain)
-    ends = np.flatnonzero(target)
-    # One more pair, from which breadth-first search enters the set.
-    rows = np.concatenate([back.col, np.full(len(ends), size)])
-    columns = np.concatenate([back.row, ends])
-    graph = sp.csr_array(
-        sp.coo_array((np.ones(len(rows)), (rows, columns)), shape=(size + 1, size + 1))
-    )
-    found = np.zeros(size + 1, dtype=np.bool_)
-    found[breadth_first_order(graph, size, return_predecessors=False)] = True
-    return found[:size]
