@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from rpsr.io.records import Floats
 from rpsr.models.as_model import as_pomdp
 from rpsr.models.pomdp import POMDP
-from rpsr.planning.corners.end_components import end_components, surely_reaching
+from rpsr.planning.end_components import end_components, surely_reaching
 
 MOST_ENTRIES = 5_000_000  # transitions: more take longer than a look at a file should
 

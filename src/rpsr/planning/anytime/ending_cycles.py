@@ -16,8 +16,8 @@ from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.operators import Sparse
 from rpsr.planning.corners.cheap_bounds import transitions
 from rpsr.planning.corners.corner_model import CornerProcess
-from rpsr.planning.corners.end_components import leading_to
 from rpsr.planning.corners.proven_sums import ENDLESS, proven_sums
+from rpsr.planning.end_components import leading_to
 from rpsr.planning.limits import Clock
 from rpsr.planning.value.value_function import ValueFunction
 

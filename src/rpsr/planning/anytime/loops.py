@@ -28,7 +28,7 @@ from rpsr.io.records import Bools, Floats, Ints
 from rpsr.kernels import njit
 from rpsr.planning.anytime.belief_graph import Graph
 from rpsr.planning.anytime.exact_beliefs import ExactBeliefs, creators
-from rpsr.planning.corners.end_components import end_components
+from rpsr.planning.end_components import end_components
 from rpsr.planning.limits import Clock
 
 THIN = 1e-200  # a smaller share of a belief: its products with probabilities may underflow

@@ -32,7 +32,6 @@ from rpsr.models.rounding import UNIT, products
 from rpsr.planning.convergence import NEAR_ONE
 from rpsr.planning.corners.cheap_bounds import transitions
 from rpsr.planning.corners.corner_model import CornerProcess, summed
-from rpsr.planning.corners.end_components import end_components
 from rpsr.planning.corners.undiscounted_bounds import (
     MergedComponents,
     named_corner,
@@ -40,6 +39,7 @@ from rpsr.planning.corners.undiscounted_bounds import (
     refuse_lost_probabilities,
     without_noise,
 )
+from rpsr.planning.end_components import end_components
 from rpsr.planning.limits import Clock
 
 FACTORS = 8  # roundings of a scaled number beyond those that planners allow for

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from rpsr.io.records import Floats
 from rpsr.models.operators import Sparse
 from rpsr.planning.corners.corner_model import CornerProcess
-from rpsr.planning.corners.end_components import end_components, leading_to
+from rpsr.planning.end_components import end_components, leading_to
 from rpsr.planning.linear_systems import factorised
 
 ENDLESS = -1e150  # stands for a sum that is not finite, or cannot be proven in floats

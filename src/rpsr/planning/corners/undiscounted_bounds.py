@@ -45,7 +45,7 @@ from rpsr.models.operators import Sparse
 from rpsr.models.rounding import products
 from rpsr.planning.corners.cheap_bounds import transitions
 from rpsr.planning.corners.corner_model import CornerProcess
-from rpsr.planning.corners.end_components import end_components, leading_to, surely_reaching
+from rpsr.planning.end_components import end_components, leading_to, surely_reaching
 from rpsr.planning.limits import Clock
 from rpsr.planning.linear_systems import solve_discounted
 

@@ -24,8 +24,8 @@ from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.operators import Sparse
 from rpsr.planning.corners.cheap_bounds import transitions
 from rpsr.planning.corners.corner_model import CornerProcess
-from rpsr.planning.corners.end_components import end_components
 from rpsr.planning.corners.proven_sums import ENDLESS, largest, proven_sums
+from rpsr.planning.end_components import end_components
 from rpsr.planning.limits import Clock
 
 EQUAL = 1e-9  # of the scale of values: actions that differ by less attain the same

@@ -16,7 +16,7 @@ from rpsr.errors import ModelError
 from rpsr.io.records import Floats, Ints
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import Sparse, SparseOperators, entries_of
-from rpsr.planning.corners.end_components import leading_to
+from rpsr.planning.end_components import leading_to
 from rpsr.planning.linear_systems import factorised
 
 MOST_ENTRIES = 20_000_000  # of the chain: some gigabytes

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpsr.planning.corners.end_components import end_components, leading_to, surely_reaching
+from rpsr.planning.end_components import end_components, leading_to, surely_reaching
 
 
 def by_enumeration(targets, k):
