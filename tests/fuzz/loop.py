@@ -66,12 +66,14 @@ def run(
     reader: Reader, *, seed: int, seconds: float, count: int | None = None, keep: Path | None = None
 ) -> Tally:
     """Fuzz a reader for some time, or for some inputs; failing inputs are kept in a folder."""
-    reader.seeds  # noqa: B018 - made once, before the time begins
-    total, ends, attempt = Tally(), time.monotonic() + seconds, 0
     shared = mmap.mmap(-1, HEAD + LARGEST)
     home = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else Path(tempfile.gettempdir())
     folder = Path(tempfile.mkdtemp(dir=home))
     try:
+        for data in reader.seeds:  # modules are imported and kernels compiled before limits begin
+            (folder / f"seed{reader.suffix}").write_bytes(data)
+            ending(reader, folder / f"seed{reader.suffix}", limited=False)
+        total, ends, attempt = Tally(), time.monotonic() + seconds, 0
         while time.monotonic() < ends and (count is None or total.inputs < count):
             left = None if count is None else count - total.inputs
             tally_path = folder / "tally"
