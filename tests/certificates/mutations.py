@@ -1,6 +1,7 @@
 """Damage certificates so that they might state something false, and count what the verifier says.
 
     python -m tests.certificates.mutations --seed 0 --count 100000 tiger parr 4x3
+    python -m tests.certificates.mutations --count 1000 tiger --horizon 4
 
 A mutation pushes numbers in the direction that would prove more (vectors up, points down, masses
 and weights of points up, the floor up), drops vectors or points, or exchanges successors, weights
@@ -28,13 +29,14 @@ from rpsr import POMDP, certify, load_pomdp, solve
 from rpsr.certificates.bounds import (
     Scales,
     UpperCheck,
-    lowest_value,
+    floor_at_start,
     read_floor,
     read_point,
 )
 from rpsr.certificates.exact_model import ExactModel
 from rpsr.certificates.reading import Fault, number
 from rpsr.certificates.verifier import check
+from rpsr.models.timed import timed
 
 Lines = list[tuple[str, Any]]
 
@@ -205,8 +207,14 @@ def change_scale(draw: random.Random, header: dict[str, Any], lines: Lines) -> N
 
 
 def change_floor(draw: random.Random, header: dict[str, Any], lines: Lines) -> None:
-    by = Fraction(10 ** draw.uniform(-12, 2)) * draw.choice([-1, 1])
-    header["floor"] = str(Fraction(header["floor"]) + by)
+    by = _amount(draw, header["scales"]["values"]) * draw.choice([-1, 1])
+    floor = header["floor"]
+    if isinstance(floor, list) and draw.random() < 0.5:
+        floor[draw.randrange(len(floor))] += by
+    elif isinstance(floor, list):
+        header["floor"] = [value + by for value in floor]
+    else:
+        header["floor"] = floor + by
 
 
 def change_statement(draw: random.Random, header: dict[str, Any], lines: Lines) -> None:
@@ -247,9 +255,9 @@ def state_content(model: ExactModel, header: dict[str, Any], lines: Lines) -> No
     try:
         listed = _of(lines, "point")
         points = [read_point(value, model, len(listed), i) for i, value in enumerate(listed)]
-        floor = read_floor(header["floor"])
+        floor = read_floor(header["floor"], model)
         worth = UpperCheck(model, scales, floor, points).at_start(header["start"])
-        header["upper"] = str(worth + lowest_value(model, floor))
+        header["upper"] = str(worth + floor_at_start(model, scales, floor))
     except (Fault, IndexError):
         return  # the verifier will refuse it
 
@@ -290,10 +298,13 @@ def main() -> int:
     parser.add_argument("sources", nargs="+", type=str)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=1000, help="of mutations, for each source")
+    parser.add_argument("--horizon", type=int, help="a number of steps, without a discount")
     options = parser.parse_args()
     total: Counter[tuple[str, str]] = Counter()
     for source in options.sources:
         pomdp = load_pomdp(source, normalize=Path(source).exists())
+        if options.horizon is not None:
+            pomdp = timed(pomdp.with_discount(1), options.horizon)
         whole = intact(pomdp, 1e-2, 1e-9)
         found = count(whole, options.count, options.seed)
         total += found

@@ -5,11 +5,17 @@ from tests.certificates.mutations import count, intact
 
 from rpsr.certificates import bounds
 from rpsr.domains import build
+from rpsr.models.timed import timed
 
 
+def four_steps(name):
+    return timed(build(name).with_discount(1), 4)
+
+
+@pytest.mark.parametrize("make", [build, four_steps])
 @pytest.mark.parametrize("name", ["tiger", "parr"])
-def test_nothing_false_is_accepted(name):
-    found = count(intact(build(name), 1e-2, 1e-9), 400, seed=0)
+def test_nothing_false_is_accepted(name, make):
+    found = count(intact(make(name), 1e-2, 1e-9), 400, seed=0)
     assert not [mutation for mutation, end in found if end == "false"]
     refused = sum(times for (_, end), times in found.items() if end == "refused")
     assert refused > 200  # most damage is noticed, so the mutations bite

@@ -34,7 +34,7 @@ def high(value):
 def good():
     """A certificate of the two states, by hand: values rounded by one unit in 2^20."""
     header = {
-        "schema": "rpsr.certificate/1",
+        "schema": "rpsr.certificate/2",
         "model": {"name": "arrays", "digest": two_states().digest, "discount": "1/2"},
         "scales": SCALES,
         "lines": {"vector": 1, "point": 2},
@@ -152,10 +152,25 @@ def test_a_corner_is_no_mixture(tmp_path):
     assert "a corner is not a mixture" in refused(tmp_path, lines)
 
 
-def test_a_floor_above_a_reward_is_refused(tmp_path):
+@pytest.mark.parametrize("floor", [1000, [1000, 1000], [2 * ONE + 2, 0], [0, 1]])
+def test_a_floor_above_what_a_policy_earns_is_refused(tmp_path, floor):
     lines = good()
-    lines[0]["floor"] = "1/1000"
-    assert "is below the floor 1/1000" in refused(tmp_path, lines)
+    lines[0]["floor"] = floor
+    assert "earns less than the floor" in refused(tmp_path, lines)
+
+
+@pytest.mark.parametrize("floor", [0, -ONE, [0, 0], [ONE, ONE // 8], [2 * ONE, 2 * ONE // 3]])
+def test_numbers_of_points_are_above_the_floor(tmp_path, floor):
+    """Points prove the same bound with any floor; none at the floor itself if that is exact."""
+    lines = good()
+    lines[0]["floor"] = floor
+    each = floor if isinstance(floor, list) else [floor] * 2
+    for line, value, lowest in zip(lines[2:], (V_A, V_B), each, strict=True):
+        line["point"]["values"] = [high(value) + 2 - lowest]
+    assert verify(two_states(), written(tmp_path, lines)).upper == Fraction("1.33334")
+    lines[2]["point"]["values"][0] -= 5
+    if lines[2]["point"]["values"][0] >= 0:
+        assert "upper bound: point 0" in refused(tmp_path, lines)
 
 
 def test_certificates_of_another_model_or_discount_are_refused(tmp_path):
@@ -186,6 +201,9 @@ def test_a_file_that_is_cut_off_is_refused(tmp_path, kept):
         (0, {"lower": "0x" + "f" * 5000}),
         (0, {"lower": 10**299}),
         (0, {"floor": "-1e301"}),
+        (0, {"floor": "1/2"}),
+        (0, {"floor": [0]}),
+        (0, {"floor": [0, None]}),
         (1, {"vector": [0, [0], [10**4000, 0]]}),
         (2, {"point": {"values": ["0x" + "f" * 5000], "moves": [{}]}}),
         (0, {"scales": {"model": 20}}),
@@ -197,7 +215,7 @@ def test_a_file_that_is_cut_off_is_refused(tmp_path, kept):
         (0, {"start": None}),
         (0, {"floor": None}),
         (0, {"model": []}),
-        (0, {"schema": "rpsr.certificate/2"}),
+        (0, {"schema": "rpsr.certificate/1"}),
         (1, {"vector": [0, [0], [1.5, 0]]}),
         (1, {"vector": [0, [1], [0, 0]]}),
         (1, {"vector": [1, [0], [0, 0]]}),
@@ -261,7 +279,7 @@ def endless(tmp_path, vector, successors=(0,)):
     """One state that pays nothing and stays, and an end: every value is 0."""
     pomdp = POMDP.from_arrays([[[1.0]]], [[[1.0]]], [[0.0]], [1.0], 1, exact=True)
     header = {
-        "schema": "rpsr.certificate/1",
+        "schema": "rpsr.certificate/2",
         "model": {"name": "arrays", "digest": pomdp.digest, "discount": "1"},
         "scales": SCALES,
         "lines": {"vector": 1},
@@ -277,6 +295,39 @@ def test_without_a_discount_a_loop_does_not_prove_a_positive_value(tmp_path):
         endless(tmp_path, ONE)
     assert endless(tmp_path, 0).lower == 0
     assert endless(tmp_path, -ONE).lower == -1
+
+
+def costs(tmp_path, floor, leave):
+    """A step costs 1, and ends with probability `leave`; the start's number is 0: at the floor."""
+    moves = [[[1 - leave, leave], [0.0, 1.0]]]
+    pomdp = POMDP.from_arrays(moves, [[[1.0], [1.0]]], [[-1.0], [0.0]], [1.0, 0], 1, exact=True)
+    header = {
+        "schema": "rpsr.certificate/2",
+        "model": {"name": "arrays", "digest": pomdp.digest, "discount": "1"},
+        "scales": SCALES,
+        "lines": {"point": 2},
+        "upper": -1,
+        "floor": floor,
+        "start": [],
+    }
+    corners = [{"values": [-4 * floor[0]], "moves": [{}]}, {"values": [0], "moves": [{}]}]
+    return verify(pomdp, written(tmp_path, [header, *({"point": point} for point in corners)]))
+
+
+def test_without_a_discount_costs_are_bounded_where_every_policy_ends(tmp_path):
+    """A step ends with probability 1/2, so that the cost is 2."""
+    with pytest.raises(InputError, match="earns less than the floor"):
+        costs(tmp_path, [-ONE, 0], 0.5)
+    with pytest.raises(InputError, match="earns less than the floor"):  # it must be strict
+        costs(tmp_path, [-2 * ONE, 0], 0.5)
+    with pytest.raises(InputError, match="states -1, but proves only"):
+        costs(tmp_path, [-3 * ONE, 0], 0.5)
+
+
+def test_without_a_discount_an_endless_loss_has_no_floor(tmp_path):
+    for lowest in (-1, -ONE, -(2**60)):
+        with pytest.raises(InputError, match="earns less than the floor"):
+            costs(tmp_path, [lowest, 0], 0.0)
 
 
 # ---- the model in integers

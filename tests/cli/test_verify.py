@@ -33,7 +33,7 @@ def test_a_compressed_certificate_is_read(say):
     words = ("--planner", "vi", "--certificate", "c.json.gz", "--json")
     assert say("solve", "tiger", *words)[0] == 0
     with gzip.open("c.json.gz") as file:
-        assert file.readline().startswith(b'{"schema":"rpsr.certificate/1"')
+        assert file.readline().startswith(b'{"schema":"rpsr.certificate/2"')
     assert say("verify", "tiger", "c.json.gz")[0] == 0
 
 
@@ -66,6 +66,31 @@ def test_the_number_of_steps_is_part_of_the_model(say):
         assert "is a certificate for another model" in err
 
 
+@pytest.mark.parametrize("planner", ["auto", "vi"])
+def test_within_is_proven_by_planners_of_horizons_too(say, planner):
+    words = ("cheese", "--goal", "state:goal", "--within", "3")
+    assert say("solve", *words, "--planner", planner, "--certificate", "c.json")[0] == 0
+    _, out, _ = say("verify", *words, "c.json", "--json")
+    found = json.loads(out)
+    assert found["lower"] <= 0.2 + 1e-12
+    assert found["lower"] == pytest.approx(found["upper"], abs=1e-9)
+
+
+def test_a_horizon_is_certified_and_stated_again(say):
+    words = ("tiger", "--discount", "1")
+    assert say("solve", *words, "--horizon", "4", "--certificate", "c.json")[0] == 0
+    _, out, _ = say("verify", *words, "c.json", "--horizon", "4", "--json")
+    found = json.loads(out)
+    assert found["lower"] <= 2.42125 <= found["upper"]
+    assert found["lower"] == pytest.approx(found["upper"], abs=1e-9)
+    for stated in ((), ("--horizon", "3")):
+        code, out, err = say("verify", *words, "c.json", *stated)
+        assert (code, out) == (1, "")
+        assert "is a certificate for another model, 'tiger' over 4 steps" in err
+    code, _, err = say("verify", "tiger", "c.json", "--horizon", "4", "--within", "4")
+    assert code == 1
+
+
 # Each step costs 1/2, and the goal is reached after 2 steps on average.
 COSTS = """
 discount: 1
@@ -89,11 +114,12 @@ def test_costs_are_proven_as_costs(say):
     words = ("costs.pomdp", "--goal", "goal", "--minimise", "cost")
     code, _, err = say("solve", *words, "--certificate", "c.json")
     assert code == 0
-    assert "the certificate proves no lower bound to 1.00000" in err
+    assert "the certificate proves 0.99999" in err
     code, out, _ = say("verify", *words, "c.json", "--json")
     found = json.loads(out)
-    assert (code, found["lower"]) == (0, None)
-    assert found["upper"] == pytest.approx(1, abs=1e-6)
+    assert code == 0
+    assert found["lower"] <= 1 <= found["upper"]
+    assert found["lower"] == pytest.approx(found["upper"], abs=1e-6)
     code, out, _ = say("verify", *words, "c.json")
     assert "upper        1.00000" in out
 
@@ -151,7 +177,6 @@ def test_wrong_certificates_are_one_line(say, certificate, source, change, said)
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--horizon", "3"), "a plan for a number of steps has no certificate"),
         (("--model", "psr"), "a plan on a psr model has none"),
         (("-o", "c.json"), "is already an output"),
     ],

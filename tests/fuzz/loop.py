@@ -66,12 +66,12 @@ def run(
     reader: Reader, *, seed: int, seconds: float, count: int | None = None, keep: Path | None = None
 ) -> Tally:
     """Fuzz a reader for some time, or for some inputs; failing inputs are kept in a folder."""
-    reader.seeds  # noqa: B018 - made once, before the time begins
-    total, ends, attempt = Tally(), time.monotonic() + seconds, 0
     shared = mmap.mmap(-1, HEAD + LARGEST)
     home = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else Path(tempfile.gettempdir())
     folder = Path(tempfile.mkdtemp(dir=home))
     try:
+        reader.seeds  # noqa: B018 - made once, before the time begins
+        total, ends, attempt = Tally(), time.monotonic() + seconds, 0
         while time.monotonic() < ends and (count is None or total.inputs < count):
             left = None if count is None else count - total.inputs
             tally_path = folder / "tally"
@@ -124,10 +124,19 @@ def _child(
     keep: Path | None,
 ) -> None:
     inputs, failures = 0, Counter[str]()
+
+    def begin(data: bytes) -> None:
+        shared[:HEAD] = len(data).to_bytes(HEAD, "little")
+        shared[HEAD : HEAD + len(data)] = data
+
+    for data in reader.seeds:  # modules are imported and kernels compiled before limits begin
+        begin(data)
+        path = folder / f"seed{reader.suffix}"
+        path.write_bytes(data)
+        ending(reader, path, limited=False)
     for data, found in endings(reader, seed, folder):
         if not found.key:
-            shared[:HEAD] = len(data).to_bytes(HEAD, "little")
-            shared[HEAD : HEAD + len(data)] = data
+            begin(data)
             continue
         inputs += 1
         if found.failure is not None:

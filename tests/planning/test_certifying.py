@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rpsr import POMDP, ModelError, certify, reach, solve, verify
+from rpsr.certificates.exact_model import ExactModel
 from rpsr.domains import build
 from rpsr.predictive import psr, rpsr
 
@@ -13,7 +14,7 @@ from rpsr.predictive import psr, rpsr
 def proven(plan, pomdp, path):
     made = certify(plan, pomdp)
     made.save(path)
-    found = verify(pomdp, path)
+    found = verify(pomdp, path, horizon=plan.horizon)
     assert found.lower == Fraction(made.lower)
     assert found.upper == (None if made.upper is None else Fraction(made.upper))
     return found
@@ -122,18 +123,78 @@ def test_reaching_a_goal_without_a_discount_is_certified(tmp_path):
     assert found.upper - found.lower < Fraction(1, 10**6)
 
 
-def test_costs_without_a_discount_have_a_lower_bound_alone(tmp_path):
+def test_costs_without_a_discount_are_bounded_where_every_policy_ends(tmp_path):
     """The sum of rewards until an attempt succeeds: -1 for each attempt, -5/4 in the mean."""
     pomdp = corridor(-1.0)
     found = proven(solve(pomdp, "sarsop"), pomdp, tmp_path / "c.json")
+    assert found.lower <= Fraction(-5, 4) <= found.upper
+    assert found.upper - found.lower < Fraction(1, 10**6)
+
+
+def test_costs_have_a_lower_bound_alone_where_a_policy_never_ends(tmp_path):
+    """Whoever goes left every time stays in the middle, and loses 1 each time."""
+    goes = [[[1.0, 0.0], [0.0, 1.0]], [[0.5, 0.5], [0.0, 1.0]]]
+    rewards = [[-1.0, -1.0], [0.0, 0.0]]
+    pomdp = POMDP.from_arrays(goes, np.ones((2, 2, 1)), rewards, [1.0, 0], 1, exact=True)
+    found = proven(solve(pomdp, "sarsop"), pomdp, tmp_path / "c.json")
     assert found.upper is None
-    assert Fraction(-5, 4) - Fraction(1, 10**6) <= found.lower <= Fraction(-5, 4)
+    assert Fraction(-2) - Fraction(1, 10**6) <= found.lower <= -2
+
+
+# ---- a number of steps
+
+
+def best(pomdp, belief, steps):
+    """The optimal value of a number of steps in fractions; beliefs are not divided by their sum."""
+    if steps == 0:
+        return Fraction(0)
+    model, found = ExactModel(pomdp.record), []
+    for a, rows in enumerate(model.rows):
+        value, after = Fraction(0), {}
+        for s, mass in belief.items():
+            total, row = rows[s]
+            value += mass * model.rewards[a][s]
+            for o, target, weight in row:
+                seen = after.setdefault(o, {})
+                seen[target] = seen.get(target, 0) + mass * Fraction(weight, total)
+        found.append(
+            value + model.discount * sum(best(pomdp, x, steps - 1) for x in after.values())
+        )
+    return max(found)
+
+
+@pytest.mark.parametrize("planner", ["vi", "enumeration", "reachable"])
+@pytest.mark.parametrize("discount", ["0.95", "1"])
+@pytest.mark.parametrize("name", ["tiger", "parr", "line4-2goals"])
+def test_a_number_of_steps_is_certified(tmp_path, name, discount, planner):
+    pomdp = build(name).with_discount(discount)
+    plan = solve(pomdp, planner, horizon=3)
+    found = proven(plan, pomdp, tmp_path / "c.json")
+    begin = {s: Fraction(x) for s, x in enumerate(ExactModel(pomdp.record).start) if x}
+    assert found.lower <= best(pomdp, begin, 3) <= found.upper
+    assert found.lower >= plan.lower - 1e-9
+    assert found.upper <= plan.upper + 1e-9
+
+
+def test_many_steps_without_a_discount_are_certified(tmp_path):
+    """More steps than there are sweeps; each of them costs 1 where no door pays."""
+    pomdp = build("tiger").with_discount(1)
+    plan = solve(pomdp, "vi", horizon=110, max_iterations=3)
+    found = proven(plan, pomdp, tmp_path / "c.json")
+    assert found.lower >= plan.lower - 1e-7
+    assert found.upper is not None
+
+
+def test_a_number_of_steps_on_the_r_psr_is_certified(tmp_path):
+    pomdp = build("parr")
+    plan = solve(rpsr(pomdp), "vi", horizon=4)
+    found = proven(plan, pomdp, tmp_path / "c.json")
+    assert found.lower >= plan.lower - 1e-9
+    assert found.upper <= plan.upper + 1e-9
 
 
 def test_plans_that_have_no_certificate_say_why():
     pomdp = build("parr")
-    with pytest.raises(ModelError, match="a number of steps"):
-        certify(solve(pomdp, "vi", horizon=3))
     with pytest.raises(ModelError, match="bounds the value of that model, not of the POMDP"):
         certify(solve(psr(pomdp), "sarsop"), pomdp)
     with pytest.raises(ModelError, match="give its POMDP"):

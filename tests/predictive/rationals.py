@@ -177,3 +177,25 @@ def pomdps() -> st.SearchStrategy[POMDP]:
         st.integers(3, 6),
         st.booleans(),
     )
+
+
+# The points of the Fano plane on its lines: of all 7 x 7 matrices of zeros and ones, none has a
+# larger determinant than its complement, 32 in absolute value.
+LINES = [(0, 1, 2), (0, 3, 4), (0, 5, 6), (1, 3, 5), (1, 4, 6), (2, 3, 6), (2, 4, 5)]
+FANO = np.array([[float(point not in line) for line in LINES] for point in range(7)])
+
+
+def determinant(matrix):
+    rows = [[Fraction(value) for value in row] for row in matrix.tolist()]
+    size, found = len(rows), Fraction(1)
+    for k in range(size):
+        pivot = next((i for i in range(k, size) if rows[i][k]), None)
+        if pivot is None:
+            return Fraction(0)
+        if pivot != k:
+            rows[k], rows[pivot], found = rows[pivot], rows[k], -found
+        found *= rows[k][k]
+        for i in range(k + 1, size):
+            factor = rows[i][k] / rows[k][k]
+            rows[i] = [x - factor * y for x, y in zip(rows[i], rows[k], strict=True)]
+    return found

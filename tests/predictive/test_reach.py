@@ -1,8 +1,13 @@
 """The error probability of an answer about reachable states."""
 
+from math import log2
+
+import numpy as np
 import pytest
+from tests.predictive.rationals import FANO, determinant
 from tests.predictive.small_models import fair_bets
 
+from rpsr import POMDP
 from rpsr.predictive import find_core, reach
 from rpsr.predictive.rank.integer_sizes import chance_of_dividing
 
@@ -21,3 +26,25 @@ def test_a_prime_may_divide_any_of_three_minors(monkeypatch):
     assert one > 0
     assert error >= 3 * one
     assert error == pytest.approx(3 * one, rel=1e-3)  # candidates add a few times 1e-19
+
+
+def test_a_product_of_beliefs_and_outcomes_has_minors_larger_than_its_entries():
+    """Every number is 0 or 1, and yet a minor is 32. Each action moves to the next state, so that
+    histories reach all seven, and action i shows bit i of the next one.
+    """
+    moves = np.repeat(np.roll(np.eye(7), 1, axis=1)[None], 7, axis=0)
+    seen = np.stack([1 - FANO.T, FANO.T], axis=-1)  # [a, s', o]
+    pomdp = POMDP.from_arrays(moves, seen, np.ones(7), np.eye(7)[0], 0.9, exact=True)
+    outcomes = np.column_stack([pomdp.D[a][1].toarray().sum(axis=1) for a in range(7)])
+    assert abs(determinant(outcomes)) == 32
+    assert reach._bits(pomdp, find_core(pomdp, "psr"), 6) >= log2(32)
+
+
+def test_every_start_after_an_unlucky_prime_may_err(monkeypatch):
+    """The first prime disagrees with all others: the answer is that of the second start."""
+    monkeypatch.setattr(reach, "ERROR", 0.2)
+    pomdp = fair_bets()
+    intents = find_core(pomdp, "rpsr")
+    given = iter([7, 2, 2, 2])
+    asked = reach._Question(pomdp, intents, intents)
+    assert reach._agreed(asked, lambda *_: (next(given), 0.3), seed=0) == (2, 2 * 0.3**2)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
-from rpsr.reproduce import paper
+from rpsr import solve
+from rpsr.reproduce import paper, tables
 from rpsr.reproduce.cells import best_policies, earned_by_all, judged_cells
+from rpsr.reproduce.one_domain import paper_domain
+from rpsr.reproduce.returns import _verified
 from rpsr.reproduce.verdicts import Verdict
 
 G = Fraction(19, 20)  # the discount everywhere
@@ -128,3 +132,18 @@ def test_a_random_walk_on_line4_is_not_among_the_best(found):
     )
     assert best_policies(found.returns["line4-2goals"], "psr") == tuple(paper.POLICIES)
     assert best_policies(found.returns["loadunload"], "psr") == ("psr-vi",)
+
+
+def test_the_optimum_of_every_domain_is_proven_by_a_certificate(found):
+    assert all(found.returns[name].verified for name in paper.RESULTS)
+    (said,) = (note for note in tables.plans(found).footnotes if "Certificates prove" in note)
+    assert f"on {len(found.returns)} of {len(found.returns)} domains" in said
+
+
+@pytest.mark.parametrize("wrong", [{"lower": 1e-5}, {"upper": -1e-5}])
+def test_bounds_that_exclude_the_optimum_are_not_verified(wrong):
+    pomdp = paper_domain("loadunload")
+    plan = solve(pomdp, "vi", epsilon=1e-8)
+    assert _verified(pomdp, plan)
+    moved = {name: getattr(plan, name) + by for name, by in wrong.items()}
+    assert not _verified(pomdp, replace(plan, **moved))

@@ -13,24 +13,32 @@ There are finitely many numbers, so it is strict by some d > 0. Then d times the
 steps at which the vector is positive is at most what the inequality has to spare, and unless
 rewards add up without limit, what is left after n steps is in the limit not positive.
 
-**Upper bound.** Let m be a number that no R(s,a) is below, the floor. Rewards R - m are not
-negative, and values fall by m / (1 - g). Points are vectors y_i >= 0 over states, of any sum. The
-first S are the corners, one for each state. Every point has numbers q_i(a) >= 0. Weights w >= 0
-*cover* a vector x >= 0 by points: with the remainder z = max(0, x - sum_j w_j y_j) at the corners,
+**Upper bound.** Numbers h(s), the floor, are at most what any policy earns:
+
+    h(s) <= R(s,a) + g sum_{o,s'} D[a,o][s,s'] h(s')                for every state s and action a.
+
+Rewards R'(s,a), the right side minus the left side, are then not negative. Over n steps, a policy
+earns by them what it earns by R, minus b0 . h, plus g^n times the expected h after n steps, which
+vanishes with a discount. Without one, the inequality must be strict wherever h(s) < 0. The points
+below bound what a policy earns by R', so h is negative at finitely many steps, in expectation, and
+the expected h after n steps is in the limit not negative.
+
+Points are vectors y_i >= 0 over states, of any sum. The first S are the corners, one for each
+state. Every point has numbers q_i(a) >= 0. Weights w >= 0 *cover* a vector x >= 0 by points: with
+the remainder z = max(0, x - sum_j w_j y_j) at the corners,
 
     worth(x, a') = sum_j w_j q_j(a') + sum_s z(s) q_s(a').
 
 For every point and action, one of two inequalities must hold, for some weights:
 
-    ahead:    q_i(a) >= y_i . (R_a - m) + g sum_o max_a' worth(y_i D[a,o], a')
+    ahead:    q_i(a) >= y_i . R'_a + g sum_o max_a' worth(y_i D[a,o], a')
     mixture:  q_i(a) >= worth(y_i, a), by points before i; not for corners.
 
-Let Q_n(x,a) be the value of action a and n steps, with rewards R - m and nothing afterwards. It is
+Let Q_n(x,a) be the value of action a and n steps, with rewards R' and nothing afterwards. It is
 the largest of finitely many linear functions with coefficients that are not negative. Hence, if the
 points' numbers are at least their Q_n, then worth(x,a) >= Q_n(x,a): more mass is never worth less,
 and a mixture is worth at most what its parts are. By induction over n, and over i for mixtures,
-q_i(a) >= Q_n(y_i,a). So V*(b0) <= max_a worth(b0,a) + m / (1 - g). Without a discount the floor
-must be 0.
+q_i(a) >= Q_n(y_i,a). So V*(b0) <= max_a worth(b0,a) + b0 . h.
 
 All numbers are integers, in units of 1/scale. Probabilities and rewards are rounded to such units,
 against the claim.
@@ -45,7 +53,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from rpsr.certificates.exact_model import ExactModel, Row
-from rpsr.certificates.reading import Fault, Pairs, as_float, number, pairs, whole, whole_list
+from rpsr.certificates.reading import Fault, Pairs, as_float, pairs, whole, whole_list
 
 
 class Scales(NamedTuple):
@@ -208,13 +216,10 @@ class UpperCheck:
     """The inequalities of points. Vectors over states are in units of 1/(model * beliefs)."""
 
     def __init__(
-        self, model: ExactModel, scales: Scales, floor: Fraction, points: list[Point]
+        self, model: ExactModel, scales: Scales, floor: list[int], points: list[Point]
     ) -> None:
         self.model, self.scales, self.points = model, scales, points
-        unit = model.discount.denominator * scales.model * scales.values
-        self._rewards = [
-            [_ceiling((reward - floor) * unit) for reward in rewards] for rewards in model.rewards
-        ]
+        self._rewards = rewards_above(model, scales, floor)
         self._rows: dict[tuple[int, int], Row] = {}
         corner = scales.beliefs
         for s in range(len(model.states)):
@@ -288,15 +293,42 @@ class UpperCheck:
         return Fraction(most, prod(self.scales))
 
 
+def read_floor(value: Any, model: ExactModel) -> list[int]:
+    """The floor of a header: a number for each state, or one for all."""
+    size = len(model.states)
+    if isinstance(value, list):
+        return whole_list(value, "floor", size, least=None)
+    return [whole(value, "floor", least=None)] * size
+
+
+def rewards_above(model: ExactModel, scales: Scales, floor: list[int]) -> list[list[int]]:
+    """The rewards R' (A, S), rounded up; a `Fault` if the floor is none."""
+    unit, endless = model.discount.denominator * scales.model * scales.values, model.discount == 1
+    found: list[list[int]] = []
+    for a, (rewards, rows) in enumerate(zip(model.rewards, model.rows, strict=True)):
+        column: list[int] = []
+        for s, (reward, (total, row)) in enumerate(zip(rewards, rows, strict=True)):
+            later = Fraction(sum([weight * floor[target] for _, target, weight in row]), total)
+            above = reward + (model.discount * later - floor[s]) / scales.values
+            if above < 0 or (endless and above == 0 and floor[s] < 0):
+                where = f"action {model.actions[a]!r} in state {model.states[s]!r}"
+                raise Fault(f"upper bound: {where} earns less than the floor")
+            column.append(_ceiling(above * unit))
+        found.append(column)
+    return found
+
+
+def floor_at_start(model: ExactModel, scales: Scales, floor: list[int]) -> Fraction:
+    """The floor's value at the start, b0 . h."""
+    return (
+        sum((x * h for x, h in zip(model.start, floor, strict=True)), Fraction(0)) / scales.values
+    )
+
+
 def check_upper(
-    model: ExactModel, scales: Scales, floor: Fraction, points: list[Point], start: Pairs
+    model: ExactModel, scales: Scales, floor: list[int], points: list[Point], start: Pairs
 ) -> Fraction:
     """The proven upper bound at the start."""
-    for a, rewards in enumerate(model.rewards):
-        for s, reward in enumerate(rewards):
-            if reward < floor:
-                where = f"action {model.actions[a]!r} in state {model.states[s]!r}"
-                raise Fault(f"upper bound: the reward of {where} is below the floor {floor}")
     check = UpperCheck(model, scales, floor, points)
     for i, point in enumerate(points):
         for action, value in enumerate(point.values):
@@ -305,16 +337,7 @@ def check_upper(
                 by = as_float(Fraction(needed - value * unit, unit * scales.values))
                 where = f"point {i}, action {model.actions[action]!r}"
                 raise Fault(f"upper bound: {where}: the value is too low by {by:.3g}")
-    return check.at_start(start) + lowest_value(model, floor)
-
-
-def lowest_value(model: ExactModel, floor: Fraction) -> Fraction:
-    """The value of a reward `floor` at every step."""
-    if model.discount < 1:
-        return floor / (1 - model.discount)
-    if floor:
-        raise Fault("upper bound: without a discount the floor must be 0, and no reward negative")
-    return Fraction(0)
+    return check.at_start(start) + floor_at_start(model, scales, floor)
 
 
 def _floor(value: Fraction) -> int:
@@ -323,8 +346,3 @@ def _floor(value: Fraction) -> int:
 
 def _ceiling(value: Fraction) -> int:
     return -(-value.numerator // value.denominator)
-
-
-def read_floor(value: Any) -> Fraction:
-    """The floor of a header."""
-    return number(value, "floor")

@@ -20,7 +20,7 @@ from typing import Any
 from rpsr.errors import InputError
 from rpsr.io.files import packed, place_of, read_bytes, write_bytes
 
-SCHEMA = "rpsr.certificate/1"
+SCHEMA = "rpsr.certificate/2"
 DIGITS = 4000  # of a number at most; Python reads no longer ones by default
 LARGEST = 10**300  # of a statement, so that floats can show it
 _DECIMAL = re.compile(rf"[-+]?\d{{1,{DIGITS}}}(\.\d{{1,{DIGITS}}})?([eE][-+]?\d{{1,3}})?", re.ASCII)

@@ -30,6 +30,7 @@ from rpsr.errors import InputError
 from rpsr.io.files import place_of
 from rpsr.io.printable import quoted
 from rpsr.models.pomdp import POMDP
+from rpsr.models.timed import timed
 
 
 @dataclass(frozen=True)
@@ -54,13 +55,15 @@ class Verified:
     seconds: float = 0.0
 
 
-def verify(pomdp: POMDP, path: str | Path) -> Verified:
+def verify(pomdp: POMDP, path: str | Path, *, horizon: int | None = None) -> Verified:
     """Check a certificate of a POMDP; an `InputError` says which statement fails, and where.
 
-    The bounds that are returned are those that the certificate states.
+    horizon: the number of steps that bounds are for, by default the infinite horizon. The bounds
+    that are returned are those that the certificate states.
     """
     began = perf_counter()
     header, lines, size = read_lines(path)
+    pomdp = pomdp if horizon is None else timed(pomdp, horizon)
     try:
         _check_identity(pomdp, header)
         found = check(ExactModel(pomdp.record), header, lines)
@@ -102,6 +105,8 @@ def _check_identity(pomdp: POMDP, header: dict[str, Any]) -> None:
     if not isinstance(stated, dict) or stated.get("digest") != pomdp.digest:
         named = stated.get("name") if isinstance(stated, dict) else None
         of = quoted(named) if isinstance(named, str) else "without a name"
+        steps = stated.get("horizon") if isinstance(stated, dict) else None
+        of += f" over {shown(steps)} steps" if isinstance(steps, int) else ""
         raise Fault(f"is a certificate for another model, {of}: the hashes differ")
 
 
@@ -160,7 +165,7 @@ def _check_bounds(
         listed = [value for key, value in lines if key == "point"]
         points: list[Point] = [read_point(v, model, count, i) for i, v in enumerate(listed)]
         start = pairs(header.get("start"), "start", count)
-        proven = check_upper(model, scales, read_floor(header.get("floor")), points, start)
+        proven = check_upper(model, scales, read_floor(header.get("floor"), model), points, start)
         if claims["upper"] < proven:
             raise Fault(_beyond("upper", claims["upper"], proven))
     return claims.get("lower"), claims.get("upper")

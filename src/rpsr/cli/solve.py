@@ -141,7 +141,7 @@ def solve(
         Parameter(
             converter=named_path,
             help="Write a proof of both bounds to this file (also .gz), which 'rpsr verify' checks "
-            "in exact arithmetic. For plans on the POMDP or its R-PSR, of the infinite horizon.",
+            "in exact arithmetic. For plans on the POMDP or its R-PSR.",
         ),
     ] = None,
     compress: Annotated[
@@ -204,7 +204,7 @@ def solve(
             place=output,
         )
     if certificate is not None:
-        check_certifiable(linear, horizon, source)
+        check_certifiable(linear, source)
     everywhere = form == "alpha"
     chosen = _planner(linear, planner, options, everywhere=everywhere)
     if certificate is not None and hasattr(chosen, "keep_points"):

@@ -9,7 +9,15 @@ from cyclopts import Parameter
 from rpsr.cli.shared.certificates import Bounds
 from rpsr.cli.shared.completion import any_file
 from rpsr.cli.shared.objectives import ObjectiveOptions
-from rpsr.cli.shared.options import Discount, Json, Normalize, Source, standard_stream
+from rpsr.cli.shared.options import (
+    Discount,
+    Json,
+    Normalize,
+    Source,
+    positive,
+    standard_stream,
+    whole,
+)
 from rpsr.cli.shared.output import print_facts, print_json
 
 if TYPE_CHECKING:
@@ -28,6 +36,14 @@ def verify(
     ],
     /,
     *,
+    horizon: Annotated[
+        int | None,
+        Parameter(
+            converter=whole,
+            validator=positive,
+            help="Number of steps that the bounds are for; by default the horizon is infinite.",
+        ),
+    ] = None,
     objective: ObjectiveOptions | None = None,
     normalize: Normalize = False,
     discount: Discount = None,
@@ -46,11 +62,13 @@ def verify(
         raise InputError("standard input can be read once; give one of the two as a file")
     stated = objective or ObjectiveOptions()
     stated.check(discount)
+    if horizon is not None and stated.within is not None:
+        raise InputError("--horizon and --within: expected one of them")
     loaded = load(source, normalize=normalize, discount=discount)
     model = stated.task(loaded, source, timed=True)
     if not isinstance(model, POMDP):
         raise InputError(f"holds a {model.kind} model, expected a POMDP", place=source)
-    found = verify(model, certificate)
+    found = verify(model, certificate, horizon=horizon)
     bounds = Bounds.of(found.lower, found.upper, stated)
     document = _document(found, bounds)
     if json:

@@ -24,7 +24,7 @@ def timed(pomdp: POMDP, steps: int) -> POMDP:
     """The POMDP that ends after this many steps; a `ModelError` if it is too large."""
     record = pomdp.record
     n_actions, n = len(pomdp.actions), len(pomdp.states)
-    layers = _layers(pomdp, steps)
+    layers = layers_of(pomdp, steps)
     state = np.concatenate(layers)  # of each new state
     step = np.repeat(np.arange(steps + 1), [len(layer) for layer in layers])
     first = np.append(0, np.cumsum([len(layer) for layer in layers]))
@@ -62,8 +62,8 @@ def timed(pomdp: POMDP, steps: int) -> POMDP:
     return POMDP(made)
 
 
-def _layers(pomdp: POMDP, steps: int) -> list[Ints]:
-    """The states that are possible after 0, 1, ... steps, ascending."""
+def layers_of(pomdp: POMDP, steps: int) -> list[Ints]:
+    """The states that are possible after 0, 1, ... steps, ascending: those of `timed`, in order."""
     moves, n = pomdp.record.transition, len(pomdp.states)
     each = np.diff(moves.indptr).reshape(-1, n).sum(axis=0)  # moves from each state
     source = moves.row_of_entry() % n

@@ -3,7 +3,8 @@
 The lower half has the vectors of the plan that its best vector at the start leads to, lowered until
 each is at most its own backup in integers: if one exceeds it by v, all are lowered by
 v / (1 - discount). The upper half has the points of an anytime search (see `point_certificates`).
-A plan without points is completed by `sarsop`, beginning with the plan's vectors.
+A plan without points is completed by `sarsop`, beginning with the plan's vectors. A plan for a
+number of steps becomes one for the POMDP with a clock, which ends after that number.
 """
 
 from __future__ import annotations
@@ -18,20 +19,22 @@ from typing import Any
 import numpy as np
 
 from rpsr._version import __version__
-from rpsr.certificates.bounds import LowerCheck, Scales, Vector, lowest_value
+from rpsr.certificates.bounds import LowerCheck, Scales, Vector, floor_at_start
 from rpsr.certificates.exact_model import ExactModel
 from rpsr.certificates.reading import Line, float_above, float_below, write_lines
 from rpsr.errors import ModelError
 from rpsr.models.pomdp import POMDP
-from rpsr.planning.convergence import undiscounted
+from rpsr.planning.certificate_forms import floor_of, with_clock
 from rpsr.planning.files.checkpoint import Checkpoint, Resumable
 from rpsr.planning.planners import planner_by_name
 from rpsr.planning.point_certificates import upper_lines
 from rpsr.planning.solution import Solution, silent
 from rpsr.planning.value.coordinates import to_beliefs
+from rpsr.planning.value.value_function import ValueFunction
 
 DIGITS = 59  # bits of a probability, of a mass, and of the largest value
-TWICE, MUCH = 2.0, 1e-6  # of the plan's gap and of the value: a larger gap is much looser
+TWICE, MUCH = 2.0, 1e-6  # of the plan's gap and of the value: a larger gap is much looser,
+ROUNDED = 2.0**-50  # and larger than rounding errors of the largest value
 SWEEPS = 100  # of lowering vectors without a discount
 SMALLEST = 1e-11  # of the largest value: a smaller gap is not sought
 
@@ -40,8 +43,8 @@ SMALLEST = 1e-11  # of the largest value: a smaller gap is not sought
 class Certificate:
     """A header and lines that prove `lower` and `upper`, bounds on the value at the start.
 
-    upper: None for some plans without a discount: if rewards may be negative, or if points form a
-    loop in which rounding errors cannot be paid for.
+    upper: None for some plans without a discount: if rewards may be negative and some policy never
+    ends, or if points form a loop in which rounding errors cannot be paid for.
     """
 
     lower: float
@@ -53,8 +56,8 @@ class Certificate:
         """Whether its bounds are much further apart than those of the plan."""
         if self.upper is None or plan.gap is None:
             return False
-        largest = max(abs(self.lower), abs(self.upper))
-        return self.upper - self.lower > TWICE * plan.gap + MUCH * largest
+        allowed = MUCH * max(abs(self.lower), abs(self.upper)) + ROUNDED * _largest(plan)
+        return self.upper - self.lower > TWICE * plan.gap + allowed
 
     def save(self, path: str | Path) -> int:
         """Write it, compressed if the name ends in `.gz`; returns the bytes of its text."""
@@ -64,24 +67,25 @@ class Certificate:
 def certify(
     solution: Solution, pomdp: POMDP | None = None, *, time_limit: float | None = None
 ) -> Certificate:
-    """A certificate of a plan for the infinite horizon, on a POMDP's beliefs or on its R-PSR.
+    """A certificate of a plan on a POMDP's beliefs or on its R-PSR.
 
     pomdp: needed for a plan on an R-PSR. time_limit: seconds of the search for the upper bound, if
     the planner kept no points; by default ten times those of the planner, and at least ten.
     A `ModelError` if the plan is of another kind, or if its bounds cannot be proven in integers.
     """
-    if solution.horizon is not None:
-        raise ModelError("no certificate: it is a plan for a number of steps, not for all")
     pomdp = _pomdp(solution, pomdp)
     plan = _on_beliefs(solution, pomdp)
-    if undiscounted(plan.model) and float(pomdp.R.min()) < 0:
-        return _certificate(replace(plan, points=None), pomdp)
+    if plan.horizon is not None:
+        pomdp, plan = with_clock(plan, pomdp)
+    model = ExactModel(pomdp.record)
+    if floor_of(model, 1) is None:
+        return _certificate(replace(plan, points=None), pomdp, model)
     if plan.points is None:
         search = _search(plan, time_limit)
         if int(plan.successors.min(initial=0)) < 0:
             plan = replace(plan, value_function=search.value_function)
         plan = replace(plan, points=search.points)
-    return _certificate(plan, pomdp)
+    return _certificate(plan, pomdp, model)
 
 
 def _pomdp(solution: Solution, pomdp: POMDP | None) -> POMDP:
@@ -108,12 +112,18 @@ def _on_beliefs(solution: Solution, pomdp: POMDP) -> Solution:
     """The plan with vectors over the POMDP's states."""
     if solution.model.record is not None:
         return solution
-    found = solution.value_function
-    vectors = to_beliefs(solution.model, found.vectors)
-    if vectors.shape[1] != len(pomdp.states):
+    if solution.model.domain.size != len(pomdp.states):
         raise ModelError(f"no certificate: the plan is not one for {pomdp.name}")
-    model = pomdp.belief_model()
-    return replace(solution, model=model, value_function=replace(found, vectors=vectors))
+
+    def over_states(found: ValueFunction) -> ValueFunction:
+        return replace(found, vectors=to_beliefs(solution.model, found.vectors))
+
+    return replace(
+        solution,
+        model=pomdp.belief_model(),
+        value_function=over_states(solution.value_function),
+        stages=tuple(map(over_states, solution.stages)),
+    )
 
 
 def _search(plan: Solution, time_limit: float | None) -> Solution:
@@ -129,15 +139,19 @@ def _search(plan: Solution, time_limit: float | None) -> Solution:
     return sarsop.resume(plan.model, silent, begun)
 
 
-def _certificate(plan: Solution, pomdp: POMDP) -> Certificate:
-    model = ExactModel(pomdp.record)
+def _certificate(plan: Solution, pomdp: POMDP, model: ExactModel) -> Certificate:
     bits = max(DIGITS - math.ceil(math.log2(_largest(plan))), 0)
     scales = Scales(_model_scale(model), 1 << bits, 1 << DIGITS)
     proven, lines = lower_lines(model, scales, plan)
     lower, upper = float_below(proven), None
     header: dict[str, Any] = {
         "version": __version__,
-        "model": {"name": pomdp.name, "digest": pomdp.digest, "discount": str(model.discount)},
+        "model": {
+            "name": pomdp.name,
+            "digest": pomdp.digest,
+            "discount": str(model.discount),
+            "horizon": plan.horizon,
+        },
         "planner": {"name": plan.planner, "lower": plan.lower, "upper": plan.upper},
         "lower": lower.hex(),
         "scales": scales._asdict(),
@@ -146,8 +160,9 @@ def _certificate(plan: Solution, pomdp: POMDP) -> Certificate:
     half = None if plan.points is None else upper_lines(model, scales, plan.points)
     if half is not None:
         worth, floor, start, more = half
-        upper = float_above(worth + lowest_value(model, floor))
-        header |= {"upper": upper.hex(), "floor": str(floor), "start": start}
+        upper = float_above(worth + floor_at_start(model, scales, floor))
+        same = floor[0] if len(set(floor)) == 1 else floor
+        header |= {"upper": upper.hex(), "floor": same, "start": start}
         header["lines"]["point"] = len(more)
         lines += more
     return Certificate(lower, upper, header, lines)

@@ -20,10 +20,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from rpsr.certificates.bounds import Cover, Point, Scales, UpperCheck
+from rpsr.certificates.bounds import Cover, Point, Scales, UpperCheck, rewards_above
 from rpsr.certificates.exact_model import ExactModel
 from rpsr.certificates.reading import Line, Pairs
 from rpsr.io.records import Floats
+from rpsr.planning.certificate_forms import floor_of
 from rpsr.planning.value.point_bounds import PointBounds
 
 SWEEPS, SETTLED = 2000, 1e-15  # of the fixed point; the largest change at its end, per value
@@ -33,17 +34,21 @@ ROUNDS, SWEEPS_APART = 8, 100  # of raising numbers, with and without a discount
 
 def upper_lines(
     model: ExactModel, scales: Scales, points: PointBounds
-) -> tuple[Fraction, Fraction, Pairs, list[Line]] | None:
+) -> tuple[Fraction, list[int], Pairs, list[Line]] | None:
     """The upper bound without the floor, the floor, the cover of the start, and the lines.
 
-    None if rounding errors cannot be paid for, which may happen without a discount.
+    None if there is no floor, or if rounding errors cannot be paid for: without a discount.
     """
-    endless = model.discount == 1
-    floor = Fraction(0) if endless else min(min(rewards) for rewards in model.rewards)
+    floor = floor_of(model, scales.values)
+    if floor is None:
+        return None
+    unit = model.discount.denominator * scales.model * scales.values
+    above = [[value / unit for value in row] for row in rewards_above(model, scales, floor)]
+    rewards, lowest = np.array(above).T, np.array([value / scales.values for value in floor])
     # Without a discount, rounding errors in a loop of points cannot be paid for; the corners have
     # none if their probabilities are whole numbers.
     for graph in (_Graph(model, points), _Graph(model, points, corners=True)):
-        made = graph.exact_points(scales, graph.fixed_point(float(floor)))
+        made = graph.exact_points(scales, graph.fixed_point(rewards, lowest))
         check = UpperCheck(model, scales, floor, made)
         _stretch(check, made)
         if _raised(check):
@@ -93,8 +98,10 @@ class _Graph:
         """A point as the mixture of older points that it was before it became one."""
         return self.points.weights.row(int(self.points.node_of[p]))
 
-    def fixed_point(self, floor: float) -> Floats:
+    def fixed_point(self, rewards: Floats, floor: Floats) -> Floats:
         """Numbers (P, A), above the floor, that are equal to what the inequalities need.
+
+        rewards (S, A): those above the floor (S,).
 
         `mixed` (P, A): those for which the mixture needs less than the look ahead.
         """
@@ -105,10 +112,11 @@ class _Graph:
         mixing: list[tuple[int, int, float]] = []
         earned = np.zeros((size, n_actions))
         self.expanded = np.zeros(size, dtype=np.bool_)
-        rewards = np.array([[float(r) for r in row] for row in self.model.rewards]).T - floor
+        lowest = np.zeros(size)
         for i, p in enumerate(self.kept):
             for s, share in points.beliefs.row(int(points.node_of[p])):
                 earned[i] += share * rewards[s]
+                lowest[i] += share * floor[s]
             if i >= n_states:
                 mixing += [(i, self.place[j], share) for j, share in self._mixture(p)]
             self.expanded[i] = self.first[p] >= 0
@@ -120,9 +128,7 @@ class _Graph:
                 owner.append(i * n_actions + int(points.action[m]))
         after = _sparse(cells, len(owner), size)
         mixture, owners = _sparse(mixing, size, size), np.array(owner, dtype=np.int64)
-        mass = np.array([points.beliefs.share[b : b + n].sum() for b, n in self._spans()])
-        q = points.values[self.kept] - _lowest(floor, self.discount) * mass[:, None]
-        q = np.maximum(q, 0.0)
+        q = np.maximum(points.values[self.kept] - lowest[:, None], 0.0)
         looking = self.expanded | (np.arange(size) < n_states)
         for _ in range(SWEEPS):
             best = np.asarray(after @ q).max(axis=1, initial=0.0)
@@ -136,10 +142,6 @@ class _Graph:
             if change <= SETTLED * float(np.abs(q).max()):
                 break
         return q
-
-    def _spans(self) -> list[tuple[int, int]]:
-        nodes, beliefs = self.points.node_of[self.kept], self.points.beliefs
-        return list(zip(beliefs.begin[nodes].tolist(), beliefs.length[nodes].tolist(), strict=True))
 
     def _corner_cells(self, s: int, cells: list[tuple[int, int, float]], owner: list[int]) -> None:
         """The successors of a corner that the search did not expand, by corners alone."""
@@ -187,10 +189,6 @@ def _sparse(cells: list[tuple[int, int, float]], height: int, width: int) -> Any
     return sp.coo_array((shares, (rows, columns)), shape=(height, width)).tocsr()
 
 
-def _lowest(floor: float, discount: float) -> float:
-    return floor / (1 - discount) if discount < 1 else 0.0
-
-
 def _integer(value: float, scale: int) -> int:
     return math.floor(Fraction(value) * scale)
 
@@ -227,37 +225,65 @@ def _stretched(check: UpperCheck, x: dict[int, int], weights: Pairs) -> Pairs:
     return [(j, -(-weight * above // below)) for j, weight in weights]
 
 
+Covers = dict[tuple[int, int], list[Cover]]  # by point and action
+
+
 def _raised(check: UpperCheck) -> bool:
     """Raise the numbers of the points until every inequality holds; whether that succeeded."""
-    points = check.points
-    actions = range(len(check.model.actions))
-    covers: dict[tuple[int, int], list[Cover]] = {
-        (i, a): check.covers(i, a) for i in range(len(points)) for a in actions
-    }
+    actions, size = range(len(check.model.actions)), len(check.points)
+    covers = {(i, a): check.covers(i, a) for i in range(size) for a in actions}
+    return (_raised_together if check.model.discount < 1 else _raised_apart)(check, covers)
+
+
+def _raised_together(check: UpperCheck, covers: Covers) -> bool:
+    """All looks ahead rise by one number per unit of mass."""
+    points, left = check.points, 1 - check.model.discount
     mass = [sum(amount for _, amount in point.belief) for point in points]
     ahead = [key for key in covers if not isinstance(points[key[0]].moves[key[1]], list)]
     mixed = [key for key in covers if isinstance(points[key[0]].moves[key[1]], list)]
-    left = 1 - check.model.discount
-    for _ in range(ROUNDS if left else SWEEPS_APART):
+    for _ in range(ROUNDS):
         for i, a in mixed:
-            needed = check.needed(i, a, covers[i, a])
-            points[i].values[a] = max(points[i].values[a], -(-needed // check.unit(i, a)))
+            points[i].values[a] += _lacking(check, i, a, covers)
         short = Fraction(0)
         for i, a in ahead:
             unit = check.unit(i, a)
             lacking = check.needed(i, a, covers[i, a]) - points[i].values[a] * unit
             if lacking > 0:
                 short = max(short, Fraction(lacking, unit * mass[i]))
-                if not left:  # each rises alone; errors die out unless points form a loop
-                    points[i].values[a] -= -lacking // unit
         if short == 0:
             return True
-        if left:
-            # Remainders and stretched weights need a little more.
-            more = short / left * Fraction(101, 100)
-            for i, a in ahead:
-                points[i].values[a] += math.ceil(more * mass[i]) + 1
+        # Remainders and stretched weights need a little more.
+        more = short / left * Fraction(101, 100)
+        for i, a in ahead:
+            points[i].values[a] += math.ceil(more * mass[i]) + 1
     return False
+
+
+def _raised_apart(check: UpperCheck, covers: Covers) -> bool:
+    """Without a discount each number rises alone; errors die out unless points form a loop.
+
+    With a clock, states are in the order of time, and the last ones come first: one sweep suffices.
+    """
+    order = sorted(covers, key=lambda key: (-_first_state(check.points[key[0]]), key))
+    for _ in range(SWEEPS_APART):
+        settled = True
+        for i, a in order:
+            lacking = _lacking(check, i, a, covers)
+            check.points[i].values[a] += lacking
+            settled = settled and lacking == 0
+        if settled:
+            return True
+    return False
+
+
+def _lacking(check: UpperCheck, i: int, action: int, covers: Covers) -> int:
+    """By how much a point's number is too low."""
+    needed = -(-check.needed(i, action, covers[i, action]) // check.unit(i, action))
+    return max(0, needed - check.points[i].values[action])
+
+
+def _first_state(point: Point) -> int:
+    return min((s for s, _ in point.belief), default=0)
 
 
 def _written(point: Point, corner: bool) -> dict[str, Any]:

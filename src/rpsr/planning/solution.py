@@ -217,7 +217,7 @@ class Solution(Shown):
     def certificate(self) -> Certificate:
         """A proof of both bounds in exact numbers; `save` writes it for `rpsr verify`.
 
-        For plans on a POMDP and the infinite horizon. `rpsr.certify` also takes plans on an R-PSR.
+        For plans on a POMDP. `rpsr.certify` also takes plans on an R-PSR.
         """
         from rpsr.planning.certifying import certify
 

@@ -1,24 +1,29 @@
-"""The paper's experiment on one domain, with two additions.
+"""The paper's experiment on one domain, with three additions.
 
 `program`: exact returns over 99 steps, which the authors' published program simulates in place of
 100. `reward_aware`: the optimal policy of an agent that observes its rewards, which is another
-problem.
+problem. `verified`: whether a certificate proves the POMDP's optimum.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from rpsr.certificates import verify
 from rpsr.evaluation import Estimate, evaluate, exact_return
 from rpsr.models.pomdp import POMDP
-from rpsr.planning import AlphaPolicy, Planner, planner_by_name, solve
+from rpsr.planning import AlphaPolicy, Planner, Solution, certify, planner_by_name, solve
 from rpsr.predictive import psr, reward_aware
 from rpsr.reproduce import paper
 from rpsr.reproduce.case_study import CASE, Walk, walks
 from rpsr.reproduce.one_domain import Experiment, Plan, Planned, experiment, paper_domain
 
 RA = "ra-psr"
+HALF_A_DIGIT = 5e-7  # of an optimal value, which is shown with six decimals
+TRIALS = 1000
 
 
 @dataclass(frozen=True)
@@ -27,12 +32,14 @@ class Returns:
 
     program: expected returns over 99 steps by planned policy and by row of rewards.
     reward_aware: estimate and plan of the reward-aware PSR's policy; None if it was not run.
+    verified: whether a certificate proves the bounds on the POMDP's optimum, to the digits shown.
     walks: on load/unload, the walks of each model's optimal policy (`case_study`); else empty.
     """
 
     experiment: Experiment
     program: dict[str, dict[str, float | None]]
     reward_aware: tuple[Estimate, Plan] | None
+    verified: bool
     walks: dict[str, list[Walk]] = field(default_factory=dict[str, list[Walk]])
 
     @property
@@ -47,6 +54,7 @@ class Returns:
             "experiment": self.experiment.to_document(),
             "program": self.program,
             "reward_aware": aware and [asdict(part) for part in aware],
+            "verified": self.verified,
             "walks": self.walks,
         }
 
@@ -58,6 +66,7 @@ class Returns:
             experiment=Experiment.from_document(document["experiment"]),
             program=document["program"],
             reward_aware=aware and (Estimate(**aware[0]), Plan(**aware[1])),
+            verified=document["verified"],
             walks=document["walks"],
         )
 
@@ -76,8 +85,28 @@ def returns_on(
         experiment=experiment(planned, episodes=episodes, steps=paper.STEPS, seed=seed),
         program=_program(planned) if name in paper.RESULTS else {},
         reward_aware=_aware(pomdp, how, episodes, seed) if aware else None,
+        verified=_verified(pomdp, planned.plans["pomdp"]),
         walks=walks(planned) if name == CASE else {},
     )
+
+
+def _verified(pomdp: POMDP, plan: Solution) -> bool:
+    """Whether a certificate proves the bounds of a plan to the digits shown, by the verifier alone.
+
+    Another planner searches for the proof, without a time limit, so that all runs are equal. Plans
+    that a limit stopped have bounds that no short search proves.
+    """
+    if plan.epsilon is None or plan.upper is None:
+        return False
+    found = solve(pomdp, "sarsop", epsilon=HALF_A_DIGIT, max_iterations=TRIALS, keep_points=True)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "certificate.json"
+        certify(found).save(path)
+        proven = verify(pomdp, path)
+    if proven.lower is None or proven.upper is None:
+        return False
+    low, high = plan.lower - HALF_A_DIGIT, plan.upper + HALF_A_DIGIT
+    return low <= proven.lower and proven.upper <= high
 
 
 def _program(planned: Planned) -> dict[str, dict[str, float | None]]:

@@ -196,6 +196,7 @@ def plans(all_: Reproduction) -> Table:
             rows.append(
                 (paper.DOMAINS[name], titles[plan.model], *_bounds(plan), plan.vectors, plan.status)
             )
+    verified = sum(found.verified for found in all_.returns.values())
     return Table(
         caption="Optimal values at the start, infinite horizon, by each model's own rewards",
         columns=("domain", "model", "lower", "upper", "gap", "vectors", "status"),
@@ -206,6 +207,8 @@ def plans(all_: Reproduction) -> Table:
         footnotes=(
             "The optimum lies between lower and upper. Solved: proven to the requested precision; "
             "iterations: stopped after a fixed number of iterations, so that all runs are equal.",
+            f"Certificates prove the POMDP's bounds, to the digits shown, on {verified} of "
+            f"{len(all_.returns)} domains; rpsr verify checked them in exact arithmetic.",
             "RA-PSR: for an agent that observes its rewards; the POMDP's agent does not.",
             f"Discount .95 on {' and '.join(paper.DOMAINS[name] for name in PAPER_DISCOUNTS)}.",
         ),

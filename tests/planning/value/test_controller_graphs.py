@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -10,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rpsr
+from rpsr.domains import tabulate
 from rpsr.planning import FiniteStateController, extract_controller
 from rpsr.planning.value.controller_graphs import merged, reachable_edges
 
@@ -71,3 +74,31 @@ def test_a_merged_controller_acts_alike_after_every_history(drawn):
 def test_too_many_nodes_are_not_merged(loadunload):
     assert merged(TWO, loadunload.belief_model(), most=1) is None
     assert merged(TWO, loadunload.belief_model(), most=2) is not None
+
+
+def test_a_rare_observation_has_a_successor():
+    """A jackpot shows itself once in a thousand steps; then "claim" pays a million at every step.
+
+    With discount 1/2, V = (RARE J + (1 - RARE) V) / 2 with J = 2 * 10^6, because claiming without
+    one costs a million. The plan has no successors, so the controller is found by looking ahead.
+    """
+    rare, paid = Fraction(1, 1000), 10**6
+    pomdp = tabulate(
+        name="lottery",
+        states=("poor", "rich"),
+        actions=("wait", "claim"),
+        observations=("nothing", "jackpot"),
+        start={"poor": 1},
+        transition=lambda state, _: (
+            {"poor": 1 - rare, "rich": rare} if state == "poor" else {"rich": 1}
+        ),
+        emission=lambda _, state: {"nothing" if state == "poor" else "jackpot": 1},
+        reward=lambda state, action, *_: (
+            0 if action == "wait" else paid if state == "rich" else -paid
+        ),
+        discount=Fraction(1, 2),
+    )
+    plan = rpsr.solve(pomdp, "vi", epsilon=1e-6)
+    bare = replace(plan.value_function, successors=np.full_like(plan.successors, -1))
+    found = extract_controller(replace(plan, value_function=bare)).value(pomdp)
+    assert found == pytest.approx(float(rare * paid / (1 - (1 - rare) / 2)), rel=1e-9)

@@ -6,33 +6,13 @@ from math import log2
 
 import numpy as np
 import pytest
+from tests.predictive.rationals import FANO, determinant
 
 from rpsr import POMDP
 from rpsr.domains import tabulate
 from rpsr.predictive.rank.integer_sizes import chance_of_dividing, comparison_bits, minor_bits
 from rpsr.predictive.rank.primes import PRIME_BITS, PRIMES_DRAWN_FROM
 from rpsr.predictive.rank.search import Member
-
-# The points of the Fano plane on its lines: of all 7 x 7 matrices of zeros and ones, none has a
-# larger determinant than its complement, 32 in absolute value.
-LINES = [(0, 1, 2), (0, 3, 4), (0, 5, 6), (1, 3, 5), (1, 4, 6), (2, 3, 6), (2, 4, 5)]
-FANO = np.array([[float(point not in line) for line in LINES] for point in range(7)])
-
-
-def determinant(matrix):
-    rows = [[Fraction(value) for value in row] for row in matrix.tolist()]
-    size, found = len(rows), Fraction(1)
-    for k in range(size):
-        pivot = next((i for i in range(k, size) if rows[i][k]), None)
-        if pivot is None:
-            return Fraction(0)
-        if pivot != k:
-            rows[k], rows[pivot], found = rows[pivot], rows[k], -found
-        found *= rows[k][k]
-        for i in range(k + 1, size):
-            factor = rows[i][k] / rows[k][k]
-            rows[i] = [x - factor * y for x, y in zip(rows[i], rows[k], strict=True)]
-    return found
 
 
 def test_a_minor_of_a_deterministic_model_is_larger_than_its_entries():
@@ -67,6 +47,26 @@ def test_a_difference_of_block_sums_has_the_denominators_of_both_rows():
     difference = abs(rows[0][0] - rows[1][0]) * 101 * 103
     assert difference == 9997
     assert comparison_bits(pomdp) >= log2(difference)
+
+
+def test_a_step_has_the_denominators_of_emissions_too():
+    """States that stay show x with probability 1/101 and 100/103: a minor with the vector of ones
+    is 9997, cleared of denominators.
+    """
+    seen = [Fraction(1, 101), Fraction(100, 103)]
+    pomdp = tabulate(
+        name="two",
+        states=(0, 1),
+        actions=("stay",),
+        observations=("x", "y"),
+        start={0: 1},
+        transition=lambda state, _: {state: 1},
+        emission=lambda _, state: {"x": seen[state], "y": 1 - seen[state]},
+        reward=lambda *_: 1,
+        discount=Fraction(9, 10),
+    )
+    assert abs(seen[0] - seen[1]) * 101 * 103 == 9997
+    assert minor_bits(pomdp, (Member((), None),)) >= log2(9997)
 
 
 def test_a_random_prime_divides_with_the_probability_of_its_share():

@@ -64,12 +64,10 @@ def _decimal(value: Fraction, rounding: str) -> str:
     return digits if plain else f"{digits}e{exponent}"
 
 
-def check_certifiable(model: LinearModel, horizon: int | None, source: str) -> None:
+def check_certifiable(model: LinearModel, source: str) -> None:
     """Before planning, refuse a certificate of a plan that cannot have one."""
     from rpsr.errors import InputError
 
-    if horizon is not None:
-        raise InputError("--certificate: a plan for a number of steps has no certificate")
     if model.kind not in ("belief", "rpsr") or not model.domain.known:
         raise InputError(
             f"--certificate: a plan on a {model.kind} model has none; plan on the POMDP"
