@@ -8,6 +8,7 @@ used while the recipes were made; a report counts from 10,000.
 
     python benchmarks/control.py --jobs 16 --out rows.jsonl         # continues where it stopped
     python benchmarks/control.py --shard 2/5 --out rows.2.jsonl     # then `rpsr merge rows.*.jsonl`
+    python benchmarks/control.py --scheduler tcp://10.0.0.1:8786    # on workers, see `rows`
     python benchmarks/control.py --show rows.jsonl                  # the tables of finished rows
     python benchmarks/control.py --domains tiger --episodes 1000 --repeats 4 --first-seed 0
     python benchmarks/control.py --rivals gru                       # examples/gru.py; needs torch
@@ -40,6 +41,7 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
     os.environ.setdefault(variable, "1")
 
 import numpy as np  # noqa: E402
+from rows import add_options, computed  # noqa: E402
 
 import rpsr  # noqa: E402
 from rpsr.evaluation import StochasticController, returns, simulate  # noqa: E402
@@ -47,10 +49,8 @@ from rpsr.learning import EMRPSR, LastKTable, SpectralPSR  # noqa: E402
 from rpsr.learning.em.conversion import Facts, as_pomdp, as_rpsr  # noqa: E402
 from rpsr.learning.em.estimator import NO_PRIOR  # noqa: E402
 from rpsr.learning.em.steps import Encoded, FittedPOMDP, Prior, iterate  # noqa: E402
-from rpsr.parallel import spread, workers  # noqa: E402
 from rpsr.planning import AlphaPolicy, planner_by_name, solve  # noqa: E402
-from rpsr.row_file import RowFile  # noqa: E402
-from rpsr.shards import Manifest, Shard, merged  # noqa: E402
+from rpsr.shards import merged  # noqa: E402
 
 DISCOUNT = "0.95"
 TARGETS = {  # the episodes of a log, and the fraction of the optimum to reach
@@ -234,18 +234,8 @@ def run(arguments):
         for episodes in arguments.episodes or [TARGETS[domain][0]]
         for rival in arguments.rivals
     ]
-    shard = arguments.shard or Shard(1, 1)
-    rows = RowFile(arguments.out, KEY, Manifest(str(shard), KEY, TIMINGS, tuple(items)))
-    known = rows.rows()
-    wanted = [item for item in shard.select(items) if item not in known]
-    jobs = None if arguments.scheduler else arguments.jobs
-    with workers(jobs, scheduler=arguments.scheduler) as executor:
-        for number, (item, row) in enumerate(spread(trial, wanted, executor), 1):
-            if row is None:
-                row = dict(zip(KEY, item, strict=True)) | {"optimum": optimum(item[0])}
-                row |= {"dimension": None, "return": None, "error": "its processes were killed"}
-            rows.append(row)
-            print(f"{number}/{len(wanted)}", *item, f"{share(row):.3f}", flush=True)
+    for done, row in computed(trial, items, KEY, TIMINGS, arguments):
+        print(done, f"{share(row):.3f}", flush=True)
     show(merged([arguments.out]).rows)
 
 
@@ -285,7 +275,9 @@ class Pair:
         both = [(ours[seed], theirs[seed]) for seed in sorted(ours.keys() & theirs.keys())]
         self.rival = rival
         self.shares = np.array([[share(row) for row in rows] for rows in both])
-        tests = [[row.get("stderr", 0.0) / row["optimum"] for row in rows] for rows in both]
+        tests = [
+            [row.get("stderr", 0.0) / row.get("optimum", 1.0) for row in rows] for rows in both
+        ]
         self.test_variance = np.square(tests).sum() / max(len(both), 1)
 
     @property
@@ -310,7 +302,7 @@ class Pair:
 
 def share(row):
     """The return as a fraction of the optimum; a rival that failed is below everything."""
-    return -np.inf if row["return"] is None else row["return"] / row["optimum"]
+    return -np.inf if row.get("return") is None else row["return"] / row["optimum"]
 
 
 def main():
@@ -325,10 +317,7 @@ def main():
     parser.add_argument(
         "--noise", type=float, default=0.0, help="on rewards, in their standard deviations"
     )
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--scheduler", help="address of a Dask scheduler, instead of jobs")
-    parser.add_argument("--shard", type=Shard.parsed, help="part I of N of the rows, I/N")
-    parser.add_argument("--out", default="control.jsonl")
+    add_options(parser, "control.jsonl")
     parser.add_argument("--show", nargs="+", help="files of rows: show their tables only")
     given = parser.parse_args()
     if given.show:

@@ -30,7 +30,7 @@ import argparse
 import os
 import time
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -39,14 +39,14 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 import control  # noqa: E402
 import numpy as np  # noqa: E402
+from rows import add_options, computed  # noqa: E402
 
 import rpsr  # noqa: E402
 from rpsr.evaluation import StochasticController, returns, simulate  # noqa: E402
 from rpsr.learning import EMRPSR, LastKTable, SpectralRPSR  # noqa: E402
 from rpsr.models import POMDP  # noqa: E402
-from rpsr.parallel import spread, workers  # noqa: E402
 from rpsr.planning import AlphaPolicy, planner_by_name, solve  # noqa: E402
-from rpsr.shards import Manifest, RowLines, Shard, merged  # noqa: E402
+from rpsr.shards import merged  # noqa: E402
 
 SYSTEMS = ("noisy-tiger", "inspected", "delayed-2", "memory-1", "memory-2")
 BEHAVIOURS = ("uniform", "sticky", "reacting", "few")
@@ -200,18 +200,10 @@ def run(arguments):
         for behaviour in arguments.behaviours
         for rival in arguments.rivals
     ]
-    shard = arguments.shard or Shard(1, 1)
-    rows = RowLines(arguments.out, Manifest(str(shard), KEY, TIMINGS, tuple(items)))
-    wanted = [item for item in shard.select(items) if item not in rows.rows]
-    work = partial(trial, device=arguments.device, plan_seconds=arguments.plan_seconds)
-    with workers(arguments.jobs) as executor:
-        for number, (item, row) in enumerate(spread(work, wanted, executor), 1):
-            if row is None:
-                row = dict(zip(KEY, item, strict=True))
-                row |= {"way": None, "error": "its processes were killed"}
-            rows.append(row)
-            print(f"{number}/{len(wanted)}", *item, row["way"], row.get("error", ""), flush=True)
-    show(list(rows.rows.values()))
+    how = {"device": arguments.device, "plan_seconds": arguments.plan_seconds}
+    for done, row in computed(trial, items, KEY, TIMINGS, arguments, **how):
+        print(done, row.get("way"), row.get("error", ""), flush=True)
+    show(merged([arguments.out]).rows)
 
 
 def show(rows):
@@ -225,7 +217,7 @@ def show(rows):
         f"{'least':>7} {'median':>7} dimension"
     )
     for (name, episodes, steps, behaviour, rival), part in sorted(groups.items()):
-        ways = [-np.inf if row["way"] is None else row["way"] for row in part]
+        ways = [-np.inf if row.get("way") is None else row["way"] for row in part]
         sizes = sorted(row["dimension"] for row in part if row.get("dimension"))
         print(
             f"{name:18} {episodes:8} {steps:5} {behaviour:9} {rival:9} {len(part):4} "
@@ -244,9 +236,7 @@ def main():
     parser.add_argument("--rivals", nargs="+", default=["em", "truth"], choices=RIVALS)
     parser.add_argument("--device", default="auto", help="where em runs: auto, cpu or gpu")
     parser.add_argument("--plan-seconds", type=float, help="the time limit of each plan")
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--shard", type=Shard.parsed, help="part I of N of the rows, I/N")
-    parser.add_argument("--out", default="harder_logs.jsonl")
+    add_options(parser, "harder_logs.jsonl")
     parser.add_argument("--show", nargs="+", help="files of rows: show their tables only")
     given = parser.parse_args()
     if given.show:

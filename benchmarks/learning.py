@@ -1,7 +1,7 @@
 """What spectral estimators make of a log: how well they predict, how error falls, how fast it is.
 
     python benchmarks/learning.py --prediction [--steps N...] [--runs N] [--corpus DIR] [-o FILE]
-    python benchmarks/learning.py --prediction --shard 2/5 --rows ROWS.2.jsonl   # then `rpsr merge`
+    python benchmarks/learning.py --prediction --shard 2/5 --out ROWS.2.jsonl    # then `rpsr merge`
     python benchmarks/learning.py --consistency [--figure FILE] [-o FILE]
     python benchmarks/learning.py --speed
     python benchmarks/learning.py --memory [--steps N...]
@@ -44,13 +44,12 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 from numba import njit
+from rows import add_options, computed
 
 from rpsr import POMDP
 from rpsr.learning import SpectralPSR, SpectralRPSR, filtered
 from rpsr.logs import Trajectories, write_logs
 from rpsr.report.plots.style import COLOURS, COLUMN, DASHES, INK, MARKERS, new_figure, styled
-from rpsr.row_file import RowFile
-from rpsr.shards import Manifest, Shard
 from rpsr.sources import load_pomdp
 
 DOMAINS = {  # rank of the PSR; errors of tom, plain and weighted, at 10^4, 10^5 and 10^6 steps
@@ -128,27 +127,25 @@ def errors(pomdp: POMDP, rank: int, steps: int, runs: int, weightings=WEIGHTINGS
     return found
 
 
-def part(args: argparse.Namespace) -> None:
-    """The errors of some domains and lengths of logs, as rows that `rpsr merge` puts together."""
-    items = [(name, steps, args.runs) for name in DOMAINS for steps in args.steps]
-    manifest = Manifest(str(args.shard), ("domain", "steps", "runs"), (), tuple(items))
-    rows = RowFile(args.rows, manifest.key, manifest)
-    known = rows.rows()
-    for name, steps, runs in args.shard.select(items):
-        if (name, steps, runs) in known:
-            continue
-        row = {"domain": name, "steps": steps, "runs": runs, "rank": DOMAINS[name][0]}
-        pomdp = find(name, args.corpus)
-        if pomdp is None:
-            rows.append(row | {"error": "needs --corpus"})
-        else:
-            rows.append(row | {"errors": errors(pomdp, row["rank"], steps, runs), "error": None})
+KEY = ("domain", "steps", "runs")
+
+
+def trial(item, corpus: Path | None) -> dict:
+    """The errors of one domain and length of logs, as a row."""
+    name, steps, runs = item
+    row = dict(zip(KEY, item, strict=True)) | {"rank": DOMAINS[name][0]}
+    pomdp = find(name, corpus)
+    if pomdp is None:
+        return row | {"error": "needs --corpus"}
+    return row | {"errors": errors(pomdp, row["rank"], steps, runs), "error": None}
 
 
 def prediction(args: argparse.Namespace) -> dict:
     """The table of prediction errors."""
-    if args.shard is not None:
-        part(args)
+    if args.out is not None:
+        items = [(name, steps, args.runs) for name in DOMAINS for steps in args.steps]
+        for done, row in computed(trial, items, KEY, (), args, corpus=args.corpus):
+            print(done, row["error"] or "", flush=True)
         return {}
     cells = "".join(f"{w:>10}" for w in WEIGHTINGS)
     print(f"{'domain':22}{'steps':>9}{cells}{'tom plain':>11}{'weighted':>10}  over tom")
@@ -271,11 +268,11 @@ def main() -> None:
     parser.add_argument("--corpus", type=Path)
     parser.add_argument("--figure", type=Path)
     parser.add_argument("-o", "--output", type=Path)
-    parser.add_argument("--shard", type=Shard.parsed, help="part I of N of --prediction, I/N")
-    parser.add_argument("--rows", type=Path, help="with --shard: the file of its rows")
+    add_options(parser, None)
     args = parser.parse_args()
-    if (args.shard is None) is not (args.rows is None):
-        parser.error("--shard and --rows need each other")
+    where = (args.jobs, args.scheduler, args.scheduler_file, args.shard)
+    if args.out is None and any(option is not None for option in where):
+        parser.error("parts of --prediction, and work on other processes, need --out ROWS.jsonl")
     numbers = {}
     for job in (prediction, consistency, speed, memory):
         if getattr(args, job.__name__):

@@ -31,14 +31,14 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
     os.environ.setdefault(variable, "1")
 
 import numpy as np  # noqa: E402
+from rows import add_options, computed  # noqa: E402
 
 import rpsr  # noqa: E402
 from rpsr import domains  # noqa: E402
 from rpsr.evaluation import StochasticController, simulate  # noqa: E402
 from rpsr.learning import psr_enough  # noqa: E402
 from rpsr.models.filter_batch import filter_batch  # noqa: E402
-from rpsr.parallel import spread, workers  # noqa: E402
-from rpsr.shards import Manifest, RowLines, Shard, merged  # noqa: E402
+from rpsr.shards import merged  # noqa: E402
 
 STEPS, LARGEST = 30, 64
 TOLERANCE = 0.05  # the default of `psr_enough`
@@ -119,17 +119,9 @@ def run(arguments):
         for episodes in arguments.episodes
         for source in arguments.sources or small_sources(arguments.corpus)
     ]
-    shard = arguments.shard or Shard(1, 1)
-    rows = RowLines(arguments.out, Manifest(str(shard), KEY, TIMINGS, tuple(items)))
-    wanted = [item for item in shard.select(items) if item not in rows.rows]
-    with workers(arguments.jobs) as executor:
-        for number, (item, row) in enumerate(spread(trial, wanted, executor), 1):
-            if row is None:
-                row = dict(zip(KEY, item, strict=True)) | {"error": "its processes were killed"}
-            rows.append(row)
-            said = row.get("verdict") or row["error"]
-            print(f"{number}/{len(wanted)}", *item, said, flush=True)
-    show(list(rows.rows.values()))
+    for done, row in computed(trial, items, KEY, TIMINGS, arguments):
+        print(done, row.get("verdict") or row["error"], flush=True)
+    show(merged([arguments.out]).rows)
 
 
 def show(rows):
@@ -164,9 +156,7 @@ def main():
     parser.add_argument("--episodes", nargs="+", type=int, default=[300, 1000, 3000])
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--first-seed", type=int, default=10_000)
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--shard", type=Shard.parsed, help="part I of N of the rows, I/N")
-    parser.add_argument("--out", default="psr_enough.jsonl")
+    add_options(parser, "psr_enough.jsonl")
     parser.add_argument("--show", nargs="+", help="files of rows: show their tables only")
     given = parser.parse_args()
     if given.show:

@@ -179,7 +179,7 @@ def overhead(args: argparse.Namespace) -> list[dict]:
 
     with workers(2) as pool:
         timed("processes", pool)
-    asked = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    asked = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
     with LocalCluster(processes=True, **asked) as cluster, Client(cluster) as client:
         timed("dask", client.get_executor(pure=False))
     return rows

@@ -2,6 +2,8 @@
 
 import ast
 from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -313,3 +315,17 @@ def shadowed(package: Path) -> list[str]:
 )
 def test_no_function_hides_its_module(package):
     assert shadowed(package) == []
+
+
+@pytest.mark.parametrize(
+    "path", sorted((SOURCE.parents[1] / "benchmarks").glob("*.py")), ids=lambda path: path.name
+)
+def test_a_benchmark_imports_what_there_is(path):
+    imported = [
+        (node.module, name.name)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "rpsr"
+        for name in node.names
+    ]
+    for module, name in imported:
+        assert hasattr(import_module(module), name) or find_spec(f"{module}.{name}")

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -61,7 +62,7 @@ def without_time(row):
 def test_a_local_cluster_says_what_this_process_says():
     from distributed import Client, LocalCluster
 
-    asked = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    asked = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
     with LocalCluster(processes=True, **asked) as cluster, Client(cluster) as client:
         found = list(survey(SOURCES, executor=client.get_executor()))
     assert sorted(map(without_time, found), key=str) == sorted(
@@ -122,6 +123,40 @@ def test_a_scheduler_that_disappears_is_one_line_and_keeps_whole_rows(
         assert err.count("\n") == 1
         assert "no Dask scheduler can be reached there" in err
         assert not Path("rows.jsonl").exists()
+
+
+WAITING = """
+import sys
+import deeds
+from rpsr.errors import SchedulerLost
+from rpsr.parallel import spread, workers
+
+def double(number):
+    return 2 * number
+
+work = deeds.sleep if sys.argv[2] == "wait" else double
+try:
+    with workers(scheduler_file=sys.argv[1]) as executor:
+        for _, found in spread(work, [0, 600], executor):
+            print(found, flush=True)
+except Exception as error:
+    print(type(error).__name__, error, flush=True)
+"""
+
+
+def test_a_process_that_lost_its_scheduler_writes_nothing_else(tmp_path):
+    script = tmp_path / "waiting.py"
+    script.write_text(WAITING)
+    with clusters.scheduler(tmp_path) as (process, file), clusters.workers(file, tmp_path):
+        asked = {"env": clusters.environment(tmp_path), "text": True, "stderr": subprocess.PIPE}
+        words = [sys.executable, str(script), str(file)]
+        found = subprocess.run([*words, "own"], **asked, stdout=subprocess.PIPE, check=True)
+        assert "write it in a module that all workers can import" in found.stdout
+        with subprocess.Popen([*words, "wait"], **asked, stdout=subprocess.PIPE) as waiting:
+            assert waiting.stdout.readline() == "slept\n"
+            process.kill()
+            out, err = waiting.communicate()
+    assert (out, err) == ("SchedulerLost the scheduler is gone; finished work is kept\n", "")
 
 
 def another_version(folder):

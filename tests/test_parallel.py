@@ -2,7 +2,7 @@
 
 import os
 import sys
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -62,6 +62,35 @@ def test_an_exception_that_cannot_be_sent_keeps_its_reason(deeds):
         ):
             with pytest.raises(kind, match=said):
                 list(spread(deeds.fail_oddly, [how], pool))
+
+
+class Losing(Executor):
+    """Loses the first results of every item, as Dask's does if a worker dies at a bad moment."""
+
+    def __init__(self, times):
+        self.times, self.tried = times, {}
+
+    def submit(self, fn, /, item):
+        future = Future()
+        self.tried[item] = self.tried.get(item, 0) + 1
+        if self.tried[item] <= self.times:
+            future.set_exception(ValueError("too many values to unpack (expected 3)"))
+        else:
+            future.set_result(fn(item))
+        return future
+
+
+def test_a_result_that_an_executor_loses_is_computed_again(deeds):
+    assert sorted(spread(deeds.double, [1, 2], Losing(AGAIN))) == [(1, 2), (2, 4)]
+    losing = Losing(1 + AGAIN)
+    with pytest.raises(ValueError, match="too many values"):
+        list(spread(deeds.double, [1], losing))
+    assert list(losing.tried.values()) == [1 + AGAIN]
+    work = Losing(0)
+    with pytest.raises(ValueError, match="no 1") as raised:
+        list(spread(deeds.fail, [1], work))
+    assert list(work.tried.values()) == [1]  # an error of the work is its result
+    assert "in fail" in raised.value.__notes__[0]
 
 
 def test_arrays_arrive_as_they_left():

@@ -22,7 +22,7 @@ from typing import Any
 
 from rpsr._version import __version__
 from rpsr.errors import RpsrError
-from rpsr.packing import packed, unpacked
+from rpsr.packing import packed, sendable, unpacked
 
 TIMEOUT = "10s"  # to reach a scheduler
 NEEDED = "a Dask scheduler needs distributed: pip install 'rpsr[dist]'"
@@ -44,7 +44,11 @@ class OtherVersion(RpsrError):
 
 @dataclass(frozen=True)
 class Checked:
-    """Work that only a worker with the same code does: packed items to packed results."""
+    """Work that only a worker with the same code does: packed items to packed results.
+
+    A result is the pair of what the work returns and None, or of None and the error of the work.
+    So whatever an executor raises is its own failure.
+    """
 
     work: bytes
     asked: str
@@ -56,9 +60,22 @@ class Checked:
 
     def __call__(self, item: bytes) -> bytes:
         """Run the work on an item."""
-        if identity() != self.asked:
-            raise OtherVersion(_other(platform.node(), identity(), self.asked))
-        return packed(unpacked(self.work)(unpacked(item)))
+        try:
+            if identity() != self.asked:
+                raise OtherVersion(_other(platform.node(), identity(), self.asked))
+            work, given = _imported(self.work), _imported(item)
+            return packed((work(given), None))
+        except Exception as error:
+            return packed((None, sendable(error)))
+
+
+def _imported(content: bytes) -> Any:
+    """What was packed elsewhere; an `RpsrError` if its functions and classes are not here."""
+    try:
+        return unpacked(content)
+    except (AttributeError, ImportError) as error:
+        cause = f"worker {platform.node()} cannot import the work: {error}"
+        raise RpsrError(f"{cause}; write it in a module that all workers can import") from None
 
 
 def _other(worker: str, read: str | None, expected: str) -> str:
@@ -94,8 +111,9 @@ def connected(
     where = str(scheduler or scheduler_file)
     if scheduler_file is not None and not Path(scheduler_file).is_file():
         raise RpsrError(f"{where}: no such scheduler file; `dask scheduler` writes it at its start")
-    # This process reports a lost scheduler in one line of its own.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    # This process reports a lost scheduler in one line of its own; Dask sets several levels.
+    for name in ("distributed", "distributed.client"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     file = None if scheduler_file is None else os.fspath(scheduler_file)
     client: Any = None
     try:

@@ -7,7 +7,10 @@ pickles by unless told otherwise would make all arrays writable.
 from __future__ import annotations
 
 import pickle
+from traceback import format_exception
 from typing import Any
+
+from rpsr.errors import RpsrError
 
 PROTOCOL = 5  # the first that keeps arrays read-only
 
@@ -20,3 +23,16 @@ def packed(value: Any) -> bytes:
 def unpacked(content: bytes) -> Any:
     """The object of `packed`, which must come from a process of the same user."""
     return pickle.loads(content)
+
+
+def sendable(error: Exception) -> Exception:
+    """An exception with the place where it was raised, as a note, to be packed.
+
+    Its kind and text alone if it does not survive the way to another process.
+    """
+    error.add_note("".join(format_exception(error)))
+    try:
+        unpacked(packed(error))
+    except Exception:
+        return RpsrError(f"{type(error).__name__}: {error}")
+    return error

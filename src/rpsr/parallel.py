@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from rpsr.cluster import Checked, is_killed, refused
 from rpsr.errors import RpsrError, SchedulerLost
-from rpsr.packing import packed, unpacked
+from rpsr.packing import packed, sendable, unpacked
 
 __all__ = ["Processes", "spread", "workers"]
 
@@ -46,19 +46,28 @@ def spread(
         for item in items:
             yield item, work(item)
         return
-    doubtful: list[Item] = []
-    for item, outcome in _finished(work, items, executor):
-        if outcome is _DOUBTFUL:
-            doubtful.append(item)
-        else:
-            yield item, outcome
+    waiting, doubtful = list(items), list[Item]()
+    for left in reversed(range(1 + AGAIN)):
+        failed: list[Item] = []
+        for item, outcome in _finished(work, waiting, executor):
+            if outcome is _DOUBTFUL:
+                doubtful.append(item)
+            elif not isinstance(outcome, _Failed):
+                yield item, outcome
+            elif left:
+                failed.append(item)
+            else:
+                raise outcome.error
+        waiting = failed
+        if not waiting:
+            break
     # A Dask scheduler blames all items that a killed worker held. One item alone was the cause; of
     # several, each is tried by itself, so that none is lost for its neighbour.
     for item in doubtful:
         outcome = None
         if len(doubtful) > 1:
-            ((_, outcome),) = _finished(work, [item], executor)
-        yield item, None if outcome is _DOUBTFUL else outcome
+            ((_, outcome),) = spread(work, [item], executor)
+        yield item, outcome
 
 
 def in_order(
@@ -112,6 +121,16 @@ class _Second:
 _DOUBTFUL: Any = object()  # stands for the result of an item whose workers were killed
 
 
+@dataclass(frozen=True)
+class _Failed:
+    """Stands for a result that an executor lost.
+
+    Dask's does so if a worker dies just after its result was fetched.
+    """
+
+    error: Exception
+
+
 def _finished(
     work: Callable[[Item], Result], items: Sequence[Item], executor: Executor
 ) -> Iterator[tuple[Item, Any]]:
@@ -132,7 +151,7 @@ def _finished(
 
 def _outcome(future: Future[Any]) -> Any:
     try:
-        return unpacked(future.result())
+        result, error = unpacked(future.result())
     except BrokenExecutor:
         return None
     except CancelledError:
@@ -142,7 +161,10 @@ def _outcome(future: Future[Any]) -> Any:
             return _DOUBTFUL
         if (reason := refused(error)) is not None:
             raise RpsrError(reason) from None
-        raise
+        return _Failed(error)
+    if error is not None:
+        raise error
+    return result
 
 
 class WorkerDied(BrokenExecutor):
@@ -263,17 +285,8 @@ def _answer(pipe: Connection) -> None:
         try:
             answer = packed((unpacked(asked)(), None))
         except Exception as error:
-            answer = packed((None, _sendable(error)))
+            answer = packed((None, sendable(error)))
         pipe.send_bytes(answer)
-
-
-def _sendable(error: Exception) -> Exception:
-    """An exception, or its kind and text if it does not survive the way to another process."""
-    try:
-        unpacked(packed(error))
-    except Exception:
-        return RpsrError(f"{type(error).__name__}: {error}")
-    return error
 
 
 @contextmanager
