@@ -3,6 +3,23 @@
 import inspect
 import re
 
+# Parameters that mean the same wherever a docstring does not describe them.
+RECURRING = {
+    "action_names": "The names of actions, in the order of their numbers.",
+    "discount": "The discount per step.",
+    "episodes": "The number of episodes.",
+    "executor": "Where the work runs, any `concurrent.futures.Executor`; by default this process.",
+    "level": "The confidence level.",
+    "memory_limit": "In bytes.",
+    "observation_names": "The names of observations, in the order of their numbers.",
+    "path": "The path of the file.",
+    "progress": "Receives the progress of long work.",
+    "seed": "Random seed; equal seeds give equal results.",
+    "steps": "The number of steps of an episode.",
+    "time_limit": "In seconds.",
+    "workers": "The number of processes.",
+}
+
 
 def with_fields(app, what, name, obj, options, lines):
     """Move the sentences on parameters to a list of fields, for autodoc to add the types."""
@@ -34,6 +51,12 @@ def with_fields(app, what, name, obj, options, lines):
                 untyped = parameters[parameter].annotation in ("Any", inspect.Parameter.empty)
                 if untyped and (shape or re.search(r"\bas \(|array", said)):
                     fields.append(f":type {parameter}: array")
+    described = {field.split(":")[1].removeprefix("param ") for field in fields}
+    fields += [
+        f":param {each}: {RECURRING[each]}"
+        for each in known
+        if each in RECURRING.keys() - described
+    ]
     lines[:] = [*"\n\n".join(kept).split("\n"), "", *fields, ""]
 
 

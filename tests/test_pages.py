@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import re
 import shlex
@@ -16,6 +17,7 @@ import pytest
 
 import rpsr
 from rpsr.cli.app import app, main
+from rpsr.planning.planners import PLANNER_NAMES
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = [
@@ -349,3 +351,26 @@ def test_the_landing_page_has_a_picture_and_three_doors_that_end_in_something_se
     for door in doors:
         assert "## See it" in (DOCS / f"{door}.md").read_text(encoding="utf-8")
     assert text.index(picture) < text.index(doors[0]) < text.index("pip install")
+
+
+def test_every_table_has_a_header() -> None:
+    """Rows after an empty line would be shown as text with bars."""
+    for page in [DOCS.parent / "README.md", *DOCS.rglob("*.md")]:
+        text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.M)
+        for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+            assert re.match(r"\|.*\n\|[-:| ]+\n", table), f"{page.name}: {table[:60]}"
+
+
+def test_the_reference_describes_the_parameters_of_planners(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(DOCS))
+    with_fields = importlib.import_module("docstrings").with_fields
+    for name in PLANNER_NAMES:
+        planner = type(rpsr.planning.planner_by_name(name))
+        lines = (inspect.getdoc(planner) or "").splitlines()
+        with_fields(None, "class", name, planner, None, lines)
+        described = {line.split(":")[1] for line in lines if line.startswith(":param ")}
+        assert described == {f"param {each}" for each in inspect.signature(planner).parameters}, (
+            name
+        )

@@ -155,7 +155,7 @@ class BasePlanner(ABC):
 
     epsilon: the precision, in units of reward, or as a share of the value at the start
     (`Relative`); by default a small share of the range of values (see `precision`).
-    time_limit in seconds; memory_limit in bytes.
+    time_limit: in seconds. memory_limit: in bytes.
     """
 
     name: ClassVar[str]  # on the command line

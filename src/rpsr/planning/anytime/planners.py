@@ -46,7 +46,7 @@ class AnytimePlanner(ResumablePlanner):
 
     epsilon: the gap at the start to reach, in units of reward or as a share of the value there
     (`Relative`); by default 1e-6 of the range of values (see `precision`).
-    time_limit in seconds; memory_limit in bytes.
+    time_limit: in seconds. memory_limit: in bytes.
     max_iterations: the largest number of trials; with it, equal seeds give equal results.
     keep_points: keep the points that prove the upper bound in the solution, for a certificate. The
     first upper bound is then the fast-informed one, which points prove.
@@ -106,7 +106,7 @@ class HSVI(AnytimePlanner):
 
     epsilon: the gap at the start to reach, in units of reward or as a share of the value there
     (`Relative`); by default 1e-6 of the range of values (see `precision`).
-    time_limit in seconds; memory_limit in bytes.
+    time_limit: in seconds. memory_limit: in bytes.
     max_iterations: the largest number of trials; with it, equal seeds give equal results.
     keep_points: keep the points that prove the upper bound in the solution, for a certificate. The
     first upper bound is then the fast-informed one, which points prove.
@@ -123,7 +123,7 @@ class SARSOP(AnytimePlanner):
 
     epsilon: the gap at the start to reach, in units of reward or as a share of the value there
     (`Relative`); by default 1e-6 of the range of values (see `precision`).
-    time_limit in seconds; memory_limit in bytes.
+    time_limit: in seconds. memory_limit: in bytes.
     max_iterations: the largest number of trials; with it, equal seeds give equal results.
     keep_points: keep the points that prove the upper bound in the solution, for a certificate. The
     first upper bound is then the fast-informed one, which points prove.

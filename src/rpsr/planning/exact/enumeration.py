@@ -39,7 +39,7 @@ class Enumeration(BasePlanner):
     horizon: steps to plan; None for the infinite horizon, to within epsilon over the domain.
     epsilon: in units of reward, or a share of the value at the start (`Relative`); by default 1e-9
     of the range of values (see `precision`).
-    time_limit in seconds; memory_limit in bytes; max_iterations: backups.
+    time_limit: in seconds. memory_limit: in bytes. max_iterations: backups.
     """
 
     name = "enumeration"

@@ -45,7 +45,7 @@ class PolicyIteration(ResumablePlanner):
 
     epsilon: the precision |V - V*| over the domain, in units of reward, or as a share of the value
     at the start (`Relative`); by default 1e-9 of the range of values (see `precision`).
-    time_limit in seconds; memory_limit in bytes. max_iterations: controllers evaluated.
+    time_limit: in seconds. memory_limit: in bytes. max_iterations: controllers evaluated.
     """
 
     name = "policy-iteration"

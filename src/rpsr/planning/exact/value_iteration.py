@@ -26,7 +26,7 @@ class ValueIteration(ResumablePlanner):
     horizon: number of steps; None for the infinite horizon.
     epsilon: the precision |V - V*| over the domain, in units of reward, or as a share of the value
     at the start (`Relative`); by default 1e-9 of the range of values (see `precision`).
-    time_limit in seconds; memory_limit in bytes.
+    time_limit: in seconds. memory_limit: in bytes.
     max_iterations: backups, or passes of branch and bound.
     faces: prove it only on faces, the states that can follow an interaction; a look-ahead covers
     the rest (see `faces`). If None, the planner decides.

@@ -54,7 +54,7 @@ class BoundPlanner(BasePlanner):
 
     epsilon: the gap at the start to reach, in units of reward or as a share of the value there
     (`Relative`); by default 1e-6 of the range of values (see `precision`).
-    time_limit in seconds; memory_limit in bytes.
+    time_limit: in seconds. memory_limit: in bytes.
     max_states: the largest number of states to explore.
     """
 
@@ -125,7 +125,7 @@ class QMDP(BoundPlanner):
 
     epsilon: the gap at the start to reach, in units of reward or as a share of the value there
     (`Relative`); by default 1e-6 of the range of values (see `precision`).
-    time_limit in seconds; memory_limit in bytes.
+    time_limit: in seconds. memory_limit: in bytes.
     max_states: the largest number of states to explore.
     """
 
@@ -142,7 +142,7 @@ class FastInformedBound(BoundPlanner):
 
     epsilon: the gap at the start to reach, in units of reward or as a share of the value there
     (`Relative`); by default 1e-6 of the range of values (see `precision`).
-    time_limit in seconds; memory_limit in bytes.
+    time_limit: in seconds. memory_limit: in bytes.
     max_states: the largest number of states to explore.
     """
 

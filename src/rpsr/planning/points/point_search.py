@@ -242,7 +242,7 @@ class PointPlanner(ResumablePlanner):
 
     epsilon: the gap at the start to reach, in units of reward or as a share of the value there
     (`Relative`), and the precision of values at the points; by default 1e-6 of the range of
-    values (see `precision`). time_limit in seconds; memory_limit in bytes.
+    values (see `precision`). time_limit: in seconds. memory_limit: in bytes.
     max_points: the largest number of points. max_iterations: rounds. seed: random seed.
     """
 

@@ -58,7 +58,7 @@ class QLearning(BasePlanner):
 
     epsilon: the gap at the start to reach, in units of reward or as a share of the value there
     (`Relative`); by default 1e-6 of the range of values (see `precision`).
-    time_limit in seconds; memory_limit in bytes.
+    time_limit: in seconds. memory_limit: in bytes.
     max_iterations: steps of all walkers together. explore: the final probability of a random
     action. tilings: the number of grids. width: of their cells, relative to the range of each
     coordinate. max_states: of the controller. seed: random seed.

@@ -57,7 +57,7 @@ class Auto(ResumablePlanner):
     epsilon: the gap at the start to reach, in units of reward or as a share of the value there
     (`Relative`); by default 1e-6 of the range of values, or less if it is reached quickly (see
     `precision`).
-    time_limit in seconds; without one, planning ends when the gap hardly narrows within a minute.
+    time_limit: in seconds; without one, planning ends when the gap hardly narrows within a minute.
     memory_limit in bytes. max_iterations: the largest number of passes of `vi`, and of trials of
     `sarsop`. everywhere: whether to prove the value function at every belief, not only at those
     that are reachable. `Solution.epsilon` is its largest error, or None if `vi` was stopped before.
