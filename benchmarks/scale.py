@@ -40,7 +40,7 @@ from rpsr.learning.em import kept_partitions
 from rpsr.learning.em.partitions import Partitioned, Views
 from rpsr.learning.em.starts import random_start
 from rpsr.learning.moments.sums import Moments
-from rpsr.learning.moments.survey import WindowPlan
+from rpsr.learning.moments.window_plan import WindowPlan
 from rpsr.learning.prepared_log import PreparedLog
 from rpsr.logs import stream_logs, write_logs
 from rpsr.parallel import Processes, spread, workers

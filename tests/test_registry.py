@@ -116,7 +116,8 @@ def test_what_cannot_be_loaded_is_said_with_its_package(guest):
 
 
 def test_an_estimator_of_another_package(guest):
-    from rpsr.learning.learn import ESTIMATORS, learn
+    from rpsr.learning.estimator_names import ESTIMATORS
+    from rpsr.learning.learn import learn
 
     pomdp = rpsr.load("tiger")
     uniform = rpsr.UniformPolicy(pomdp.belief_model(), np.random.default_rng(0))

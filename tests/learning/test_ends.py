@@ -26,7 +26,8 @@ from rpsr.learning import (
 )
 from rpsr.learning.em.steps import Encoded
 from rpsr.learning.ends import as_seen_by, final_observations, with_end
-from rpsr.learning.learn import ESTIMATORS, estimator_by_name, learn
+from rpsr.learning.estimator_names import ESTIMATORS, estimator_by_name
+from rpsr.learning.learn import learn
 from rpsr.learning.plan_choice.off_policy import off_policy_value
 from rpsr.logs import Trajectories, from_arrays, read_logs, write_logs
 from rpsr.logs.readers import join

@@ -13,7 +13,8 @@ import rpsr
 from rpsr.errors import InputError
 from rpsr.evaluation import simulate as run
 from rpsr.learning import EMRPSR, LastKTable, Search, SpectralRPSR, diagnose, psr_enough
-from rpsr.learning.learn import ESTIMATORS, learn, streams
+from rpsr.learning.estimator_names import ESTIMATORS, streams
+from rpsr.learning.learn import learn
 from rpsr.learning.moments.survey import Survey
 from rpsr.learning.propensities import (
     BEHAVIOURS,

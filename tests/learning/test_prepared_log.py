@@ -11,7 +11,8 @@ from tests.learning.worlds import coin_log, simulate
 
 from rpsr.errors import DataError
 from rpsr.learning import LastKTable, PreparedLog, SpectralRPSR, Survey, choose, off_policy_value
-from rpsr.learning.learn import ESTIMATORS, learn
+from rpsr.learning.estimator_names import ESTIMATORS
+from rpsr.learning.learn import learn
 from rpsr.logs import Census, read_logs, stream_logs, write_logs
 from rpsr.logs.parts import Part
 from rpsr.logs.trajectories import join

@@ -39,7 +39,8 @@ from rpsr.learning import (
     off_policy_value,
     psr_enough,
 )
-from rpsr.learning.learn import ESTIMATORS, learn
+from rpsr.learning.estimator_names import ESTIMATORS
+from rpsr.learning.learn import learn
 from rpsr.logs import Trajectories, stream_logs, write_logs
 from rpsr.models import LinearModel
 from rpsr.planning import planner_by_name, solve

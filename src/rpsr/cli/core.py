@@ -35,7 +35,7 @@ def core(
     ] = "psr",
     search: Annotated[
         Literal["bfs", "dfs"],
-        Parameter(help="Breadth-first, which finds short members, or depth-first."),
+        Parameter(help="Breadth-first, which finds short tests or intents, or depth-first."),
     ] = "bfs",
     exact: Annotated[
         bool,

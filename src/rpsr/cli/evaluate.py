@@ -44,6 +44,7 @@ def evaluate(
         Parameter(
             converter=standard_streams,
             completer=any_file,
+            negative="",
             help="A policy file: .json of `rpsr solve -o`, .alpha or .pg of pomdp-solve, .policy "
             "of SARSOP; repeat the option to compare policies; by default the uniformly random "
             "policy.",
@@ -52,9 +53,10 @@ def evaluate(
     model: Annotated[
         list[Literal["pomdp", "psr", "rpsr"]] | None,
         Parameter(
+            negative="",
             help="Whose rewards count: those of the POMDP, of its PSR or of its R-PSR; repeat the "
             "option for several. By default all three. Building the PSR and the R-PSR of a large "
-            "POMDP takes long."
+            "POMDP takes long.",
         ),
     ] = None,
     look_ahead: LookAhead = False,
@@ -91,7 +93,7 @@ def evaluate(
     discount: Discount = None,
     json: Json = False,
 ) -> None:
-    """Estimate the discounted return of policies on a model by simulation; bound later steps.
+    """Estimate the discounted return of policies by simulation, with a bound on later rewards.
 
     Each episode's return is the sum of the rewards that the POMDP, its PSR and its R-PSR expect
     along it, one row per model; a native file holds only one model. If it can be computed, the

@@ -33,7 +33,7 @@ from rpsr.cli.shared.output import (
 from rpsr.live import live_line
 
 if TYPE_CHECKING:
-    from rpsr.learning.learn import Learned
+    from rpsr.learning.learned import Learned
 
 NATIVE = ".rpsr"
 
@@ -52,7 +52,7 @@ def _rank(_type: Any, tokens: Any) -> int | Literal["auto"]:
 
 
 def _existing(_type: Any, name: str) -> None:
-    from rpsr.learning.learn import ESTIMATORS
+    from rpsr.learning.estimator_names import ESTIMATORS
 
     if name not in ESTIMATORS:
         raise ValueError(ESTIMATORS.unknown(name))
@@ -193,7 +193,7 @@ def learn(
     from rpsr.parallel import one_thread_each, workers
 
     with one_thread_each():  # for the imports: one process must compute the same bits as several
-        from rpsr.learning.learn import configured
+        from rpsr.learning.estimator_names import configured
         from rpsr.learning.learn import learn as fit
         from rpsr.logs import Columns, Trajectories, open_logs
         from rpsr.logs.trajectories import no_rewards

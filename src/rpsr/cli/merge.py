@@ -32,11 +32,10 @@ def merge(
     ] = None,
     json: Json = False,
 ) -> int:
-    """Put the rows of parts together, each once and in the order of the work.
+    """Put together the rows of the parts of a divided run (--shard), each once and in order.
 
-    Says which rows are missing, and which contradict each other. Nothing is written if some do;
-    the exit code is then 1. It is 3 if rows are missing, after the others were written, and 1 if a
-    row has an error.
+    If rows contradict each other, nothing is written, and the exit code is 1. If rows are missing,
+    the others are written, and the exit code is 3. A row that reports an error makes it 1.
     """
     from rpsr.io.files import write_bytes
     from rpsr.shards import merged, named

@@ -54,8 +54,7 @@ def reproduce(
 
     Writes report.html (open it in a browser), report.md, report.txt, tables, figures and
     results.json. Equal seeds give equal bytes in every file but timings.json. After an
-    interruption, the same command continues the work. Without --jobs and a scheduler, two
-    processes work.
+    interruption, the same command continues the work. By default, it uses two processes.
     """
     from rpsr.parallel import one_thread_each, workers
 

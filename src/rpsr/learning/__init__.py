@@ -10,7 +10,8 @@ from rpsr.learning.findings import Findings
 from rpsr.learning.last_k import LastKTable
 from rpsr.learning.moments.hankel import Hankel, hankel
 from rpsr.learning.moments.sums import Moments
-from rpsr.learning.moments.survey import Survey, WindowPlan
+from rpsr.learning.moments.survey import Survey
+from rpsr.learning.moments.window_plan import WindowPlan
 from rpsr.learning.plan_choice.choice import Choice, Option, bootstrap, choose
 from rpsr.learning.plan_choice.off_policy import OffPolicyEstimate, off_policy_value
 from rpsr.learning.plan_choice.plausibility import PlayedOut, play_out

@@ -119,6 +119,12 @@ class Estimator(ABC):
         again = [copy(self).fit(log.resampled(number)).fitted_ for number in seeds]
         return [(self.fitted_, *again)][:most]
 
+    def silent(self) -> Self:
+        """The same estimator without `progress`, if it has that parameter; for other processes."""
+        if "progress" not in self.get_params(deep=False):
+            return self
+        return copy(self).set_params(progress=None)
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name. deep: also the fields of grouped ones, as `group__field`."""
         own = {item.name: getattr(self, item.name) for item in fields(self) if item.init}  # pyright: ignore

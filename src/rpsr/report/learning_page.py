@@ -11,7 +11,7 @@ from matplotlib.ticker import LogFormatter, MaxNLocator, NullFormatter
 
 from rpsr.learning.diagnostics import Diagnosis
 from rpsr.learning.findings import CoreIntent, Findings, Spectrum
-from rpsr.learning.learn import Learned
+from rpsr.learning.learned import Learned
 from rpsr.learning.plan_choice.choice import Choice
 from rpsr.learning.promises.reasons import Reason
 from rpsr.learning.promises.safe import SafeChoice

@@ -17,7 +17,7 @@ from rpsr.learning import (
     hankel,
 )
 from rpsr.learning.ends import with_end
-from rpsr.learning.learn import ESTIMATORS, estimator_by_name
+from rpsr.learning.estimator_names import ESTIMATORS, estimator_by_name
 from rpsr.learning.moments.censoring import Censoring
 from rpsr.logs import from_arrays
 from rpsr.logs.readers import join

@@ -20,7 +20,9 @@ from rpsr.learning.promises.reasons import (
     MoreStates,
     PlanDisagrees,
     StoppedEarly,
+    Unsupported,
 )
+from rpsr.learning.promises.record import Gap
 from rpsr.models import DenseOperators
 from rpsr.planning import Status
 
@@ -100,3 +102,32 @@ def test_a_best_size_at_the_limit_is_told():
     assert [row["kind"] for row in doubted.document()["reasons"]] == ["PlanDisagrees", "MoreStates"]
     json.dumps(doubted.document())
     assert any(line.endswith(reason.advice) for line in doubted.warnings())
+
+
+GAP = Gap(share=0.2, action="jump", after=("{stay}", "dark"), times=1)
+
+
+@pytest.mark.parametrize(
+    ("reason", "words", "advice"),
+    [
+        (
+            BadPredictions("dark", "{go}", "light", 0.25, 0.75, 40),
+            "after dark, {go}: light was predicted with probability 0.25 and came in 0.75 of 40",
+            "or allow more states (--rank)",
+        ),
+        (BadRewards(2.5, 2.51), "(RMSE 2.5 instead of 2.51)", "record more episodes"),
+        (ModelsDisagree(-1.5, 7.0), "its value is -1.5 in one and 7 in another", "lower bound"),
+        (MoreData(0.125, 0.01), "models of resampled logs lose 0.12 nats per held-out", "longer"),
+        (MoreStates(18), "the largest size that was tried, 18 states", "search.most of EMRPSR"),
+        (StoppedEarly("stopped", 3.0, 1.0), "earns 1 in models of the log (planner: stopped)", ""),
+        (PlanDisagrees(3.0, 1.0), "value is 3 in its own model, and the policy earns 1 in", ""),
+        (Unsupported(GAP), "after {stay}, dark the policy takes jump, and the log once", "jump af"),
+    ],
+)
+def test_a_reason_names_its_numbers_and_what_to_do(reason, words, advice):
+    assert words in reason.words
+    assert advice in reason.advice
+    document = reason.document()
+    assert (document["words"], document["advice"]) == (reason.words, reason.advice)
+    assert document["kind"] == type(reason).__name__
+    assert len(document) == 3 + len(vars(reason))

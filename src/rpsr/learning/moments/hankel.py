@@ -36,7 +36,8 @@ from rpsr.learning.moments.kernels import (
     WEIGHT2,
 )
 from rpsr.learning.moments.sums import Moments
-from rpsr.learning.moments.survey import WindowPlan, Word
+from rpsr.learning.moments.survey import Word
+from rpsr.learning.moments.window_plan import WindowPlan
 
 PSEUDO = 2.0  # counts
 FITTED_PSEUDO = 0.5  # counts, where the probabilities come from a model

@@ -9,7 +9,7 @@ import numpy as np
 
 from rpsr.io.records import Floats
 from rpsr.learning.moments.hankel import Hankel, gather
-from rpsr.learning.moments.survey import WindowPlan
+from rpsr.learning.moments.window_plan import WindowPlan
 from rpsr.models import LinearModel
 
 

@@ -31,7 +31,8 @@ from rpsr.io.archive import read_archive, write_archive
 from rpsr.io.records import Ints
 from rpsr.learning.moments.censoring import Censoring
 from rpsr.learning.moments.kernels import add_windows
-from rpsr.learning.moments.survey import Survey, WindowPlan
+from rpsr.learning.moments.survey import Survey
+from rpsr.learning.moments.window_plan import WindowPlan
 from rpsr.logs import Trajectories
 
 FORMAT = "rpsr-moments"

@@ -236,8 +236,8 @@ def bootstrap(
     executor: fits them, see `rpsr.parallel`; it needs an estimator without `progress`.
     """
     log = PreparedLog.of(logs)  # ends are observations in all samples or in none
-    if executor is not None and "progress" in estimator.get_params(deep=False):
-        estimator = copy(estimator).set_params(progress=None)
+    if executor is not None:
+        estimator = estimator.silent()
     seeds = range(seed, seed + repeats)
     refit = partial(_refitted, estimator, log)
     return list(in_order(refit, seeds, executor, progress, "resampled log"))

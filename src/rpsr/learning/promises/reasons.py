@@ -9,16 +9,16 @@
   error of a resampled log's model around the fit is about that of the fit around the truth, so
   this is also what a much longer log would gain.
 - `MoreStates`: the largest size that was tried has the highest held-out likelihood.
-- `StoppedEarly`: the planner stopped at a limit, or its value is not what models simulate.
+- `StoppedEarly`: the planner stopped at a limit, and its value differs from the simulated ones.
+- `PlanDisagrees`: the same of a planner that reached its goal.
 - `Unsupported`: the policy takes actions that the log hardly shows, where it takes them.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.stats import norm
@@ -39,28 +39,38 @@ CLEARLY, WORTH = 3.0, 0.01  # standard errors, nats per step
 APART = 0.2  # of a value
 
 
-class Reason(ABC):
-    """A reason for doubt: `words` says what is wrong, `advice` what to do."""
+@dataclass(frozen=True)
+class Reason:
+    """A reason for doubt, made from its fields: what is wrong, and what to do, a clause each."""
+
+    WORDS: ClassVar[str]
+    ADVICE: ClassVar[str]
 
     @property
-    @abstractmethod
     def words(self) -> str:
-        """What is wrong, in a clause."""
+        """What is wrong."""
+        return self.WORDS.format(**vars(self))
 
     @property
-    @abstractmethod
     def advice(self) -> str:
-        """What to do, in a clause."""
+        """What to do."""
+        return self.ADVICE.format(**vars(self))
 
     def document(self) -> dict[str, Any]:
         """The record as plain JSON values."""
-        own: dict[str, Any] = asdict(self)  # pyright: ignore
-        return {"kind": type(self).__name__, "words": self.words, "advice": self.advice, **own}
+        words = {"words": self.words, "advice": self.advice}
+        return {"kind": type(self).__name__, **words, **asdict(self)}
 
 
 @dataclass(frozen=True)
 class BadPredictions(Reason):
     """After observation `after` and `action`, `observation` has another frequency."""
+
+    WORDS = (
+        "held-out predictions are wrong after {after}, {action}: {observation} was predicted with "
+        "probability {predicted:.2g} and came in {observed:.2g} of {steps} steps"
+    )
+    ADVICE = "record more episodes that come there, or allow more states (--rank)"
 
     after: str
     action: str
@@ -69,161 +79,96 @@ class BadPredictions(Reason):
     observed: float
     steps: int
 
-    @property
-    def words(self) -> str:
-        """What is wrong, in a clause."""
-        return (
-            f"held-out predictions are wrong after {self.after}, {self.action}: {self.observation} "
-            f"was predicted with probability {self.predicted:.2g} and came in "
-            f"{self.observed:.2g} of {self.steps} steps"
-        )
-
-    @property
-    def advice(self) -> str:
-        """What to do, in a clause."""
-        return "record more episodes that come there, or allow more states (--rank)"
-
 
 @dataclass(frozen=True)
 class BadRewards(Reason):
     """The error of expected rewards beside that of the mean reward."""
 
+    WORDS = (
+        "held-out rewards are predicted hardly better than by their mean (RMSE {rmse:.4g} instead "
+        "of {std:.4g})"
+    )
+    ADVICE = "record more episodes, above all of those with rare rewards"
+
     rmse: float
     std: float
-
-    @property
-    def words(self) -> str:
-        """What is wrong, in a clause."""
-        return (
-            f"held-out rewards are predicted hardly better than by their mean (RMSE {self.rmse:.4g}"
-            f" beside {self.std:.4g})"
-        )
-
-    @property
-    def advice(self) -> str:
-        """What to do, in a clause."""
-        return "record more episodes, above all of those with rare rewards"
 
 
 @dataclass(frozen=True)
 class ModelsDisagree(Reason):
     """The lowest and the highest value of the policy in models of the log."""
 
+    WORDS = (
+        "models that explain the log about equally well disagree on the policy: its value is "
+        "{low:.4g} in one and {high:.4g} in another"
+    )
+    ADVICE = "trust the lower bound only, and record more episodes"
+
     low: float
     high: float
-
-    @property
-    def words(self) -> str:
-        """What is wrong, in a clause."""
-        return (
-            "models that explain the log about equally well disagree on the policy: its value is "
-            f"{self.low:.4g} in one and {self.high:.4g} in another"
-        )
-
-    @property
-    def advice(self) -> str:
-        """What to do, in a clause."""
-        return "trust the lower bound only, and record more episodes"
 
 
 @dataclass(frozen=True)
 class MoreData(Reason):
     """The held-out log-likelihood per step that models of resampled logs lose."""
 
+    WORDS = (
+        "the log is short for its model: models of resampled logs lose {loss:.2g} nats per "
+        "held-out step"
+    )
+    ADVICE = "record more episodes; a much longer log would gain about as much as they lose"
+
     loss: float
     stderr: float
-
-    @property
-    def words(self) -> str:
-        """What is wrong, in a clause."""
-        return (
-            "the log is short for its model: models of resampled logs lose "
-            f"{self.loss:.2g} nats per held-out step"
-        )
-
-    @property
-    def advice(self) -> str:
-        """What to do, in a clause."""
-        return "record more episodes; about as much would be gained"
 
 
 @dataclass(frozen=True)
 class MoreStates(Reason):
     """The largest number of states that was tried is the best one."""
 
+    WORDS = "the held-out likelihood is highest at the largest size that was tried, {states} states"
+    ADVICE = "try more states (--rank, or search.sizes and search.most of EMRPSR)"
+
     states: int
-
-    @property
-    def words(self) -> str:
-        """What is wrong, in a clause."""
-        return (
-            f"the likelihood still rises at the largest size that was tried, {self.states} states"
-        )
-
-    @property
-    def advice(self) -> str:
-        """What to do, in a clause."""
-        return "raise search.sizes and search.largest of EMRPSR"
 
 
 @dataclass(frozen=True)
 class StoppedEarly(Reason):
     """The planner's value beside the policy's value in models; status: why it stopped."""
 
+    WORDS = (
+        "the planner's value is {value:.4g}, and the policy earns {simulated:.4g} in models of the "
+        "log (planner: {status})"
+    )
+    ADVICE = "plan on the model for longer, with rpsr solve"
+
     status: str
     value: float
     simulated: float
-
-    @property
-    def words(self) -> str:
-        """What is wrong, in a clause."""
-        return (
-            f"the planner's value is {self.value:.4g}, and the policy earns {self.simulated:.4g} "
-            f"in models of the log (planner: {self.status.partition(':')[0]})"
-        )
-
-    @property
-    def advice(self) -> str:
-        """What to do, in a clause."""
-        return "plan on the model for longer, with rpsr solve"
 
 
 @dataclass(frozen=True)
 class PlanDisagrees(Reason):
     """The value of a finished plan beside the policy's value in models."""
 
+    WORDS = (
+        "the plan's value is {value:.4g} in its own model, and the policy earns {simulated:.4g} in "
+        "models of the log"
+    )
+    ADVICE = "do not rely on either number; record more episodes, or try another estimator"
+
     value: float
     simulated: float
-
-    @property
-    def words(self) -> str:
-        """What is wrong, in a clause."""
-        return (
-            f"the plan's value is {self.value:.4g} in its own model, and the policy earns "
-            f"{self.simulated:.4g} in models of the log"
-        )
-
-    @property
-    def advice(self) -> str:
-        """What to do, in a clause."""
-        return "do not rely on either number; record more episodes, or try another estimator"
 
 
 @dataclass(frozen=True)
 class Unsupported(Reason):
     """Steps of the policy that the log hardly shows."""
 
+    WORDS = "{gap.words}"
+    ADVICE = "record episodes that take {gap.action} {gap.where}"
+
     gap: Gap
-
-    @property
-    def words(self) -> str:
-        """What is wrong, in a clause."""
-        return self.gap.words
-
-    @property
-    def advice(self) -> str:
-        """What to do, in a clause."""
-        return f"record episodes that take {self.gap.action} {self.gap.where}"
 
 
 def reasons(
@@ -278,7 +223,8 @@ def _planner(safe: SafeChoice) -> Reason | None:
         return None
     if plan.status.reached_goal:
         return PlanDisagrees(plan.value, found.value)
-    return StoppedEarly(plan.status.value, plan.value, found.value)
+    stopped = plan.status.value.partition(":")[0]
+    return StoppedEarly(stopped, plan.value, found.value)
 
 
 def _predictions(model: LinearModel, log: Trajectories) -> Reason | None:

@@ -10,7 +10,8 @@ from scipy.linalg import qr
 
 from rpsr.io.records import Floats
 from rpsr.learning.moments.hankel import Hankel
-from rpsr.learning.moments.survey import WindowPlan, Word
+from rpsr.learning.moments.survey import Word
+from rpsr.learning.moments.window_plan import WindowPlan
 from rpsr.learning.spectral.fit import Scales
 from rpsr.learning.spectral.rank import noise_level, rank_cut
 from rpsr.predictive.futures import ZETA, Intent, Interaction, Test

@@ -33,7 +33,8 @@ from rpsr.errors import DataError
 from rpsr.learning.hyperparameters import FROM_1, NOT_NEGATIVE, SHARE
 from rpsr.learning.moments.hankel import Hankel, hankel
 from rpsr.learning.moments.sums import Moments
-from rpsr.learning.moments.survey import Survey, WindowPlan
+from rpsr.learning.moments.survey import Survey
+from rpsr.learning.moments.window_plan import WindowPlan
 from rpsr.learning.prepared_log import Logs, PreparedLog
 from rpsr.learning.propensities import MISSING, unseen_share
 from rpsr.learning.spectral.fit import Scales, scales, singular_values

@@ -18,7 +18,8 @@ from rpsr.learning.hyperparameters import AUTO, DISCOUNT, FROM_1, NOT_NEGATIVE, 
 from rpsr.learning.moments.hankel import Hankel, hankel
 from rpsr.learning.moments.pooling import Pooling
 from rpsr.learning.moments.sums import Moments
-from rpsr.learning.moments.survey import CELLS, Survey, WindowPlan
+from rpsr.learning.moments.survey import Survey
+from rpsr.learning.moments.window_plan import CELLS, WindowPlan
 from rpsr.learning.prepared_log import Logs, PreparedLog
 from rpsr.learning.propensities import BEHAVIOURS, Behaviour, Overlap
 from rpsr.learning.spectral.fit import scales, singular_values, spectral_parameters
