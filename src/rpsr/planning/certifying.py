@@ -22,6 +22,7 @@ from rpsr.certificates.bounds import LowerCheck, Scales, Vector, lowest_value
 from rpsr.certificates.exact_model import ExactModel
 from rpsr.certificates.reading import Line, float_above, float_below, write_lines
 from rpsr.errors import ModelError
+from rpsr.models.as_model import as_pomdp, wrong_type
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.convergence import undiscounted
 from rpsr.planning.files.checkpoint import Checkpoint, Resumable
@@ -70,6 +71,10 @@ def certify(
     the planner kept no points; by default ten times those of the planner, and at least ten.
     A `ModelError` if the plan is of another kind, or if its bounds cannot be proven in integers.
     """
+    given: Any = solution
+    if not isinstance(given, Solution):
+        raise wrong_type(given, "solution", "a plan, as `solve` returns it")
+    pomdp = None if pomdp is None else as_pomdp(pomdp)
     if solution.horizon is not None:
         raise ModelError("no certificate: it is a plan for a number of steps, not for all")
     pomdp = _pomdp(solution, pomdp)
