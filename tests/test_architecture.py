@@ -35,8 +35,8 @@ LAYERS = [
     "cli",
 ]
 HEIGHT = {layer: height for height, layer in enumerate(LAYERS)}
-LOWEST = ("_version", "cluster", "compile_clock", "deadline", "kernel_cache", "kernels")
-LOWEST += ("packing", "parallel", "row_file", "shards")
+LOWEST = ("_version", "arguments", "cluster", "compile_clock", "deadline", "kernel_cache")
+LOWEST += ("kernels", "packing", "parallel", "row_file", "shards")
 for module in LOWEST:
     HEIGHT[module] = HEIGHT["errors"]
 HEIGHT["testing"] = HEIGHT["learning"]  # checks what stands below, and nothing rests on it

@@ -97,7 +97,7 @@ def test_wrong_arguments_are_refused():
         record(gymnasium.make("CartPole-v1"))
     with pytest.raises(InputError, match=r"action_space: read Box.*discretise the actions"):
         record(gymnasium.make("Pendulum-v1"))
-    with pytest.raises(InputError, match="episodes: read 0, expected at least 1"):
+    with pytest.raises(InputError, match="episodes: read 0, expected a whole number from 1"):
         record(make("tiger"), episodes=0)
     with pytest.raises(InputError, match="expected a single gymnasium"):
         record(make("tiger", num_envs=2))

@@ -226,7 +226,7 @@ def test_wrong_actions_are_refused(actions, said):
 
 
 def test_wrong_options_are_refused():
-    with pytest.raises(InputError, match="num_envs: read 0, expected at least 1"):
+    with pytest.raises(InputError, match="num_envs: read 0, expected a whole number from 1"):
         make("tiger", num_envs=0)
     with pytest.raises(InputError, match="autoreset_mode: read 'never', expected one of 'Next"):
         make("tiger", num_envs=2, autoreset_mode="never")

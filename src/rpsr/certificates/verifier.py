@@ -27,8 +27,9 @@ from rpsr.certificates.exact_model import ExactModel
 from rpsr.certificates.ranks import check_rank
 from rpsr.certificates.reading import Fault, Line, as_float, number, pairs, read_lines, shown, whole
 from rpsr.errors import InputError
-from rpsr.io.files import place_of
+from rpsr.io.files import path_text, place_of
 from rpsr.io.printable import quoted
+from rpsr.models.as_model import as_pomdp
 from rpsr.models.pomdp import POMDP
 from rpsr.models.timed import timed
 
@@ -61,8 +62,8 @@ def verify(pomdp: POMDP, path: str | Path, *, horizon: int | None = None) -> Ver
     horizon: the number of steps that bounds are for, by default the infinite horizon. The bounds
     that are returned are those that the certificate states.
     """
-    began = perf_counter()
-    header, lines, size = read_lines(path)
+    began, pomdp = perf_counter(), as_pomdp(pomdp)
+    header, lines, size = read_lines(path_text(path, "path"))
     pomdp = pomdp if horizon is None else timed(pomdp, horizon)
     try:
         _check_identity(pomdp, header)

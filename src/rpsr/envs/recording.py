@@ -7,6 +7,7 @@ from typing import Any, Literal
 import gymnasium
 import numpy as np
 
+from rpsr.arguments import whole
 from rpsr.envs.labels import Labels
 from rpsr.envs.names import NamedDiscrete
 from rpsr.envs.players import Player, player
@@ -42,8 +43,8 @@ def record(
     if initial not in (None, "drop", "step"):
         raise InputError(f"initial: read {initial!r}, expected None, 'drop' or 'step'")
     for name, count in (("episodes", episodes), ("steps", steps)):
-        if count is not None and count < 1:
-            raise InputError(f"{name}: read {count}, expected at least 1")
+        if count is not None:
+            whole(name, count, 1)
     if not isinstance(env, gymnasium.Env):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InputError(f"env: read {type(env).__name__}, expected a single gymnasium.Env")
     labels = Labels(env.action_space, "action"), Labels(env.observation_space, "observation")

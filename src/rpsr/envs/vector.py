@@ -8,6 +8,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from rpsr.arguments import whole
 from rpsr.envs.batches import Batch, FilteredBatch, HiddenBatch
 from rpsr.envs.system import RENDER_FPS, OfModel, Source, System
 from rpsr.errors import InputError
@@ -51,8 +52,8 @@ class POMDPVectorEnv(OfModel, VectorEnv[Ints, Ints, np.ndarray]):
         discount: float | str | None = None,
     ) -> None:
         for name, count in (("num_envs", num_envs), ("max_episode_steps", max_episode_steps)):
-            if count is not None and count < 1:
-                raise InputError(f"{name}: read {count}, expected at least 1")
+            if count is not None:
+                whole(name, count, 1)
         self._mode = _autoreset_mode(autoreset_mode)
         self._system = System(
             source, normalize=normalize, discount=discount, ends=ends, optimum=optimum

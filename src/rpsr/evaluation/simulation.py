@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from rpsr.errors import InputError, ModelError
+from rpsr.arguments import whole
+from rpsr.errors import ModelError
 from rpsr.evaluation.greedy import horizon_of, tabulate
 from rpsr.evaluation.running import Job
 from rpsr.evaluation.stochastic import StochasticController, check_fit
@@ -100,10 +101,8 @@ def simulate_blocks(
 ) -> Iterator[Trajectories]:
     """The episodes of `simulate`, block by block, for simulations larger than memory."""
     for name, value in (("episodes", episodes), ("steps", steps), ("workers", workers)):
-        if value < 1:
-            raise InputError(f"{name}: read {value}, expected at least 1")
-    if seed < 0:
-        raise InputError(f"seed: read {seed}, expected a whole number from 0")
+        whole(name, value, 1)
+    whole("seed", seed, 0)
     system = as_model(system, "system")
     if states and not isinstance(system, POMDP):
         raise ModelError(f"a {system.kind} model has no hidden states to record")

@@ -10,20 +10,22 @@ from typing import Self
 import numpy as np
 
 from rpsr.io.records import Bools, Floats, Ints
+from rpsr.models.as_model import as_linear
 from rpsr.models.labels import Label, index_of
 from rpsr.models.linear import LinearModel
+from rpsr.models.pomdp import POMDP
 
 
 class Filter:
-    """The state of a linear model along one history.
+    """The state of a linear model along one history; of a POMDP, its belief.
 
     Actions and observations are names or indices. A filter never receives rewards, because they
     are not observed at run time.
     """
 
-    def __init__(self, model: LinearModel) -> None:
-        self.model = model
-        self._state = model.start
+    def __init__(self, model: POMDP | LinearModel) -> None:
+        self.model: LinearModel = as_linear(model)
+        self._state = self.model.start
 
     @property
     def state(self) -> Floats:

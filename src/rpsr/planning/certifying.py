@@ -23,6 +23,7 @@ from rpsr.certificates.bounds import LowerCheck, Scales, Vector, floor_at_start
 from rpsr.certificates.exact_model import ExactModel
 from rpsr.certificates.reading import Line, float_above, float_below, write_lines
 from rpsr.errors import ModelError
+from rpsr.models.as_model import as_pomdp, wrong_type
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.certificate_forms import floor_of, with_clock
 from rpsr.planning.files.checkpoint import Checkpoint, Resumable
@@ -73,6 +74,10 @@ def certify(
     the planner kept no points; by default ten times those of the planner, and at least ten.
     A `ModelError` if the plan is of another kind, or if its bounds cannot be proven in integers.
     """
+    given: Any = solution
+    if not isinstance(given, Solution):
+        raise wrong_type(given, "solution", "a plan, as `solve` returns it")
+    pomdp = None if pomdp is None else as_pomdp(pomdp)
     pomdp = _pomdp(solution, pomdp)
     plan = _on_beliefs(solution, pomdp)
     if plan.horizon is not None:

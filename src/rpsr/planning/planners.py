@@ -60,12 +60,12 @@ def solve(
         model, options = _tasked(model, planner, objective, options)
     linear = as_linear(model)
     chosen: Any = planner
-    if planner is None or planner == DEFAULT:
+    if planner is None or (isinstance(planner, str) and planner == DEFAULT):
         chosen = default_planner(linear, horizon=options.get("horizon"))
     if isinstance(chosen, str):
         chosen = planner_by_name(chosen, **options)
     elif isinstance(chosen, type) or not callable(getattr(chosen, "solve", None)):
-        raise InputError(f"planner: read {planner!r}, expected a planner or a planner's name")
+        raise wrong_type(planner, "planner", "a planner or a planner's name")
     elif options:
         raise InputError(
             f"{next(iter(options))}: options can be given only with a planner's name; "

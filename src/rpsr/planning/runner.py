@@ -27,9 +27,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar
 
-import numpy as np
-
-from rpsr.errors import InputError
+from rpsr.arguments import whole
 from rpsr.kernels import interpreted_first
 from rpsr.models.as_model import as_linear
 from rpsr.models.linear import LinearModel
@@ -47,10 +45,6 @@ from rpsr.planning.value.value_function import ValueFunction
 SMALL = 5000  # numbers in all operators, if dense: planning may take less than a second
 
 WHOLE = {"horizon", "max_iterations", "max_states", "max_points", "memory_limit", "seed", "tilings"}
-
-
-def _whole(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 class Run:
@@ -201,8 +195,8 @@ class BasePlanner(ABC):
         check_epsilon(self.epsilon)
         for field in fields(self):
             value = getattr(self, field.name)
-            if field.name in WHOLE and value is not None and not _whole(value):
-                raise InputError(f"{field.name}: read {value!r}, expected a whole number")
+            if field.name in WHOLE and value is not None:
+                whole(field.name, value)
 
     @abstractmethod
     def plan(self, run: Run) -> Solution:

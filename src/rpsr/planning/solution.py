@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from rpsr.errors import InputError
 from rpsr.io.records import Floats, Ints
 from rpsr.models.linear import LinearModel
 from rpsr.planning.value.point_bounds import PointBounds
@@ -224,8 +225,12 @@ class Solution(Shown):
         return certify(self)
 
     def value_at(self, states: Floats) -> Floats:
-        """The value function at a batch of states, (B, n) -> (B,)."""
-        return self.value_function.at(np.atleast_2d(states))
+        """The value function at a batch of states, (B, n) -> (B,), or at one, (n,) -> (1,)."""
+        given, n = np.atleast_2d(np.asarray(states)), self.model.dimension
+        if given.dtype.kind not in "fiu" or given.ndim != 2 or given.shape[1] != n:
+            read = f"shape {given.shape}" if given.dtype.kind in "fiu" else type(states).__name__
+            raise InputError(f"states: read {read}, expected numbers of shape (states, {n})")
+        return self.value_function.at(given.astype(np.float64))
 
 
 @runtime_checkable

@@ -86,14 +86,9 @@ def test_uncompiled_equals_compiled(seed, kind):
     try:
         space = simplex_method.workspace.py_func(len(w), len(vectors))
         tolerance = 1e-12 * size_of(vectors, w)
-        upper, lower, _ = plain(
-            np.ascontiguousarray(vectors.T),
-            len(vectors),
-            w,
-            -np.inf,
-            tolerance,
-            space,
-        )
+        u = np.ascontiguousarray(vectors.T)
+        near = simplex_method.worst_excess(u, len(vectors), w, space.scores)
+        upper, lower, _ = plain(u, len(vectors), w, near, -np.inf, tolerance, space)
     finally:
         for name in names:
             setattr(simplex_method, name, saved[name])
@@ -128,9 +123,10 @@ def test_one_corner_and_one_vector():
 
 
 def test_highs_is_asked_when_the_kernel_gives_up(monkeypatch):
-    def lazy(u, count, w, cutoff, tolerance, space):
+    def lazy(u, count, w, ref, cutoff, tolerance, space):
         space.point[:] = 1 / len(w)
-        space.mix[0] = 1.0
+        space.labels[simplex_method.CHOSEN, 0] = 0
+        space.numbers[simplex_method.MIX, 0] = 1.0
         return float((w - u[:, 0]).max()), -np.inf, 1
 
     monkeypatch.setattr("rpsr.planning.corners.linear_programs.best_gain", lazy)

@@ -47,7 +47,7 @@ def test_duplicates_and_dominated_vectors_go():
 
 
 def test_a_program_that_does_not_decide_is_counted_and_drops_nothing(monkeypatch):
-    def vague(u, count, w, cutoff, tolerance, space):
+    def vague(u, count, w, ref, cutoff, tolerance, space):
         return cutoff + 1.0, cutoff - 1.0, 1
 
     monkeypatch.setattr(pruning, "best_gain", vague)

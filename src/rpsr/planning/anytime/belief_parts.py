@@ -22,7 +22,6 @@ import numpy as np
 
 from rpsr.io.records import Floats, Ints
 from rpsr.kernels import njit
-from rpsr.models.domain import Simplex
 from rpsr.planning.anytime.belief_graph import Array
 from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.corners.moves import Moves
@@ -67,8 +66,7 @@ def find_parts(process: CornerProcess, clock: Clock) -> Parts:
     other models.
     """
     (n_actions, k), n_observations = process.rewards.shape, process.observations
-    beliefs = isinstance(process.model.domain, Simplex)
-    if k < FEWEST_CORNERS or process.discount >= 1 or not beliefs:
+    if k < FEWEST_CORNERS or process.discount >= 1 or not process.model.domain.beliefs:
         return whole(process)
     support = np.flatnonzero(process.start)
     parent = np.arange(k)

@@ -12,7 +12,7 @@ import highspy
 import numpy as np
 
 from rpsr.io.records import Floats, Ints
-from rpsr.planning.corners.simplex_method import best_gain, workspace
+from rpsr.planning.corners.simplex_method import CHOSEN, MIX, best_gain, workspace, worst_excess
 
 RELATIVE = 1e-12  # of the largest value: a program with bounds closer than this is solved
 
@@ -41,8 +41,12 @@ def gain(vectors: Floats, w: Floats, *, cutoff: float = -np.inf) -> Gain:
     u, k = np.ascontiguousarray(vectors.T), len(w)
     space = workspace(k, len(vectors))
     tolerance = RELATIVE * float(max(np.abs(vectors).max(), np.abs(w).max()))
-    upper, lower, size = best_gain(u, len(vectors), w, cutoff, tolerance, space)
-    answer = Gain(upper, lower, space.point, space.chosen[:size], space.mix[:size], False)
+    near = worst_excess(u, len(vectors), w, space.scores)
+    if (upper := float(space.scores[near])) <= cutoff:
+        return Gain(upper, -np.inf, space.point, np.array([near]), np.ones(1), False)
+    upper, lower, size = best_gain(u, len(vectors), w, near, cutoff, tolerance, space)
+    chosen, mix = space.labels[CHOSEN, :size], space.numbers[MIX, :size]
+    answer = Gain(upper, lower, space.point, chosen, mix, False)
     if upper <= cutoff or upper - lower <= tolerance:
         return answer
     return tighter(answer, careful_gain(vectors, w))

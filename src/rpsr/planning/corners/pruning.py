@@ -21,7 +21,7 @@ import numpy as np
 
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.kernels import njit
-from rpsr.planning.corners.simplex_method import best_gain, evaluate, workspace
+from rpsr.planning.corners.simplex_method import best_gain, evaluate, workspace, worst_excess
 from rpsr.planning.limits import Clock
 
 SOLVED = 1e-12  # of the largest value: a program with bounds closer than this is solved
@@ -86,7 +86,7 @@ def lark(
     k, count = c.shape
     alive, kept, u = sieve.alive, sieve.kept, sieve.columns
     space = workspace(k, count)
-    point, w, totals = space.point, np.zeros(k), np.zeros(count)
+    point, scores, w, totals = space.point, space.scores, np.zeros(k), np.zeros(count)
     for s in range(k):
         for i in range(count):
             totals[i] += c[s, i]
@@ -101,7 +101,10 @@ def lark(
             for s in range(k):
                 w[s] = c[s, cursor]
             programs += 1
-            upper, lower, _ = best_gain(u, size, w, tolerance, solved, space)
+            near = worst_excess(u, size, w, scores)
+            upper = scores[near]
+            if upper > tolerance:
+                upper, lower, _ = best_gain(u, size, w, near, tolerance, solved, space)
         else:
             for s in range(k):
                 point[s] = 1.0 / k
@@ -110,7 +113,7 @@ def lark(
             continue
         new = cursor
         if lower > tolerance:
-            new = best_at(c, alive, point, totals, solved * 1e-2, space.scores)
+            new = best_at(c, alive, point, totals, solved * 1e-2, scores)
         else:
             undecided += 1
         alive[new] = False

@@ -39,24 +39,21 @@ GAIN = 4e-16  # of the largest value: a smaller gain by a pivot may be rounding 
 PATIENCE = 30  # degenerate pivots before Bland's rule
 RETRIES = 2  # recomputations of the inverse for an uncertified answer
 Y = -1  # the free variable in a list of basic variables; slack s is -2 - s, vector i is i
+CHOSEN, BASIS = range(2)  # rows of `Workspace.labels`
+MIX, VALUES, RHS, COLUMN, STEP = range(5)  # rows of `Workspace.numbers`
 
 
 class Workspace(NamedTuple):
     """Memory for one program over k corners and N vectors, to be reused.
 
-    The answer: point (k,); chosen (k + 1,) and mix (k + 1,), of which the first `size` count.
-    Scratch: basis, values, rhs, column and step, each (k + 1,); inverse and work (k + 1, k + 1);
-    scores (N,).
+    point (k,) of the answer. labels (2, k + 1): CHOSEN, vectors of the answer, and BASIS. numbers
+    (5, k + 1): MIX, the weights of the chosen vectors, and scratch. inverse and work (k + 1,
+    k + 1). scores (N,). Few arrays, because a compiled call counts references to each of them.
     """
 
     point: Floats
-    chosen: Ints
-    mix: Floats
-    basis: Ints
-    values: Floats
-    rhs: Floats
-    column: Floats
-    step: Floats
+    labels: Ints
+    numbers: Floats
     inverse: Floats
     work: Floats
     scores: Floats
@@ -68,13 +65,8 @@ def workspace(k: int, vectors: int) -> Workspace:
     size = k + 1
     return Workspace(
         np.zeros(k),  # the answer of a program that ends early
-        np.empty(size, np.int64),
-        np.empty(size),
-        np.empty(size, np.int64),
-        np.empty(size),
-        np.empty(size),
-        np.empty(size),
-        np.empty(size),
+        np.empty((2, size), np.int64),
+        np.empty((5, size)),
         np.empty((size, size)),
         np.empty((size, size)),
         np.empty(vectors),
@@ -142,7 +134,8 @@ def invert(u: Floats, ref: int, spread: float, space: Workspace) -> bool:
 
     False if the basis is singular.
     """
-    basis, inverse, work, column = space.basis, space.inverse, space.work, space.column
+    basis, inverse, work = space.labels[BASIS], space.inverse, space.work
+    column = space.numbers[COLUMN]
     size = len(basis)
     for j in range(size):
         column_of(u, basis[j], ref, spread, column)
@@ -187,8 +180,8 @@ def simplex(
     ref, spread: columns are centred on vector `ref` and divided by `spread`. least: a smaller gain
     of a vector at a point is rounding. The basis, its inverse and the basic values are updated.
     """
-    basis, inverse, values, scores = space.basis, space.inverse, space.values, space.scores
-    column, step_column = space.column, space.step
+    basis, inverse, scores = space.labels[BASIS], space.inverse, space.scores
+    values, column, step_column = space.numbers[VALUES], space.numbers[COLUMN], space.numbers[STEP]
     size = len(basis)
     k = size - 1
     slot = 0
@@ -276,26 +269,25 @@ def best_gain(
     u: Floats,
     count: int,
     w: Floats,
+    ref: int,
     cutoff: float,
     tolerance: float,
     space: Workspace,
 ) -> tuple[float, float, int]:
     """Bounds of max_x (w.x - max_i u_i.x) over mixtures x of corners: (upper, lower, size).
 
-    u (k, at least N): vectors as columns, the first `count` of them, one or more; w (k,).
+    u (k, at least N): vectors as columns, the first `count` of them, one or more; w (k,). ref: the
+    vector to begin with, whose `worst_excess` is above the cutoff, or else there is no need to ask.
     cutoff: stop once the upper bound is this low. tolerance: the largest gap of a good answer.
-    Filled: space.point, where the lower bound is attained; space.chosen and space.mix, of which the
-    first `size` are the vectors and weights that prove the upper bound.
+    Filled: space.point, where the lower bound is attained; CHOSEN and MIX, of which the first
+    `size` are the vectors and weights that prove the upper bound.
     If upper > cutoff and upper - lower > tolerance, the program was not solved: its bounds hold but
     are loose.
     """
     k = len(w)
-    point, chosen, mix, basis, values, rhs, _, _, inverse, _, scores = space
-    ref = worst_excess(u, count, w, scores)
-    chosen[0] = ref
-    mix[0] = 1.0
-    if scores[ref] <= cutoff:
-        return scores[ref], -np.inf, 1
+    point, labels, numbers, inverse, _, scores = space
+    chosen, basis = labels[CHOSEN], labels[BASIS]
+    mix, values, rhs = numbers[MIX], numbers[VALUES], numbers[RHS]
     spread = 0.0  # max |w - u_ref|
     magnitude = 0.0
     for s in range(k):
@@ -320,7 +312,7 @@ def best_gain(
     inverse[k, k] = 1.0
     basis[k] = ref
     values[k] = 1.0
-    upper, lower, size = scores[ref], -np.inf, 1
+    upper, lower, size = np.inf, -np.inf, 1
     for attempt in range(RETRIES + 1):
         simplex(u, count, ref, spread, GAIN * magnitude, cutoff / spread, space)
         size = int(np.int64(0))  # numba would compile the callees again for a literal

@@ -25,7 +25,7 @@ import numpy as np
 from rpsr.io.records import Floats, Ints
 from rpsr.kernels import njit
 from rpsr.planning.corners.covering import pick
-from rpsr.planning.corners.simplex_method import best_gain, evaluate, workspace
+from rpsr.planning.corners.simplex_method import best_gain, evaluate, workspace, worst_excess
 from rpsr.planning.limits import Clock
 
 PIVOTS = 16  # of the whole basis: an estimate for one program, which cannot be interrupted
@@ -164,7 +164,8 @@ def search(
     f, capacity = u.shape
     n_observations = len(first) - 1
     space = workspace(f, capacity)
-    w, point, best = np.empty(f), space.point, np.empty(n_observations)
+    point, scores = space.point, space.scores
+    w, best = np.empty(f), np.empty(n_observations)
     columns = np.empty(n_observations, dtype=np.int64)
     totals = np.zeros(g.shape[1])
     for s in range(f):
@@ -182,7 +183,10 @@ def search(
             for s in range(f):
                 w[s] += maxima[node, s]
         programs += 1
-        upper, lower, _ = best_gain(u, count, w, cutoff, solved, space)
+        near = worst_excess(u, count, w, scores)
+        upper, lower = scores[near], -np.inf
+        if upper > cutoff:
+            upper, lower, _ = best_gain(u, count, w, near, cutoff, solved, space)
         if upper <= cutoff:
             residual = max(residual, upper)
             depth -= 1
@@ -242,6 +246,8 @@ def rise(u: Floats, count: int, solved: float, clock: Clock) -> float:
     for part in clock.parts(len(new), program):
         clock.foresee((part.stop - part.start) * program)
         for w in new[part]:
-            upper, _, _ = best_gain(u, count, w, highest, solved, space)
-            highest = max(highest, upper)
+            near = worst_excess(u, count, w, space.scores)
+            if space.scores[near] > highest:
+                upper, _, _ = best_gain(u, count, w, near, highest, solved, space)
+                highest = max(highest, upper)
     return highest

@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
+from rpsr.arguments import real, whole
 from rpsr.errors import InputError
 from rpsr.planning.limits import Clock
 from rpsr.planning.solution import silent
 
 SECONDS = 1.0  # per step, by default
-
-
-def whole(name: str, value: Any, least: int) -> int:
-    """An option that is a whole number of any integer type, numpy's included."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-        raise InputError(f"{name}: read {value!r}, expected a whole number from {least}")
-    return int(value)
-
-
-def real(value: Any) -> float | None:
-    """A number of any real type, numpy's included, as a float; None if it is none."""
-    return None if isinstance(value, bool) or not isinstance(value, Real) else float(value)
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from rpsr.arguments import real, whole
 from rpsr.errors import ImpossibleObservation, InputError
 from rpsr.io.records import Floats
 from rpsr.models.as_model import wrong_type
 from rpsr.models.labels import Label
-from rpsr.planning.online.effort import Effort, real, whole
+from rpsr.planning.online.effort import Effort
 from rpsr.planning.online.history import extended
 from rpsr.planning.online.scenario_tree import ScenarioTree
 from rpsr.planning.online.simulator import Batches, States, is_simulator, same

@@ -30,6 +30,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from rpsr.arguments import whole
 from rpsr.errors import InputError
 from rpsr.io.records import Floats
 from rpsr.kernels import interpreted_first
@@ -45,7 +46,7 @@ from rpsr.planning.convergence import infinite_discount
 from rpsr.planning.corners.corner_model import corner_process
 from rpsr.planning.limits import LimitReached
 from rpsr.planning.online.corner_filter import CornerFilter, Interactions
-from rpsr.planning.online.effort import Effort, whole
+from rpsr.planning.online.effort import Effort
 from rpsr.planning.online.history import extended
 from rpsr.planning.runner import SMALL
 from rpsr.planning.solution import Solution, Status

@@ -34,10 +34,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from rpsr.arguments import real
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.labels import Label, index_of
-from rpsr.planning.online.effort import real
 
 Rng = np.random.Generator
 States = Any  # an array of B rows, or of B objects

@@ -22,6 +22,7 @@ from typing import Protocol, Self
 
 import numpy as np
 
+from rpsr.arguments import whole
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Floats, Ints
 from rpsr.models.as_model import as_linear, as_model
@@ -226,11 +227,12 @@ def _situation(model: POMDP | LinearModel, action: int | None) -> list[tuple[str
 
 
 class UniformPolicy(Shown, Policy):
-    """Uniformly random actions, sampled with a generator given by the user."""
+    """Uniformly random actions; seed: a whole number, or a generator to draw them with."""
 
-    def __init__(self, model: POMDP | LinearModel, rng: np.random.Generator) -> None:
+    def __init__(self, model: POMDP | LinearModel, seed: int | np.random.Generator = 0) -> None:
         self.model = as_model(model)
-        self._rng = rng
+        drawn = isinstance(seed, np.random.Generator)
+        self._rng = seed if drawn else np.random.default_rng(whole("seed", seed, 0))
         self._action = self._draw()
 
     def _draw(self) -> int:
