@@ -111,7 +111,7 @@ def plot_agents(document: dict[str, Any]) -> Figure:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=32_768)
-    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--seeds", type=int, default=6)
     parser.add_argument("--out", type=Path, default=Path("docs/tutorials/agents.json"))
     options = parser.parse_args()
     plan = rpsr.solve(rpsr.load(DOMAIN), "vi", horizon=LENGTH)

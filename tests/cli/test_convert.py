@@ -59,12 +59,13 @@ def test_observations_that_depend_on_the_state_left(succeed, say):
 
 def test_value_functions_between_all_formats(succeed):
     tiger = build("tiger")
-    succeed("solve", "tiger", "--planner", "sarsop", "-o", "a.json")
+    succeed("solve", "tiger", "--planner", "sarsop", "-o", "z.npz")
+    succeed("convert", "z.npz", "a.json", "--for", "tiger")
     wanted = vectors("a.json", tiger)
-    chain = ["a.json", "b.alpha", "c.policy", "d.policy.gz", "e.alpha", "f.json", "g.policy"]
+    chain = ["a.json", "b.alpha", "c.policy", "d.policy.gz", "e.npz", "f.json", "g.policy"]
     for source, target in pairwise(chain):
         err = succeed("convert", source, target, "--for", "tiger").err
-        assert ("has no names" in err) == (not target.endswith(".json"))
+        assert ("has no names" in err) == (not target.endswith((".json", ".npz")))
         assert vectors(target, tiger) == wanted
 
 
@@ -93,7 +94,7 @@ def test_a_controller_becomes_a_value_function(succeed):
             "`rpsr solve ... -o t.pg`",
         ),
         (("t.alpha", "t.pomdp", "--for", "tiger"), "has the suffix of a model"),
-        (("t.alpha", "t.xyz", "--for", "tiger"), "t.xyz: expected a name ending in .json, .alpha"),
+        (("t.alpha", "t.xyz", "--for", "tiger"), "t.xyz: expected a name ending in .json, .npz"),
         (("t.alpha", "t.policy", "--for", "tiger", "--plain-names"), "--plain-names is for models"),
         (("t.alpha", "t.policy", "--for", "paint"), "expected 4"),
         (("tree.json", "t.policy", "--for", "tiger"), "cannot store a finite-horizon plan"),
@@ -136,7 +137,7 @@ def test_the_help_names_all_that_can_be_converted(succeed):
     said = " ".join(succeed("convert", "--help").out.replace("│", " ").split())
     assert (
         "A model (.pomdp, .pomdpx, .rpsr, a domain's name), a log (.jsonl, .csv, .parquet), or "
-        "with --for a policy (.json, .alpha, .pg, .policy)" in said
+        "with --for a policy (.json, .npz, .alpha, .pg, .policy)" in said
     )
     assert "--for STR The model (file or domain) that the policy was made for" in said
 

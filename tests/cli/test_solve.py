@@ -221,7 +221,7 @@ def test_usage(say, words, message):
         (["-o", "c", "--checkpoint", "./c"], "c: is already an output"),
         (
             ["-o", "p.xyz"],
-            "p.xyz: expected a name ending in .json, .alpha, .pg, .policy for a",
+            "p.xyz: expected a name ending in .json, .npz, .alpha, .pg, .policy for a",
         ),
         (["-o", "p.xyz.gz"], "p.xyz.gz: expected a name ending in .json"),
         (["-o", "p.html"], "p.html: has the suffix of a page, expected another one for a policy"),

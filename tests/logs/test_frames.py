@@ -97,6 +97,8 @@ def test_what_is_no_frame(monkeypatch):
             continue
         with pytest.raises(InputError, match="expected a data frame"):
             from_frame(wrong)
+    with pytest.raises(InputError, match=r"LazyFrame, expected a data frame; frame.collect\(\)"):
+        from_frame(pl.LazyFrame(ROWS))
     twice = pd.DataFrame([[1, 2]], columns=["action", "action"])
     with pytest.raises(InputError, match="DataFrame: cannot be read: Duplicate column names"):
         from_frame(twice)

@@ -21,8 +21,9 @@ def convert(
             converter=standard_stream,
             completer=model_or_domain,
             help="A model (.pomdp, .pomdpx, .rpsr, a domain's name), a log (.jsonl, .csv, "
-            ".parquet), or with --for a policy (.json, .alpha, .pg, .policy). Text files may be "
-            "gzipped. - is standard input: a .pomdp or .pomdpx file, or a log in JSON lines.",
+            ".parquet), or with --for a policy (.json, .npz, .alpha, .pg, .policy). Text files "
+            "may be gzipped. - is standard input: a .pomdp or .pomdpx file, or a log in JSON "
+            "lines.",
         ),
     ],
     target: Annotated[
@@ -31,7 +32,8 @@ def convert(
             converter=standard_stream,
             completer=any_file,
             help="The file to write. A model: .pomdp, .pomdpx, .drn (also .gz), .rpsr. A policy: "
-            ".json, .alpha, .pg, .policy. A log: .jsonl, .csv, .parquet. Or - for standard output.",
+            ".json, .npz, .alpha, .pg, .policy. A log: .jsonl, .csv, .parquet. Or - for standard "
+            "output.",
         ),
     ],
     /,

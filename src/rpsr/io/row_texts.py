@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from rpsr.errors import InputError
 from rpsr.io.decimals import finite_digits, float_probabilities, probabilities, reads_as
 from rpsr.io.records import Record, Rows
 
@@ -72,3 +73,9 @@ def is_even(rows: Rows, row: int) -> bool:
     values = rows.values[span]
     weights = values if rows.weights is None else rows.weights[span]
     return bool((weights == weights[0]).all() and (values == 1 / len(values)).all())
+
+
+def unwritable(kind: str, name: str) -> InputError:
+    """The refusal of a name that a format cannot store; kind: states, actions or observations."""
+    remedy = "--plain-names, in Python plain_names=True, writes s0, a0, o0"
+    return InputError(f"{kind}: the name {name!r} cannot be written in this format; {remedy}")

@@ -64,7 +64,8 @@ def _is_pandas(given: Any) -> bool:
 
 def _arrow_table(frame: Any) -> Any:
     if not is_frame(frame):
-        raise InputError(f"frame: read {type(frame).__name__}, expected a data frame")
+        lazy = "; frame.collect() makes one" if hasattr(frame, "collect") else ""
+        raise InputError(f"frame: read {type(frame).__name__}, expected a data frame{lazy}")
     try:
         import pyarrow as pa
     except ImportError:

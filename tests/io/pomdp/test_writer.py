@@ -175,7 +175,9 @@ def test_a_name_that_cannot_be_written_is_refused(name, tmp_path):
     target = tmp_path / "m.pomdp"
     with pytest.raises(InputError) as refused:
         write_pomdp(two_states(states=("s", name)), target)
-    assert str(refused.value) == f"states: the name {name!r} cannot be written in this format"
+    remedy = "--plain-names, in Python plain_names=True, writes s0, a0, o0"
+    told = f"states: the name {name!r} cannot be written in this format; {remedy}"
+    assert str(refused.value) == told
     assert list(tmp_path.iterdir()) == []
 
 

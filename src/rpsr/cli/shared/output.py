@@ -120,7 +120,7 @@ def check_policy_name(target: str | Path | None) -> None:
         if target is not None and str(target).lower().removesuffix(".gz").endswith(suffixes):
             expected = f"has the suffix of a {what}, expected another one for a policy"
             raise InputError(expected, place=str(target))
-    known = (".json", ".alpha", ".pg", ".policy")
+    known = (".json", ".npz", ".alpha", ".pg", ".policy")
     suffix = "" if target is None else Path(str(target).lower().removesuffix(".gz")).suffix
     if suffix not in ("", *known):
         expected = f"expected a name ending in {', '.join(known)} for a policy"

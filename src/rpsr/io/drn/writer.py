@@ -23,7 +23,7 @@ from rpsr.io.decimals import finite_digits, float_probabilities, number, probabi
 from rpsr.io.drn.reader import INITIAL, UNNAMED
 from rpsr.io.files import packed, write_bytes
 from rpsr.io.records import Record
-from rpsr.io.row_texts import row_texts
+from rpsr.io.row_texts import row_texts, unwritable
 
 REWARD = "reward"  # the name of the reward model
 _WORD = re.compile(r'[^\s"{}\[\]!/@\x00-\x1f\x7f][^\s"{}\[\]\x00-\x1f\x7f]*')
@@ -148,7 +148,7 @@ def _expected(record: Record) -> bool:
 def _lines(record: Record, layout: _Layout) -> Iterator[str]:
     for action in record.actions:
         if _WORD.fullmatch(action) is None or action in UNNAMED:
-            raise InputError(f"actions: the name {action!r} cannot be written in this format")
+            raise unwritable("actions", action)
     available = np.ones((len(record.actions), len(record.states)), dtype=np.bool_)
     if record.unavailable is not None:
         available = ~record.unavailable

@@ -29,6 +29,7 @@ from rpsr.io.row_texts import (
     lost_descriptions,
     printed_digits,
     row_texts,
+    unwritable,
 )
 from rpsr.io.tokens import is_name, tokenize
 
@@ -100,7 +101,7 @@ def _names(names: tuple[str, ...], kind: str) -> str:
         return str(len(names))
     for name in names:
         if not _readable(name):
-            raise InputError(f"{kind}: the name {name!r} cannot be written in this format")
+            raise unwritable(kind, name)
     return " ".join(names)
 
 

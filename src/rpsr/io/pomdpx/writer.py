@@ -18,7 +18,13 @@ from rpsr.io.decimals import number
 from rpsr.io.files import packed, write_bytes
 from rpsr.io.records import Record, Rows
 from rpsr.io.reward_lines import reward_patterns
-from rpsr.io.row_texts import is_uniform, lost_decimals, lost_descriptions, row_texts
+from rpsr.io.row_texts import (
+    is_uniform,
+    lost_decimals,
+    lost_descriptions,
+    row_texts,
+    unwritable,
+)
 from rpsr.io.xml_tree import parse_xml
 
 DENSE_SHARE = 0.3  # an entry of its own takes more text than a number in a row
@@ -110,7 +116,7 @@ def _names(names: tuple[str, ...], kind: str) -> str:
     if read != list(names) or not {"*", "-"}.isdisjoint(names):
         for name in names:
             if name.split() != [name] or name in ("*", "-") or not name.isprintable():
-                raise InputError(f"{kind}: the name {name!r} cannot be written in this format")
+                raise unwritable(kind, name)
         raise InputError(f"{kind}: a name cannot be written in this format")
     return text
 
