@@ -145,6 +145,7 @@ def test_a_loop_of_beliefs_is_worth_what_leaving_it_is():
     assert plan.status is Status.SOLVED
     assert plan.upper == pytest.approx(0.5, abs=1e-8)
     assert exact_return(plan.model, plan) == pytest.approx(0.5, abs=1e-12)
+    assert plan.iterations <= 2  # trials in vain are followed by sweeps, not by more of them
 
 
 def test_the_best_probability_may_need_any_number_of_steps():
