@@ -15,7 +15,7 @@ from rpsr.kernels import interpreting
 from rpsr.planning.anytime.beginning import Beginning, begin
 from rpsr.planning.anytime.belief_graph import Knobs
 from rpsr.planning.anytime.belief_parts import find_parts, whole
-from rpsr.planning.anytime.exact_beliefs import ExactBeliefs, planted_beliefs
+from rpsr.planning.anytime.exact_beliefs import ExactBeliefs
 from rpsr.planning.anytime.loops import Loops
 from rpsr.planning.anytime.lower_bound import collect, family_of, prune
 from rpsr.planning.anytime.point_policies import improve_policy
@@ -30,6 +30,7 @@ from rpsr.planning.anytime.walks import (
     upper_sweep,
 )
 from rpsr.planning.corners.corner_model import CornerProcess
+from rpsr.planning.exact_steps import ExactSteps
 from rpsr.planning.limits import SLOWER, Clock
 from rpsr.planning.precision import Epsilon
 from rpsr.planning.runner import Run
@@ -188,11 +189,14 @@ class Schedule:
 
     def _find_loops(self) -> Loops:
         process, root, mixed = self.process, self.state.knobs.root, self.state.mixed
-        record, exact = process.model.record, None
+        record, exact = process.record, None
+        merged = np.bincount(process.corner_of, minlength=process.k) > 1
         if record is not None and record.exact:
-            exact = ExactBeliefs(record, planted_beliefs(record, root, mixed))
+            steps = ExactSteps(record, process.corner_of)
+            if steps.lumps(self.clock.check):
+                exact, merged = ExactBeliefs(steps, root, mixed), np.zeros_like(merged)
         drift = 2 * process.rounding(self.begun.scale)  # of a backup and of a mixture
-        return Loops(exact, max(process.k, root + 1, mixed + 1), drift)
+        return Loops(exact, max(process.k, root + 1, mixed + 1), merged, drift)
 
     def _cap(self, loops: Loops) -> None:
         """Lower the upper bounds of loops of beliefs; the work counts as that of upper sweeps."""
