@@ -15,6 +15,11 @@ from rpsr.cli.app import main
     [
         (["-o", "m.txt", "--discount", "0.9"], 1, "ending in .rpsr"),
         (["-o", "m.rpsr", "--discount", "1.5"], 2, "discount"),
+        (["-o", "m.rpsr"], 1, "--discount: missing, expected it or an objective such as --goal"),
+        (["-o", "m.rpsr", "--discount", "0.9", "--goal", "x"], 1, "without a discount was given"),
+        (["-o", "m.rpsr", "--goal", "x"], 1, "goal: no observation is called 'x'; choose from"),
+        (["-o", "m.rpsr", "--avoid", "x"], 1, "--avoid: expected with --goal"),
+        (["-o", "m.rpsr", "--goal", "x", "--plan", "p.json"], 1, "plan on it (rpsr solve)"),
         (["-o", "m.rpsr", "--discount", "0.9", "--rank", "none"], 2, "auto or a number"),
         (["-o", "m.rpsr", "--discount", "0.9", "--estimator", "magic"], 2, "magic"),
         (["-o", "m.rpsr", "--discount", "0.9", "--columns", "act=a"], 2, "a role of episode, step"),

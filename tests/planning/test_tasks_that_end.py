@@ -110,7 +110,8 @@ def test_rewards_of_both_signs(planner):
 
 @pytest.mark.parametrize("planner", PLANNERS)
 def test_a_policy_that_may_stay_is_refused_by_name(planner):
-    with pytest.raises(ModelError, match=f"stay indefinitely in state 0, and planner {planner} "):
+    said = f"stay indefinitely in state 'left', and planner {planner} "
+    with pytest.raises(ModelError, match=said):
         rpsr.solve(two_doors(), planner, objective=rpsr.reach("goal"))
 
 

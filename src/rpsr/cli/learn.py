@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter, validators
 
 from rpsr.cli.shared.completion import any_file
+from rpsr.cli.shared.objectives import GoalOptions
 from rpsr.cli.shared.options import (
     ColumnNames,
     Jobs,
@@ -88,9 +89,13 @@ def learn(
         ),
     ],
     discount: Annotated[
-        float,
-        Parameter(validator=validators.Number(gte=0, lte=1), help="Discount of the model."),
-    ],
+        float | None,
+        Parameter(
+            validator=validators.Number(gte=0, lte=1),
+            help="Discount of the model; necessary without an objective such as --goal.",
+        ),
+    ] = None,
+    objective: GoalOptions | None = None,
     estimator: Annotated[
         str,
         Parameter(
@@ -187,6 +192,9 @@ def learn(
 
     Learning needs rewards; the learned model filters on actions and observations alone. `rpsr
     solve` plans on it, and the policy runs on any system with the same names.
+
+    With an objective, such as --goal, episodes end at the observations of the goal and of --avoid,
+    rewards are those of the objective, and the model has discount 1.
     """
     from rpsr.errors import InputError
     from rpsr.io.files import place_of
@@ -214,8 +222,13 @@ def learn(
     check_targets(output, plan, report, sources=logs)
     check_policy_name(plan)
     source = ", ".join(map(place_of, logs))
+    stated = objective or GoalOptions()
+    stated.check(discount)
+    goal = stated.objective
+    if goal is None and discount is None:
+        raise InputError("--discount: missing, expected it or an objective such as --goal")
     asked: dict[str, Any] = {
-        "discount": discount,
+        "discount": discount if goal is None else 1.0,
         "plan": plan is not None,
         "seed": seed,
         "rank": None if rank == "auto" else rank,
@@ -233,9 +246,11 @@ def learn(
         log = open_logs(logs, columns=None if columns is None else Columns(**columns))
         if isinstance(log, Trajectories) and log.episodes == 0:
             raise InputError("the log has no episodes", place=source)
-        if isinstance(log, Trajectories) and log.rewards is None:
+        needed = goal is None or goal.measure != "probability"
+        if isinstance(log, Trajectories) and log.rewards is None and needed:
             raise InputError(no_rewards("learning"), place=source)
-        how: dict[str, Any] = {"progress": progress, "executor": executor}
+        how: dict[str, Any] = {"progress": progress, "executor": executor, "objective": goal}
+        asked["discount"] = discount
         learned = fit(estimator, log, ensemble=ensemble, level=level or 0.95, **how, **asked)
     said = [str(warning.message) for warning in warned]
     for message in dict.fromkeys([*said, *learned.warnings()]):

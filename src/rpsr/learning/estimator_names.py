@@ -71,7 +71,10 @@ def configured(
     discount and seed are parameters of the estimator if it has them.
     """
     if plan and (discount is None or discount > 1 - NEAR_ONE):
-        raise DataError(f"discount: read {discount}, expected one below 1 to plan with")
+        raise DataError(
+            f"discount: read {discount}, expected one below 1 to choose among plans by a log; "
+            "without one, learn a model and plan on it (rpsr solve)"
+        )
     common = {"discount": discount, "seed": seed}
     common = {key: common[key] for key in common if key in estimator_options(name)}
     made = estimator_by_name(name, **common, **options)

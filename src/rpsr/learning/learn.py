@@ -26,6 +26,7 @@ from rpsr.learning.promises.safe import SafeChoice, safe_choice
 from rpsr.learning.spectral.enough import Enough, TooShort, psr_enough
 from rpsr.live import live_line
 from rpsr.logs.parts import HELD_OUT
+from rpsr.models.objectives import Objective
 from rpsr.planning.planners import solve
 from rpsr.planning.solution import Solution
 from rpsr.showing import counted
@@ -41,7 +42,8 @@ def learn(
     logs: Logs,
     /,
     *,
-    discount: float | None,
+    discount: float | None = None,
+    objective: Objective | None = None,
     plan: bool = False,
     ensemble: int = 0,
     level: float = LEVEL,
@@ -54,6 +56,8 @@ def learn(
 
     For the evaluation, the same estimator is fitted to four fifths of the episodes and predicts the
     last fifth. Episodes that an estimator holds out for its own choices are among the four fifths.
+    discount: of the model. objective: what counts instead of a discounted sum, such as
+    `rpsr.reach("goal")` for an observation; the model is then one of its task, with discount 1.
     plan: whether to plan on all models that explain the log about equally well, and on those of
     `ensemble` resampled logs, to choose one plan by its value in all of them, and to compare its
     promise with that of a table and of the behaviour policy. level: of promises. seed: random seed.
@@ -61,6 +65,9 @@ def learn(
     works on parts of a large log, resampled logs and plans, see `rpsr.parallel`. options:
     parameters of the estimator, as in `estimator_by_name`.
     """
+    if objective is not None and discount is not None:
+        raise DataError("discount: an objective without a discount was given")
+    discount = discount if objective is None else 1.0
     line = live_line("learning") if progress is True else nullcontext(progress or None)
     with line as say:
         began = time.perf_counter()
@@ -69,6 +76,8 @@ def learn(
         run.estimator()  # refuses wrong arguments before a large log is read
         check_level(level)
         log = PreparedLog.of(logs, held=not streams(name), executor=executor)
+        if objective is not None:
+            log = log.for_objective(objective)
         survey = _surveyed(log, options.get("behaviour"), say)
         estimator = run.estimator().fit(log)
         planned: _Planned = (None, None, ())

@@ -37,7 +37,9 @@ from rpsr.logs.parts import (
 )
 from rpsr.logs.readers import open_logs
 from rpsr.logs.records import as_log
+from rpsr.logs.task_logs import TaskLog, check_objective
 from rpsr.logs.trajectories import Trajectories, join
+from rpsr.models.objectives import Objective
 from rpsr.parallel import in_order
 
 GROUPS = 32  # of partitions: as many sums travel from workers
@@ -107,6 +109,13 @@ class PreparedLog:
             )
         recorded = tuple(chunks) if isinstance(given, list | tuple) else chunks
         return PreparedLog(recorded, executor=executor)
+
+    def for_objective(self, objective: Objective) -> PreparedLog:
+        """The log of an objective's task (see `rpsr.logs.task_logs`)."""
+        check_objective(objective, self.recorded)
+        task = TaskLog(self.recorded, objective)
+        recorded = tuple(task) if isinstance(self.recorded, tuple) else task
+        return PreparedLog(recorded, executor=self.executor)
 
     def __iter__(self) -> Iterator[Trajectories]:
         """The chunks, with observations at ends of tasks that do not occur elsewhere."""

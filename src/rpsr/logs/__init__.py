@@ -9,6 +9,7 @@ from rpsr.logs.readers import open_logs, read_logs
 from rpsr.logs.records import from_records
 from rpsr.logs.rollouts import from_episodes, from_transitions
 from rpsr.logs.stream import LogStream, stream_logs
+from rpsr.logs.task_logs import task_log
 from rpsr.logs.trajectories import Trajectories
 from rpsr.logs.writers import write_logs
 
@@ -26,6 +27,7 @@ __all__ = [
     "read_logs",
     "read_minari",
     "stream_logs",
+    "task_log",
     "write_logs",
     "write_minari",
 ]

@@ -60,7 +60,7 @@ class Part:
             fifth = (count + np.arange(chunk.episodes)) % HELD_OUT == HELD_OUT - 1
             whole = np.where(fifth, lengths, 0)
             held = np.where(lengths > LONG, lengths // HELD_OUT, whole)
-            part = _cut(chunk, lengths - held, self.held_out)
+            part = cut(chunk, lengths - held, self.held_out)
             yield part.select(np.flatnonzero(part.lengths))
             count += chunk.episodes
 
@@ -81,7 +81,7 @@ def partitions(chunks: Chunks) -> Sequence[Chunks]:
     return [chunks] if divided is None else list(divided())
 
 
-def _cut(log: Trajectories, sizes: Ints, last: bool) -> Trajectories:
+def cut(log: Trajectories, sizes: Ints, last: bool) -> Trajectories:
     """The first `sizes` (N,) steps of each of N episodes, or the rest of them."""
     lengths = log.lengths
     position = np.arange(log.steps) - np.repeat(log.offsets[:-1], lengths)

@@ -9,14 +9,14 @@ are points of its own has `points`, their `kernel` and perhaps `start`; in other
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import linprog
 
 from rpsr.errors import InputError, ModelError
-from rpsr.io.records import Floats
+from rpsr.io.records import Floats, Record
 from rpsr.models.operators import Process, own, square_process
 
 NO_CORNERS = "the valid states of this model are unknown, so it has no corners"
@@ -72,12 +72,14 @@ class Corners:
     start (k,): weights of the points whose mixture is the model's start, if known.
     error: the distance of a point from its exact corner, in the 1-norm: a bound, or an estimate for
     a basis that was found in floats.
+    record: the plain data of the POMDP whose states the points are, or None; not stored in files.
     """
 
     points: Floats
     kernel: Process
     start: Floats | None = None
     error: float = 0.0
+    record: Record | None = field(default=None, repr=False)
     known: ClassVar[bool] = True
     beliefs: ClassVar[bool] = False
 

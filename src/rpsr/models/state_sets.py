@@ -7,20 +7,38 @@ before a state or a label means all other states. In one string, commas separate
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from rpsr.errors import InputError
 from rpsr.io.records import Bools
 from rpsr.models.labels import index_of
-from rpsr.models.pomdp import POMDP
 
 SetLike = str | int | Iterable[str | int]
 KINDS = ("label", "state", "observation")
+
+
+class Named(Protocol):
+    """What has names to choose from, such as a POMDP."""
+
+    @property
+    def labels(self) -> Mapping[str, Iterable[int]]:
+        """States (their indices) by label."""
+        ...
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """The names of the states."""
+        ...
+
+    @property
+    def observations(self) -> tuple[str, ...]:
+        """The names of the observations."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,21 +49,23 @@ class Chosen:
     observations: Bools
 
 
-def chosen(pomdp: POMDP, given: SetLike, what: str) -> Chosen:
+def chosen(named: Named, given: SetLike, what: str) -> Chosen:
     """The set that was given; an `InputError` that names the item and the choices.
 
     what: the name of the argument, for messages.
     """
-    states = np.zeros(len(pomdp.states), dtype=np.bool_)
-    observations = np.zeros(len(pomdp.observations), dtype=np.bool_)
-    items = _items(pomdp, given)
+    states = np.zeros(len(named.states), dtype=np.bool_)
+    observations = np.zeros(len(named.observations), dtype=np.bool_)
+    items = _items(named, given)
     if not items:
         raise InputError(f"{what}: read an empty set, expected states, labels or observations")
     for item in items:
         if isinstance(item, str):
-            _add(pomdp, item, what, states, observations)
+            _add(named, item, what, states, observations)
+        elif not named.states:
+            raise InputError(f"{what}: read {item!r}, expected the name of an observation")
         else:
-            states[index_of(pomdp.states, item, f"{what}: state")] = True
+            states[index_of(named.states, item, f"{what}: state")] = True
     return Chosen(states, observations)
 
 
@@ -56,41 +76,42 @@ def described(given: SetLike) -> str:
     return ", ".join(str(item) for item in given)
 
 
-def _items(pomdp: POMDP, given: Any) -> list[str | int]:
+def _items(named: Named, given: Any) -> list[str | int]:
     if isinstance(given, str) and not given.strip():
         return []
     if isinstance(given, str):
         # A name may contain commas, as joint values of variables do.
-        whole = _meanings(pomdp, given.removeprefix("!"))
+        whole = _meanings(named, given.removeprefix("!"))
         return [given] if whole else [part.strip() for part in given.split(",")]
     return list(given) if isinstance(given, Iterable) else [given]
 
 
-def _meanings(pomdp: POMDP, name: str) -> list[tuple[str, str]]:
+def _meanings(named: Named, name: str) -> list[tuple[str, str]]:
     """What a name may mean: (kind, name without its kind)."""
     kind, colon, rest = name.partition(":")
     if colon and kind in KINDS:
-        return [(kind, rest)] if rest in _names(pomdp, kind) else []
-    return [(kind, name) for kind in KINDS if name in _names(pomdp, kind)]
+        return [(kind, rest)] if rest in _names(named, kind) else []
+    return [(kind, name) for kind in KINDS if name in _names(named, kind)]
 
 
-def _names(pomdp: POMDP, kind: str) -> tuple[str, ...]:
+def _names(named: Named, kind: str) -> tuple[str, ...]:
     names = {
-        "label": tuple(pomdp.labels),
-        "state": pomdp.states,
-        "observation": pomdp.observations,
+        "label": tuple(named.labels),
+        "state": named.states,
+        "observation": named.observations,
     }
     return names[kind]
 
 
-def _add(pomdp: POMDP, item: str, what: str, states: Bools, observations: Bools) -> None:
+def _add(named: Named, item: str, what: str, states: Bools, observations: Bools) -> None:
     name = item.removeprefix("!")
-    meanings = _meanings(pomdp, name)
+    meanings = _meanings(named, name)
     if not meanings:
-        every = [each for kind in KINDS for each in _names(pomdp, kind)]
+        every = [each for kind in KINDS for each in _names(named, kind)]
         close = get_close_matches(name.rpartition(":")[2], every, n=3) or every[:5]
+        kinds = "label, state or observation" if named.states else "observation"
         raise InputError(
-            f"{what}: no label, state or observation is called {name!r}; "
+            f"{what}: no {kinds} is called {name!r}; "
             f"choose from {', '.join(map(repr, dict.fromkeys(close)))}"
         )
     kind, name = meanings[0]
@@ -102,8 +123,8 @@ def _add(pomdp: POMDP, item: str, what: str, states: Bools, observations: Bools)
     if kind == "observation":
         if item.startswith("!"):
             raise InputError(f"{what}: read {item!r}, expected ! before a state or a label")
-        observations[pomdp.observations.index(name)] = True
+        observations[named.observations.index(name)] = True
         return
-    members = np.zeros(len(pomdp.states), dtype=np.bool_)
-    members[list(pomdp.labels[name]) if kind == "label" else pomdp.states.index(name)] = True
+    members = np.zeros(len(named.states), dtype=np.bool_)
+    members[list(named.labels[name]) if kind == "label" else named.states.index(name)] = True
     states |= ~members if item.startswith("!") else members

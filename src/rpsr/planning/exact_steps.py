@@ -5,9 +5,11 @@ So two beliefs are equal exactly if they are one object's equals, whatever their
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from fractions import Fraction
 from math import gcd, lcm
 
-from rpsr.io.records import Record
+from rpsr.io.records import Ints, Record
 
 LONGEST = 4096  # bits of a weight: beliefs of longer ones are not computed
 
@@ -16,41 +18,72 @@ Outcomes = dict[int, list[tuple[int, int, int]]]  # by observation: next state, 
 
 
 class ExactSteps:
-    """The exact process of a POMDP; rows are computed when needed and kept."""
+    """The exact process of a POMDP; rows are computed when needed and kept.
 
-    def __init__(self, record: Record) -> None:
+    part_of (S,): parts of the states, 0 to k - 1, of which each counts as one state, by default
+    every state itself; `lumps` says whether that is exact.
+    """
+
+    def __init__(self, record: Record, part_of: Ints | None = None) -> None:
         self.record = record
+        self.part_of: list[int] | range = range(record.transition.width)
+        if part_of is not None:
+            self.part_of = part_of.tolist()
+        self.first = {part: s for s, part in reversed([*enumerate(self.part_of)])}
         self._rows: dict[tuple[int, int], Outcomes] = {}
+
+    def lumps(self, check: Callable[[], None]) -> bool:
+        """Whether all states of a part move alike: to each part, with each observation, as likely.
+
+        check: called before each state, to keep to a time limit.
+        """
+        for state, part in enumerate(self.part_of):
+            first = self.first[part]
+            if state == first:
+                continue
+            check()
+            for action in range(len(self.record.actions)):
+                if _summed(self._moves(action, state)) != _summed(self._moves(action, first)):
+                    return False
+        return True
 
     def start(self) -> Belief | None:
         """The start; None if its weights are too long."""
         start = self.record.start
         assert start.weights is not None
-        weights = dict(zip(start.indices.tolist(), map(int, start.weights.tolist()), strict=True))
-        return reduced({state: weight for state, weight in weights.items() if weight})
+        weights: dict[int, int] = {}
+        for state, weight in zip(start.indices.tolist(), start.weights.tolist(), strict=True):
+            if weight:
+                part = self.part_of[state]
+                weights[part] = weights.get(part, 0) + int(weight)
+        return reduced(weights)
 
     def row(self, action: int, state: int) -> Outcomes:
         """The moves from a state by observation: the next state, and its probability."""
         if (action, state) not in self._rows:
-            record, found = self.record, Outcomes()
-            moves, emission = record.transition, record.emission
-            assert moves.weights is not None
-            assert emission.weights is not None
-            row = action * moves.width + state
-            span = range(int(moves.indptr[row]), int(moves.indptr[row + 1]))
-            whole = sum(int(moves.weights[m]) for m in span)
-            for m in span:
-                target = int(moves.indices[m])
-                shown = m if record.emission_by_edge else action * moves.width + target
-                seen = range(int(emission.indptr[shown]), int(emission.indptr[shown + 1]))
-                half = sum(int(emission.weights[e]) for e in seen)
-                for e in seen:
-                    above = int(moves.weights[m]) * int(emission.weights[e])
-                    if above:
-                        part = (target, above, whole * half)
-                        found.setdefault(int(emission.indices[e]), []).append(part)
-            self._rows[action, state] = found
+            self._rows[action, state] = self._moves(action, self.first[state])
         return self._rows[action, state]
+
+    def _moves(self, action: int, state: int) -> Outcomes:
+        """The moves from a state of the record to parts."""
+        record, found = self.record, Outcomes()
+        moves, emission = record.transition, record.emission
+        assert moves.weights is not None
+        assert emission.weights is not None
+        row = action * moves.width + state
+        span = range(int(moves.indptr[row]), int(moves.indptr[row + 1]))
+        whole = sum(int(moves.weights[m]) for m in span)
+        for m in span:
+            target = int(moves.indices[m])
+            shown = m if record.emission_by_edge else action * moves.width + target
+            seen = range(int(emission.indptr[shown]), int(emission.indptr[shown + 1]))
+            half = sum(int(emission.weights[e]) for e in seen)
+            for e in seen:
+                above = int(moves.weights[m]) * int(emission.weights[e])
+                if above:
+                    part = (self.part_of[target], above, whole * half)
+                    found.setdefault(int(emission.indices[e]), []).append(part)
+        return found
 
     def after(self, before: Belief, action: int, observation: int) -> Belief | None:
         """The belief after a step; None if its weights are too long."""
@@ -72,6 +105,15 @@ class ExactSteps:
             totals, common = _totals(each)
             made[seen] = reduced(totals), sum(totals.values()), common * whole
         return made
+
+
+def _summed(moves: Outcomes) -> dict[tuple[int, int], Fraction]:
+    """The probability of each observation with each next state."""
+    found: dict[tuple[int, int], Fraction] = {}
+    for seen, each in moves.items():
+        for target, above, below in each:
+            found[seen, target] = found.get((seen, target), Fraction(0)) + Fraction(above, below)
+    return found
 
 
 def _totals(terms: list[tuple[int, int, int]]) -> tuple[dict[int, int], int]:

@@ -82,6 +82,7 @@ def predictive_model(pomdp: POMDP, core: Core) -> LinearModel:
     """The linear model of a POMDP in the span of a core set."""
     basis = core.basis
     rewards, off = rewards_meant(pomdp, core)
+    error = float(np.sqrt(core.rank)) * core.error
     return LinearModel(
         kind=core.kind,
         name=pomdp.name,
@@ -92,7 +93,7 @@ def predictive_model(pomdp: POMDP, core: Core) -> LinearModel:
         normalizer=basis.sum(axis=0),
         rewards=rewards,
         discount=pomdp.discount,
-        domain=Corners(basis, pomdp.D, pomdp.start, float(np.sqrt(core.rank)) * core.error),
+        domain=Corners(basis, pomdp.D, pomdp.start, error, pomdp.record),
         rounding=_rounding(core),
         reward_error=off,
         core=tuple(str(member) for member in core.members),

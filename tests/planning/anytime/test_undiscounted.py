@@ -1,5 +1,6 @@
 """Planning without a discount: bounds hold, policies earn them, loops do not keep bounds apart."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,9 +12,11 @@ import rpsr
 from rpsr.domains.rules import tabulate
 from rpsr.errors import ModelError
 from rpsr.evaluation import exact_return
+from rpsr.models.row_edits import join_rows, split_rows
 from rpsr.planning import Status
 from rpsr.planning.corners.corner_model import corner_process
 from rpsr.planning.corners.undiscounted_bounds import reward_cap, undiscounted_bounds
+from rpsr.planning.exact_steps import ExactSteps
 from rpsr.planning.limits import no_limits
 
 ONE = Fraction(1)
@@ -145,6 +148,60 @@ def test_a_loop_of_beliefs_is_worth_what_leaving_it_is():
     assert plan.status is Status.SOLVED
     assert plan.upper == pytest.approx(0.5, abs=1e-8)
     assert exact_return(plan.model, plan) == pytest.approx(0.5, abs=1e-12)
+    assert plan.iterations <= 2  # trials in vain are followed by sweeps, not by more of them
+
+
+@pytest.mark.parametrize("twins", [False, True])
+def test_a_loop_is_found_on_an_rpsr_as_on_its_pomdp(twins):
+    """twins: two states that no test tells apart are one corner of the R-PSR."""
+    pomdp = two_doors(tells=False)
+    if twins:
+        pomdp = with_twin(pomdp, Fraction(1, 2))
+    model = rpsr.rpsr(rpsr.reach("goal").task(pomdp))
+    plan = rpsr.solve(model, "sarsop", epsilon=1e-9)
+    assert plan.status is Status.SOLVED
+    assert plan.upper == pytest.approx(0.5, abs=1e-8)
+
+
+def with_twin(pomdp, chance):
+    """The doors with a second state 'left', which listening leads to with some probability."""
+
+    def move(s, a):
+        if s in ("goal", "pit"):
+            return {s: ONE}
+        if a == "listen":
+            return {s: ONE} if s == "right" else {"left": 1 - chance, "twin": chance}
+        return {"goal" if (s != "right") == (a == "open left") else "pit": ONE}
+
+    return tabulate(
+        name="twins",
+        states=("left", "twin", "right", "goal", "pit"),
+        actions=pomdp.actions,
+        observations=pomdp.observations,
+        start={"left": Fraction(1, 2), "right": Fraction(1, 2)},
+        transition=move,
+        emission=lambda a, s: {"low": Fraction(1, 2), "high": Fraction(1, 2)},
+        reward=lambda s, a, following, o: Fraction(0),
+        discount=Fraction(1, 2),
+    )
+
+
+def test_states_are_one_only_if_they_move_exactly_alike():
+    exact = with_twin(two_doors(), Fraction(1, 2)).record
+    near = with_noise(exact)
+    parts = np.array([0, 0, 1, 2, 3])
+    assert ExactSteps(exact, parts).lumps(lambda: None)
+    assert not ExactSteps(near, parts).lumps(lambda: None)
+    assert ExactSteps(near).lumps(lambda: None)
+    assert not ExactSteps(exact, np.array([0, 1, 0, 2, 3])).lumps(lambda: None)
+
+
+def with_noise(record):
+    """The record with a probability that floats hardly show: 'twin' opens the wrong door."""
+    rows = split_rows(record.transition)
+    row = record.actions.index("open left") * len(record.states) + 1
+    rows[row] = (np.array([3, 4]), np.array([1.0, 1e-17]), np.array([10**17, 1], dtype=object), -1)
+    return replace(record, transition=join_rows(rows, len(record.states)))
 
 
 def test_the_best_probability_may_need_any_number_of_steps():
@@ -176,10 +233,10 @@ def test_rewards_of_both_signs_are_summed_where_every_policy_ends():
 def test_sums_that_are_not_well_defined_are_refused():
     stays = [np.eye(2)]
     earns = rpsr.POMDP.from_arrays(stays, np.ones((1, 2, 1)), [[1.0], [0.0]], discount=1)
-    with pytest.raises(ModelError, match="the sum of rewards is infinite: state 0"):
+    with pytest.raises(ModelError, match="the sum of rewards is infinite: state '0'"):
         rpsr.solve(earns, "sarsop")
     pays = rpsr.POMDP.from_arrays(stays, np.ones((1, 2, 1)), [[-1.0], [0.0]], discount=1)
-    with pytest.raises(ModelError, match="every policy pays indefinitely from state 0"):
+    with pytest.raises(ModelError, match="every policy pays indefinitely from state '0'"):
         rpsr.solve(pays, "sarsop")
     with pytest.raises(ModelError, match="the sum of rewards of this policy is infinite"):
         exact_return(earns, "uniform")

@@ -15,6 +15,7 @@ from rpsr.domains import build
 from rpsr.io.file_kinds import kind_of
 from rpsr.io.files import read_bytes
 from rpsr.models import Unknown
+from rpsr.models.renaming import renamed
 from rpsr.planning.exact.value_iteration import ValueIteration
 from rpsr.planning.files import native
 from rpsr.planning.files.classic import write_alpha, write_pg
@@ -112,6 +113,23 @@ def test_controllers_and_trees_keep_their_numbers(suffix):
     tree = load_policy(f"t.{suffix}", PARR)
     assert isinstance(tree, PolicyTree)
     assert tree.value(PARR) == plan.value
+
+
+@pytest.mark.parametrize("horizon", [None, 4])
+def test_names_of_controllers_and_trees_may_be_in_another_order(horizon):
+    pomdp = build("loadunload")
+    plan = solve(pomdp, Reachable(horizon=horizon))
+    policy = plan if horizon else extract_controller(plan)
+    save_policy(policy, "c.json", plan.model)
+    model = renamed(plan.model, plan.model.actions[::-1], plan.model.observations[::-1])
+    again = load_policy("c.json", model)
+    assert again.value(model) == pytest.approx(plan.value, rel=1e-9)
+    document = json.loads(Path("c.json").read_text())
+    for name in ("nothing", document["observations"][0]):
+        changed = document | {"observations": [name, *document["observations"][1:-1], name]}
+        Path("c.json").write_text(json.dumps(changed))
+        with pytest.raises(InputError, match="was made for other observations"):
+            load_policy("c.json", model)
 
 
 def test_a_model_of_unknown_domain_keeps_its_own_coordinates():

@@ -21,8 +21,8 @@ _SET = (
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class ObjectiveOptions:
-    """What to achieve, instead of the discounted sum of rewards."""
+class GoalOptions:
+    """What to achieve, instead of the discounted sum of rewards, in any number of steps."""
 
     goal: Annotated[str | None, Parameter(help=f"The states to reach: {_SET}.")] = None
     avoid: Annotated[str | None, Parameter(help="States never to enter, as for --goal.")] = None
@@ -37,14 +37,11 @@ class ObjectiveOptions:
         Literal["cost"] | None,
         Parameter(help="Minimise the sum of costs without a discount, until the goal."),
     ] = None
-    within: Annotated[
-        int | None,
-        Parameter(
-            converter=whole,
-            validator=positive,
-            help="Number of steps in which the objective counts; by default any number.",
-        ),
-    ] = None
+
+    @property
+    def steps(self) -> int | None:
+        """The number of steps in which the objective counts."""
+        return None
 
     @property
     def objective(self) -> Objective | None:
@@ -56,7 +53,7 @@ class ObjectiveOptions:
             raise InputError("--maximise and --minimise: expected one of them")
         measure = self.minimise or self.maximise
         if measure is None and self.goal is None:
-            if self.avoid is not None or self.within is not None:
+            if self.avoid is not None or self.steps is not None:
                 option = "--within" if self.avoid is None else "--avoid"
                 raise InputError(f"{option}: expected with --goal, --maximise or --minimise")
             return None
@@ -64,14 +61,34 @@ class ObjectiveOptions:
             raise InputError("--maximise probability: expected with --goal, the states to reach")
         if measure not in (None, "probability") and self.avoid is not None:
             raise InputError("--avoid: expected with a probability, not with rewards or costs")
-        return Objective(measure or "probability", self.goal, self.avoid, self.within)
+        return Objective(measure or "probability", self.goal, self.avoid, self.steps)
 
-    def check(self, discount: str | None) -> None:
+    def check(self, discount: object) -> None:
         """Refuse a discount beside an objective that has none."""
         from rpsr.errors import InputError
 
         if self.objective is not None and discount is not None:
             raise InputError("--discount: an objective without a discount was given")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class ObjectiveOptions(GoalOptions):
+    """The same, for a model: also within a number of steps."""
+
+    within: Annotated[
+        int | None,
+        Parameter(
+            converter=whole,
+            validator=positive,
+            help="Number of steps in which the objective counts; by default any number.",
+        ),
+    ] = None
+
+    @property
+    def steps(self) -> int | None:
+        """The number of steps in which the objective counts."""
+        return self.within
 
     def pomdp(self, pomdp: POMDP) -> POMDP:
         """The task on a POMDP, which ends after the number of steps; itself without an objective.
@@ -96,7 +113,7 @@ class ObjectiveOptions:
         if not isinstance(model, POMDP):
             raise InputError(
                 f"an objective needs a POMDP, not a {model.kind} model; convert the POMDP with "
-                "it, or learn from a log whose rewards are those of the objective",
+                "it, or learn from a log with it",
                 place=source,
             )
         return objective.timed_task(model) if timed else objective.task(model)

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 def as_costs(document: dict[str, Any]) -> dict[str, Any]:
     """Values and bounds of a plan as costs: what is earned at least is paid at most."""
     lower, upper = document["lower"], document["upper"]
-    return {
-        "value": -document["value"],
-        "lower": None if upper is None else -upper,
-        "upper": None if lower is None else -lower,
+    return {  # 0 - x is never -0
+        "value": 0 - document["value"],
+        "lower": None if upper is None else 0 - upper,
+        "upper": None if lower is None else 0 - lower,
     }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rpsr.io.records import Ints, Record
+from rpsr.io.records import Ints
 from rpsr.planning.anytime.belief_graph import Graph
 from rpsr.planning.exact_steps import Belief, ExactSteps
 
@@ -17,13 +17,13 @@ from rpsr.planning.exact_steps import Belief, ExactSteps
 class ExactBeliefs:
     """The exact beliefs of nodes, computed when needed and kept.
 
-    record: the POMDP whose states are the corners. planted: the exact beliefs of nodes that no edge
-    created.
+    process: the exact process of the corners. root, mixed: the nodes of the start and of the
+    mixture of all corners.
     """
 
-    def __init__(self, record: Record, planted: dict[int, Belief | None]) -> None:
-        self.process = ExactSteps(record)
-        self.known: dict[int, Belief | None] = dict(planted)
+    def __init__(self, process: ExactSteps, root: int, mixed: int) -> None:
+        self.process = process
+        self.known = _planted(process, root, mixed)
         self.judged: dict[int, bool] = {}  # edges
 
     def exact(self, graph: Graph, creator: Ints, owner: Ints, edge: int) -> bool:
@@ -57,12 +57,12 @@ class ExactBeliefs:
         return self.process.after(before, action, seen)
 
 
-def planted_beliefs(record: Record, root: int, mixed: int) -> dict[int, Belief | None]:
-    """The exact beliefs of the corners, the start and the mixture of all corners."""
-    n_states = len(record.states)
-    beliefs: dict[int, Belief | None] = {s: ((s,), (1,)) for s in range(n_states)}
-    beliefs[mixed] = tuple(range(n_states)), (1,) * n_states
-    beliefs[root] = ExactSteps(record).start()  # None if too long, also where it is the mixture
+def _planted(process: ExactSteps, root: int, mixed: int) -> dict[int, Belief | None]:
+    """The exact beliefs of nodes that no edge created: corners, their mixture and the start."""
+    corners = range(len(process.first))
+    beliefs: dict[int, Belief | None] = {s: ((s,), (1,)) for s in corners}
+    beliefs[mixed] = tuple(corners), (1,) * len(corners)
+    beliefs[root] = process.start()  # None if too long, also where it is the mixture
     return beliefs
 
 

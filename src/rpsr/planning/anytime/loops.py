@@ -48,11 +48,14 @@ class Loops:
 
     exact: exact beliefs, which decide for edges to beliefs that were found by other steps, too;
     without them, such edges lead outside. planted: the number of nodes that no edge created.
-    drift: the largest difference of values by the rounding of one step.
+    merged (k,): the corners that stand for several which are not known to coincide exactly; edges
+    to them lead outside. drift: the largest difference of values by the rounding of one step.
     """
 
-    def __init__(self, exact: ExactBeliefs | None, planted: int, drift: float) -> None:
-        self.exact, self.planted, self.drift = exact, planted, drift
+    def __init__(
+        self, exact: ExactBeliefs | None, planted: int, merged: Bools, drift: float
+    ) -> None:
+        self.exact, self.planted, self.merged, self.drift = exact, planted, merged, drift
         self._size = (0, 0)  # points and edges when the loops were last looked for
         self._found = _Found(np.empty(0, np.int64), np.empty((0, 0), np.bool_), 0)
 
@@ -76,6 +79,7 @@ class Loops:
         created, depth = created_by(graph, owner, self.planted)
         edges = graph.edge[:n_edges]
         target = graph.node["point"][edges["child"]]
+        target[np.isin(edges["child"], np.flatnonzero(self.merged))] = -1
         row = edges["action"].astype(np.int64) * n_points + owner
         stays = np.zeros(n_actions * n_points, dtype=np.bool_)
         stays[row] = True

@@ -15,7 +15,7 @@ from rpsr.kernels import interpreting
 from rpsr.planning.anytime.beginning import Beginning, begin
 from rpsr.planning.anytime.belief_graph import Knobs
 from rpsr.planning.anytime.belief_parts import find_parts, whole
-from rpsr.planning.anytime.exact_beliefs import ExactBeliefs, planted_beliefs
+from rpsr.planning.anytime.exact_beliefs import ExactBeliefs
 from rpsr.planning.anytime.loops import Loops
 from rpsr.planning.anytime.lower_bound import collect, family_of, prune
 from rpsr.planning.anytime.point_policies import improve_policy
@@ -30,6 +30,7 @@ from rpsr.planning.anytime.walks import (
     upper_sweep,
 )
 from rpsr.planning.corners.corner_model import CornerProcess
+from rpsr.planning.exact_steps import ExactSteps
 from rpsr.planning.limits import SLOWER, Clock
 from rpsr.planning.precision import Epsilon
 from rpsr.planning.runner import Run
@@ -42,6 +43,7 @@ FACTORS = (0.5, 0.95)  # of the gap at the start: the targets of trials, in turn
 LOWER_SHARE = 1.0  # of the operations of trials, for lower sweeps and policy iteration
 POLICY_SHARE = 0.2  # of the operations of trials and lower sweeps, for policy iteration
 UPPER_SHARE = 0.18  # of the operations of trials and lower sweeps, for upper sweeps
+VAIN_SHARE = 8.0  # without a discount, of the operations of trials in vain, for upper sweeps
 FRESH = 16  # one upper sweep in this many computes new decompositions
 PIVOTS = 5  # of a decomposition
 STALE = 1.2  # weights are out of date when the points have grown by this factor
@@ -76,7 +78,7 @@ class Schedule:
         self.begun = begun
         guess = begun.goal.guess(begun.least, begun.first)
         self.settled = 1e-4 * guess / begun.ahead
-        self._policy, self._sweeps = 0.0, 0
+        self._policy, self._vain, self._sweeps = 0.0, 0.0, 0
         self._gap, self._retreats = np.inf, RETREATS
         knobs = Knobs(process.discount, begun.tau, 0.0, PIVOTS, STALE, selective, 0, 0)
         knobs = knobs._replace(pad=begun.pad, shave=begun.shave, fading=process.discount)
@@ -152,8 +154,17 @@ class Schedule:
                 retreats=self._retreats,
                 hinted=self.trials % HINTED == 0,
             )
+        before, spent = self._progress, self._spent[0]
         self._run(0, np.inf, trial, state.trail, FACTORS[self.trials % len(FACTORS)] * gap)
         self.trials += 1
+        if not self.discounted and self._progress == before:
+            self._vain += self._spent[0] - spent
+
+    @property
+    def _progress(self) -> tuple[float, ...]:
+        """What a trial changes unless it is in vain: the bounds at the start, points, vectors."""
+        counts = self.state.graph.counts
+        return (*self.state.bounds, int(counts["points"]), int(counts["columns"]))
 
     def _patience(self, gap: float) -> None:
         """Let trials step back more often while that limit ends them and the gap is stuck."""
@@ -164,10 +175,13 @@ class Schedule:
             self._retreats *= 2
 
     def tighten(self) -> None:
-        """Upper sweeps, for as many operations as are due."""
-        spent = self._spent
-        while UPPER_SHARE * (spent[0] + spent[1]) > spent[2]:
-            due = UPPER_SHARE * (spent[0] + spent[1]) - spent[2]
+        """Upper sweeps, for as many operations as are due.
+
+        Trials in vain make more of them due: without a discount the bounds of a loop of beliefs
+        justify each other, which no trial changes, but a sweep over all of them does.
+        """
+        spent, vain = self._spent, VAIN_SHARE * self._vain
+        while (due := UPPER_SHARE * (spent[0] + spent[1]) + vain - spent[2]) > 0:
             if self._run(2, due, upper_sweep, self._sweeps % FRESH == 0):
                 self._sweeps += 1
                 if self._loops is not None:
@@ -175,11 +189,14 @@ class Schedule:
 
     def _find_loops(self) -> Loops:
         process, root, mixed = self.process, self.state.knobs.root, self.state.mixed
-        record, exact = process.model.record, None
+        record, exact = process.record, None
+        merged = np.bincount(process.corner_of, minlength=process.k) > 1
         if record is not None and record.exact:
-            exact = ExactBeliefs(record, planted_beliefs(record, root, mixed))
+            steps = ExactSteps(record, process.corner_of)
+            if steps.lumps(self.clock.check):
+                exact, merged = ExactBeliefs(steps, root, mixed), np.zeros_like(merged)
         drift = 2 * process.rounding(self.begun.scale)  # of a backup and of a mixture
-        return Loops(exact, max(process.k, root + 1, mixed + 1), drift)
+        return Loops(exact, max(process.k, root + 1, mixed + 1), merged, drift)
 
     def _cap(self, loops: Loops) -> None:
         """Lower the upper bounds of loops of beliefs; the work counts as that of upper sweeps."""

@@ -27,7 +27,8 @@ import numpy as np
 from scipy.optimize import nnls
 
 from rpsr.errors import ModelError
-from rpsr.io.records import Floats, Ints
+from rpsr.io.records import Floats, Ints, Record
+from rpsr.models.domain import Corners
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import entries_of
 from rpsr.models.rounding import one_backup, products
@@ -82,6 +83,16 @@ class CornerProcess:
         """Bytes of the arrays."""
         arrays = (self.rewards, self.indptr, self.observation, self.target, self.chance, self.start)
         return sum(array.nbytes for array in arrays)
+
+    @property
+    def record(self) -> Record | None:
+        """The plain data of the POMDP whose states are the corners before merging, or None."""
+        domain = self.model.domain
+        found = domain.record if isinstance(domain, Corners) else self.model.record
+        if found is None:
+            return None
+        same = (found.actions, found.observations) == (self.model.actions, self.model.observations)
+        return found if same else None  # names may have been put into another order
 
     @property
     def ahead(self) -> float:

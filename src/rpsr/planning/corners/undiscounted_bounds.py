@@ -225,8 +225,9 @@ def _size(values: Floats) -> float:
 
 
 def named_corner(process: CornerProcess, s: int) -> str:
-    """A corner, for messages: the number of a state that it stands for."""
-    return f"state {int(np.flatnonzero(process.corner_of == s)[0])}"
+    """A corner, for messages: a state that it stands for, by name if that is known."""
+    state, record = int(np.flatnonzero(process.corner_of == s)[0]), process.record
+    return f"state {state}" if record is None else f"state {record.states[state]!r}"
 
 
 class MergedComponents:

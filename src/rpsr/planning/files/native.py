@@ -5,8 +5,9 @@ model (name, kind, discount, fingerprint of its POMDP) and lists the actions and
 can be loaded only for a model with the same names. A value function is stored in belief coordinates
 if the model has them, so that a plan for an R-PSR can be used on the POMDP and vice versa. If the
 domain is unknown, it is stored in the model's own coordinates. Controllers and trees have no
-coordinates. The file of a plan for a learned model contains that model, as the text of its native
-file: the plan then runs on any system with the same names, in any order.
+coordinates; their names may be in another order than the model's. The file of a plan for a learned
+model contains that model, as the text of its native file: the plan then runs on any system with the
+same names, in any order, too.
 
 Large value functions are stored as an archive of the same document (see `rpsr.io.archive`), whose
 vectors are an array of floats: a file whose name ends in `.npz`, and any but `.json` if there are
@@ -34,7 +35,7 @@ from rpsr.io.files import packed, write_bytes
 from rpsr.io.printable import shortened
 from rpsr.io.records import LARGEST_VALUE, Floats, Ints
 from rpsr.models.linear import LinearModel
-from rpsr.models.renaming import renamed
+from rpsr.models.renaming import END, renamed
 from rpsr.models.store import from_native_bytes, native_bytes
 from rpsr.planning.value.controllers import (
     FiniteStateController,
@@ -160,24 +161,27 @@ def _content(document: dict[str, Any], path: str) -> bytes:
 
 
 def parse_native(content: bytes, place: str, model: LinearModel) -> Stored:
-    """Parse a file's content; its names must be the model's, in the same order."""
+    """Parse a file's content; its names must be the model's, for vectors in the same order."""
     document = _document(content, place)
     if "carries" in document:
         return _carried(document, model, place)
+    in_order = document.get("kind") not in ("controller", "tree")
     for kind, names in (("actions", model.actions), ("observations", model.observations)):
         read = document.get(kind)
-        if read != list(names):
+        if read != list(names) and (in_order or not _same_names(read, names)):
             raise InputError(
                 f"was made for other {kind}: read {_some(read)}, expected {_some(list(names))}",
                 place=place,
             )
+    read = document["observations"]
+    seen = np.array([read.index(name) for name in model.observations], dtype=np.int64), len(read)
     try:
         match document["kind"]:
             case "controller":
-                nodes, first = _unpack_nodes(document, model), _index(document["first"])
+                nodes, first = _unpack_nodes(document, seen, model), _index(document["first"])
                 return FiniteStateController(model.actions, model.observations, *nodes, first)
             case "tree":
-                layers = tuple(_unpack_nodes(layer, model) for layer in document["layers"])
+                layers = tuple(_unpack_nodes(layer, seen, model) for layer in document["layers"])
                 root = _index(document["root"])
                 return PolicyTree(model.actions, model.observations, layers, root)
             case "vectors":
@@ -243,6 +247,13 @@ def _document(content: bytes, place: str) -> dict[str, Any]:
     return document
 
 
+def _same_names(read: Any, names: tuple[str, ...]) -> bool:
+    """Whether these are the model's names in another order; `END` may be missing from those."""
+    if not isinstance(read, list) or not all(isinstance(name, str) for name in read):  # pyright: ignore[reportUnknownVariableType]
+        return False
+    return set(names) <= set(read) <= {*names, END} and len(set(read)) == len(read)  # pyright: ignore[reportUnknownArgumentType]
+
+
 def _pack_nodes(actions: Ints, successors: Ints, model: LinearModel) -> dict[str, Any]:
     return {
         "node_actions": [model.actions[a] for a in actions.tolist()],
@@ -250,9 +261,19 @@ def _pack_nodes(actions: Ints, successors: Ints, model: LinearModel) -> dict[str
     }
 
 
-def _unpack_nodes(document: dict[str, Any], model: LinearModel) -> tuple[Ints, Ints]:
+def _unpack_nodes(
+    document: dict[str, Any], seen: tuple[Ints, int], model: LinearModel
+) -> tuple[Ints, Ints]:
+    """The actions and successors of nodes.
+
+    seen: where the file has the model's observations, and how many it has.
+    """
     rows = [[-1 if s is None else _index(s) for s in row] for row in document["successors"]]
-    return _actions(document["node_actions"], model), np.array(rows, dtype=np.int64)
+    for row in rows:
+        if len(row) != seen[1]:
+            raise ValueError(f"successors: read {len(row)}, expected one of {seen[1]} observations")
+    successors = np.array(rows, dtype=np.int64).reshape(len(rows), seen[1])
+    return _actions(document["node_actions"], model), successors[:, seen[0]]
 
 
 def _index(value: Any) -> int:
