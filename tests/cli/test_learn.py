@@ -93,7 +93,7 @@ def test_a_rank_says_what_it_comes_from(log, say):
         assert f">{origin}<" in Path("p.html").read_text()
 
 
-def test_a_state_for_the_end_is_told_of(say):
+def test_a_state_for_the_end_is_reported(say):
     """One step of task a time; the end stands beside the states that were asked for."""
     ends = {"actions": [0, 1], "observations": [0, 1], "rewards": [0, 1], "terminated": True}
     Path("log.jsonl").write_text("\n".join([json.dumps(ends)] * 20))
@@ -101,7 +101,7 @@ def test_a_state_for_the_end_is_told_of(say):
     assert re.search(r"^rank +\d+: the fitted POMDP has 2 states and the end *$", out, re.MULTILINE)
 
 
-def test_a_misspelt_name_is_told_of(log, say):
+def test_a_misspelt_name_is_reported(log, say):
     """One of a log of many steps, there and on the page; in a log of few steps it is rare."""
     lines = log.read_text().splitlines(keepends=True) * 14
     for count, warned in ((60, False), (len(lines), True)):
@@ -257,7 +257,7 @@ def test_a_log_that_shows_no_alternatives_is_warned_of(tmp_path, capsys):
     assert "rank 500 was requested" in capsys.readouterr().err
 
 
-def test_caution_is_told_everywhere(log, say):
+def test_caution_is_reported_everywhere(log, say):
     Path("short.jsonl").write_text("".join(log.read_text().splitlines(keepends=True)[:5]))
     words = ["short.jsonl", "-o", "m.rpsr", "--discount", "0.9", "--report", "p.html", "--json"]
     code, out, error = say("learn", *words)
@@ -269,7 +269,7 @@ def test_caution_is_told_everywhere(log, say):
     assert said in Path("p.html").read_text()
 
 
-def test_a_rare_action_and_what_decided_the_rank_are_told_everywhere(log, say):
+def test_a_rare_action_and_what_decided_the_rank_are_reported_everywhere(log, say):
     lines = log.read_text().splitlines()
     first = json.loads(lines[0])
     first["actions"][0], first["rewards"][0] = "jump", 10
@@ -358,7 +358,7 @@ def test_short_episodes_without_a_mark_are_said_once_everywhere(log, say):
     assert expected in Path("p.html").read_text()
 
 
-def test_a_policy_of_another_model_is_told_of(log, tmp_path, say, monkeypatch):
+def test_a_policy_of_another_model_is_reported(log, tmp_path, say, monkeypatch):
     """In the table's caption and on the page: the model file is not what was planned on."""
     monkeypatch.setattr("rpsr.learning.plan_choice.choice.np.argmax", lambda means: 1)
     words = ["learn", str(log), "-o", "m.rpsr", "--discount", "0.9", "--estimator", "last-k"]

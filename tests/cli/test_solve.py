@@ -326,7 +326,7 @@ def test_a_checkpoint_is_gone_on_from(say, monkeypatch):
     assert given == [(8, 7)]
 
 
-def test_a_checkpoint_is_told_of_where_the_policy_goes_to_standard_output(capfdbinary):
+def test_a_checkpoint_is_named_where_the_policy_goes_to_standard_output(capfdbinary):
     words = ["solve", "tiger", "-o", "-", "--checkpoint", "c.ckpt"]
     assert main(words) == 0
     out, err = capfdbinary.readouterr()

@@ -48,8 +48,11 @@ def test_the_true_model_is_calibrated_and_beats_another(tiger):
 
 def test_an_impossible_observation_leaves_numbers(tiger):
     sharp = rpsr.load_pomdp("tiger:accuracy=1").belief_model()
-    found = diagnose(sharp, uniform(tiger, 50, 10))
-    assert np.isfinite([found.loglik, found.reward_rmse]).all()
+    log = uniform(tiger, 50, 10)
+    found, truth = diagnose(sharp, log), diagnose(tiger.belief_model(), log)
+    assert -np.inf < found.loglik < truth.loglik
+    assert truth.reward_rmse < found.reward_rmse < np.ptp(log.rewards)
+    assert (found.resets > 0, truth.resets) == (True, 0)
 
 
 def test_a_table_of_pairs_counts_what_follows_them():

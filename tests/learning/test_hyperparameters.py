@@ -117,6 +117,8 @@ def test_the_least_that_is_allowed_is_learned_from(estimator):
     model = estimator.fit(LOG).model_
     for numbers in (model.start, model.rewards, model.emissions):
         assert np.isfinite(numbers).all()
+    for action in model.actions:
+        assert model.predict(model.start, action).sum() == pytest.approx(1)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rpsr.domains import build
+from rpsr.planning.conformance import _check_solution
 from rpsr.planning.exact.value_iteration import ValueIteration
 from rpsr.planning.planners import PLANNER_NAMES, planner_by_name, solve
 from rpsr.planning.reachable.planner import Reachable
@@ -244,3 +245,24 @@ def test_sound_policies_pass():
     check_policy(Wrapped(), TIGER)
     check_policy(alpha(), TIGER)
     check_policy(UniformPolicy(TIGER, np.random.default_rng(0)), TIGER, deterministic=False)
+
+
+def test_a_policy_is_checked_along_observations_that_can_occur():
+    pomdp = build("loadunload")
+    met = []
+
+    class Watched(AlphaPolicy):
+        def update(self, action, observation):
+            super().update(action, observation)
+            met.append(observation)
+
+    plan = solve(pomdp, Reachable())
+    check_policy(Watched(plan.model, plan.vectors), pomdp)
+    assert len(met) >= 100
+
+
+def test_a_solution_without_an_upper_bound_is_sound():
+    found = replace(solve(build("tiger"), Reachable()), upper=None)
+    _check_solution(found, "tiger")
+    with pytest.raises(AssertionError, match="below the lower bound"):
+        _check_solution(replace(found, lower=found.value + 1), "tiger")

@@ -57,12 +57,12 @@ def _played(env: Any, seed: int, steps: int) -> list[Any]:
     """What one run returns, with random actions; all of it checked to lie in the spaces."""
     env.action_space.seed(seed)
     observation, _ = env.reset(seed=seed)
-    told: list[Any] = [observation]
+    events: list[Any] = [observation]
     for t in range(steps):
         _require(env.observation_space.contains(observation), f"step {t}: {observation} is outside")
         action = env.action_space.sample()
         observation, reward, terminated, truncated, _ = env.step(action)
-        told.append((action, observation, reward, terminated, truncated))
+        events.append((action, observation, reward, terminated, truncated))
         over = np.asarray(terminated) | np.asarray(truncated)
         if isinstance(env, VectorEnv):
             for name, column in (("reward", reward), ("terminated", terminated)):
@@ -70,11 +70,11 @@ def _played(env: Any, seed: int, steps: int) -> list[Any]:
                 _require(shape == (env.num_envs,), f"step {t}: {name} has shape {shape}")
             if env.metadata["autoreset_mode"] is AutoresetMode.DISABLED and over.any():
                 observation, _ = env.reset(options={"reset_mask": over})
-                told.append(observation)
+                events.append(observation)
         elif over:
             observation, _ = env.reset()
-            told.append(observation)
-    return told
+            events.append(observation)
+    return events
 
 
 def _equal(one: Any, other: Any) -> bool:

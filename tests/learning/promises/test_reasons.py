@@ -72,7 +72,7 @@ def test_rewards_that_are_not_predicted_are_a_reason():
     assert isinstance(found_by._rewards(diagnose(constant, LOG)), BadRewards)
 
 
-def test_a_best_size_at_the_limit_is_told():
+def test_a_best_size_at_the_limit_is_reported():
     few = {"search": Search(sizes=(2,), starts=1, descents=1, memories=0, largest=2, most=2)}
     assert EMRPSR(discount=0.9, **few).fit(LOG).findings().at_largest == 2
     learned = learn("last-k", LOG, discount=0.9, rank=1, plan=True)

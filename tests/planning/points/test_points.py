@@ -12,6 +12,7 @@ from tests.models.builders import pomdps, rotated
 from rpsr.domains import build
 from rpsr.models import POMDP, DenseOperators, Unknown
 from rpsr.planning import planner_by_name, solve
+from rpsr.planning.corners.corner_model import corner_process
 from rpsr.planning.limits import no_limits
 from rpsr.planning.points.backups import (
     Followers,
@@ -19,6 +20,7 @@ from rpsr.planning.points.backups import (
     backup,
     excess,
     first_plans,
+    lower_at_start,
     step,
     swept,
     with_successors,
@@ -153,3 +155,19 @@ def test_new_points_are_apart_and_no_more_than_asked_for():
 def test_a_value_function_says_how_many_bytes_it_has():
     found = ValueFunction(np.zeros((3, 4)), np.zeros(3, np.int64), np.zeros((3, 2), np.int64))
     assert found.nbytes == 8 * (12 + 3 + 6)
+
+
+def test_the_lower_bound_at_the_start_is_that_of_the_best_plan():
+    model = build("tiger").belief_model()
+    listen, left = model.actions.index("listen"), model.actions.index("open-left")
+    often = -45 / (1 - 0.95)  # the mean value of opening the left door at every step
+    opening = model.rewards[:, left] + 0.95 * often
+    for best in (0, 1):
+        vectors, choices = np.array([[-20, -20], opening]), np.array([[listen, 0, 0], [left, 1, 1]])
+        if best == 1:
+            vectors, choices = vectors[::-1], np.array([[left, 0, 0], [listen, 1, 1]])
+        plans = ValueFunction.of(vectors, choices)
+        for process in (corner_process(model), None):
+            found = lower_at_start(model, process, plans, np.eye(2))
+            assert found == pytest.approx(-20, rel=1e-9)
+            assert found <= -20

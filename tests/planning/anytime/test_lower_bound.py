@@ -1,0 +1,31 @@
+"""Vectors in use: their columns are those vectors, and nodes find the best of them."""
+
+import numpy as np
+import pytest
+
+from rpsr.domains import build
+from rpsr.planning import SARSOP, solve
+from rpsr.planning.anytime import lower_bound, schedule
+
+
+def test_after_pruning_columns_are_vectors_and_nodes_find_the_best(monkeypatch):
+    moved, lost = [], []
+
+    def prune(graph, vectors):
+        oldest = vectors.origin[0]
+        lower_bound.prune(graph, vectors)
+        used = vectors.origin[: graph.counts["columns"]]
+        values = vectors.values[vectors.first[used][:, None] + np.arange(len(vectors.column))]
+        np.testing.assert_array_equal(vectors.column[:, : len(used)].T, values)
+        moved.append(vectors.origin[0] != oldest)
+        for i in range(graph.counts["nodes"]):
+            node = graph.node[i]
+            lost.append(node["vector"] < 0)
+            at = slice(node["begin"], node["begin"] + node["length"])
+            best = (values[:, graph.corner[0, at]] @ graph.share[0, at]).max()
+            assert lower_bound.scan(graph, vectors, i) == pytest.approx(best, rel=1e-12)
+
+    monkeypatch.setattr(schedule, "prune", prune)
+    solve(build("4x3"), SARSOP(max_iterations=30))
+    assert any(moved)  # a column was dropped before those that remain
+    assert any(lost)  # the vector of some node was dropped
