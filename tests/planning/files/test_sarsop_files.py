@@ -111,6 +111,14 @@ TEXT = (
 )
 
 
+def test_vectors_below_another_are_left_out():
+    tiger = build("tiger").belief_model()
+    vectors = np.array([[0.0, 4.0], [3.0, 1.0], [2.0, 1.0], [0.0, 4.0], [-1.0, 3.5]])
+    text = format_policy(tiger, vectors, np.array([0, 1, 2, 0, 1]))
+    values, actions = parse_policy(text.encode(), "p", tiger)
+    assert (values.tolist(), actions.tolist()) == ([[0.0, 4.0], [3.0, 1.0]], [0, 1])
+
+
 def test_a_file_of_sarsop_is_read_whatever_its_name(tmp_path):
     (tmp_path / "out.txt").write_text(TEXT)
     stored = load_policy(tmp_path / "out.txt", build("tiger"))

@@ -135,7 +135,7 @@ def test_beliefs_are_dots_where_they_are_among_the_three_states():
         ((), None, "read none of 11 states, expected three different"),
         ((0, 1), None, "read 2, expected three different"),
         ((0, 1, 1), None, "read 2, expected three different"),
-        (("nowhere", 1, 2), None, "no state is called 'nowhere'"),
+        (("nowhere", 1, 2), None, "a plan has no names of states; give corners, the POMDP"),
         ((0, 1, 2), [[0.5, 0.5]], r"beliefs: read shape \(1, 2\), expected \(m, 11\)"),
         ((0, 1, 2), [[2, -1, *[0] * 9]], "rows of probabilities that sum to 1"),
     ],

@@ -27,6 +27,8 @@ from rpsr.io.xml_tree import Document, Element, parse_xml
 from rpsr.models.linear import LinearModel
 from rpsr.planning.value.coordinates import from_beliefs, to_beliefs
 
+RIVALS = 2000  # vectors that each one is compared with; more would make writing slow
+
 
 def layout(model: LinearModel) -> Ints:
     """(X, Y): the state for each value x of the fully observed variables and y of the others."""
@@ -67,11 +69,15 @@ def format_policy(model: LinearModel, vectors: Floats, actions: Ints) -> str:
 
 
 def _undominated(part: Floats, actions: Ints) -> list[int]:
-    """Vectors (K, Y) without repetitions and without those below the one best on average."""
+    """Vectors (K, Y) without repetitions and without those below one of the best on average."""
     _, first = np.unique(np.column_stack([part, actions]), axis=0, return_index=True)
-    best = int(first[part[first].mean(axis=1).argmax()])
-    kept = (part[first] > part[best]).any(axis=1) | (first == best)
-    return np.sort(first[kept]).tolist()
+    best = np.empty((min(len(first), RIVALS), part.shape[1]))
+    kept: list[int] = []
+    for k in first[np.argsort(-part[first].mean(axis=1), kind="stable")].tolist():
+        if not (best[: len(kept)] >= part[k]).all(axis=1).any():
+            best[len(kept) : len(kept) + 1] = part[k]
+            kept.append(k)
+    return sorted(kept)
 
 
 def parse_policy(content: bytes, place: str, model: LinearModel) -> tuple[Floats, Ints]:

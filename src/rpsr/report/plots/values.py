@@ -63,6 +63,8 @@ def plot_simplex(
     is given one of the three states; its area is their probability.
     """
     values, names = _at_corners(plan, corners)
+    if not corners and any(isinstance(state, str) and state not in names for state in states):
+        raise InputError("states: a plan has no names of states; give corners, the POMDP")
     chosen = [index_of(names, state, "state") for state in states or range(len(names))]
     if len(chosen) != 3 or len(set(chosen)) != 3:
         given = len(set(chosen)) if states else f"none of {len(names)} states"
