@@ -3,15 +3,17 @@
     RPSR_CORPUS=folder python benchmarks/certificates.py --planner sarsop --time-limit 60
     python benchmarks/certificates.py tiger 4x3 hallway --planner vi
     python benchmarks/certificates.py tiger parr 4x4 --mutations 100000
+    RPSR_CORPUS=folder python benchmarks/certificates.py --ranks
 
 Sources are files or built-in domains; without any, all built-in domains and the files in the folder
 that RPSR_CORPUS names. For each, a row of: the planner's status, gap and seconds; by how much the
 certificate's bounds are looser than the planner's (negative: tighter), as a share of the gap;
 seconds to write and to verify it; the numbers of vectors and points; bytes of text. The goal is
-`met` if both bounds are within 1 % of the gap, or 1e-9, and verifying takes at most ten times as
-long as planning.
+`tight` if both bounds are within 1 % of the gap, or 1e-9, and `fast` if verifying takes at most ten
+times as long as planning.
 
-With --mutations, certificates are damaged instead, and accepted ones are judged
+With --ranks, certificates of both ranks and of the accuracy condition are written and verified
+instead. With --mutations, certificates are damaged instead, and accepted ones are judged
 (`tests/certificates/mutations.py`).
 """
 
@@ -33,6 +35,7 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
 import rpsr  # noqa: E402
 from rpsr.domains import NAMES  # noqa: E402
 from rpsr.planning import planner_options  # noqa: E402
+from rpsr.predictive import save_rank_certificate  # noqa: E402
 
 SHARE, ABSOLUTE, SLOWER = 0.01, 1e-9, 10.0  # the goals
 SUFFIXES = (".pomdp", ".pomdp.gz")
@@ -46,13 +49,15 @@ def all_sources() -> list[str]:
     return [*NAMES, *(str(path) for path in sorted(models, key=lambda path: path.stat().st_size))]
 
 
-def row(source: str, planner: str, time_limit: float) -> dict[str, object]:
-    """One line of the table, or why there is none."""
+def row(source: str, planner: str, time_limit: float, ended: bool) -> dict[str, object]:
+    """One line of the table, or why there is none. ended: none for plans that a limit stopped."""
     name = Path(source).name
     try:
         pomdp = rpsr.load_pomdp(source, normalize=Path(source).exists())
         keep = {"keep_points": True} if "keep_points" in planner_options(planner) else {}
         plan = rpsr.solve(pomdp, planner, time_limit=time_limit, **keep)
+        if ended and not plan.status.reached_goal:
+            return {"source": name, "error": f"stopped by a limit, gap {plan.gap}"}
         began = time.perf_counter()
         made = rpsr.certify(plan)
         wrote = time.perf_counter() - began
@@ -82,10 +87,38 @@ def row(source: str, planner: str, time_limit: float) -> dict[str, object]:
     }
 
 
+def ranks(source: str) -> dict[str, object]:
+    """The ranks that are proven, and seconds."""
+    name = Path(source).name
+    try:
+        pomdp = rpsr.load_pomdp(source, normalize=Path(source).exists())
+        began = time.perf_counter()
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "certificate.json"
+            save_rank_certificate(pomdp, path)
+            wrote = time.perf_counter() - began
+            found = rpsr.verify(pomdp, path)
+    except rpsr.RpsrError as error:
+        return {"source": name, "error": str(error)}
+    proven = {"psr": found.psr_rank, "rpsr": found.rpsr_rank, "accurate": found.accurate}
+    return {
+        "source": name,
+        "states": len(pomdp.states),
+        **proven,
+        "writing": wrote,
+        "verifying": found.seconds,
+        "bytes": found.size,
+    }
+
+
 def shown(found: dict[str, object]) -> str:
     """A row of the table."""
     if "error" in found:
         return f"{found['source']!s:24} {found['error']}"
+    if "psr" in found:
+        cells = [f"{found[k]!s:>9}" for k in ("states", "psr", "rpsr", "accurate")]
+        seconds = [f"{found[k]:>10.3g}" for k in ("writing", "verifying")]
+        return f"{found['source']!s:24}" + "".join(cells + seconds) + f"{found['bytes']!s:>12}"
     numbers = [found[k] for k in ("gap", "lower", "upper", "planning", "writing", "verifying")]
     cells = [f"{'' if n is None else f'{n:.3g}':>10}" for n in numbers]
     counts = [f"{found[k]!s:>9}" for k in ("vectors", "points", "bytes")]
@@ -100,6 +133,8 @@ def main() -> int:
     parser.add_argument("sources", nargs="*")
     parser.add_argument("--planner", default="sarsop")
     parser.add_argument("--time-limit", type=float, default=60.0)
+    parser.add_argument("--ended", action="store_true", help="skip plans that a limit stopped")
+    parser.add_argument("--ranks", action="store_true", help="of ranks, not of plans")
     parser.add_argument("--mutations", type=int, help="of each certificate")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, help="a JSON file for the rows")
@@ -111,17 +146,29 @@ def main() -> int:
         root = Path(__file__).parents[1]
         command = [sys.executable, "-m", "tests.certificates.mutations", *words]
         return subprocess.call(command, cwd=root)
-    heads = ("gap", "lower by", "upper by", "planning", "writing", "verifying")
-    counts = ("vectors", "points", "bytes")
-    print(f"{'source':24} {'status':10}" + "".join(f"{h:>10}" for h in heads), end="")
-    print("".join(f"{h:>9}" for h in counts))
+    if options.ranks:
+        heads = ("states", "psr", "rpsr", "accurate")
+        print(f"{'source':24}" + "".join(f"{h:>9}" for h in heads), end="")
+        print("".join(f"{h:>{w}}" for h, w in (("writing", 10), ("verifying", 10), ("bytes", 12))))
+    else:
+        heads = ("gap", "lower by", "upper by", "planning", "writing", "verifying")
+        counts = ("vectors", "points", "bytes")
+        print(f"{'source':24} {'status':10}" + "".join(f"{h:>10}" for h in heads), end="")
+        print("".join(f"{h:>9}" for h in counts))
     rows: list[dict[str, object]] = []
     for source in sources:
-        rows.append(row(source, options.planner, options.time_limit))
+        rows.append(
+            ranks(source)
+            if options.ranks
+            else row(source, options.planner, options.time_limit, options.ended)
+        )
         print(shown(rows[-1]), flush=True)
         if options.out is not None:
             options.out.write_text(json.dumps(rows, indent=1))
     made = [found for found in rows if "error" not in found]
+    if options.ranks:
+        print(f"verified: {len(made)} of {len(rows)}")
+        return 0 if len(made) == len(rows) else 1
     for word in ("tight", "fast"):
         print(f"{word}: {sum(bool(found[word]) for found in made)} of {len(made)}")
     return 0

@@ -272,6 +272,27 @@ def test_broken_text_is_refused(tmp_path):
             verify(two_states(), path)
 
 
+def test_lines_are_converted_one_by_one(tmp_path):
+    """What is wrong before damaged text is found before it."""
+    lines = good()
+    lines[1]["vector"][0] = 7
+    path = written(tmp_path, lines)
+    path.write_text(path.read_text() + "damage")
+    with pytest.raises(InputError, match="vector 0, action"):
+        verify(two_states(), path)
+
+
+@pytest.mark.parametrize("horizon", [0, -1, "3", 2.0, True])
+def test_a_horizon_is_a_number_of_steps(tmp_path, horizon):
+    with pytest.raises(InputError, match=f"horizon: read {horizon!r}, expected a number of steps"):
+        verify(two_states(), written(tmp_path, good()), horizon=horizon)
+
+
+def test_more_lines_than_stated_are_refused(tmp_path):
+    lines = good()
+    assert "more lines of kind point than the 2" in refused(tmp_path, [*lines, lines[-1]])
+
+
 # ---- without a discount
 
 

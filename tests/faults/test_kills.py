@@ -12,7 +12,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_files_are_whole_or_absent(name, tmp_path):
     said = []
     kill(VERBS[name], 1, 0, tmp_path, say=said.append)
-    assert said[0].startswith(f"{name}: 1 runs")
+    assert said[0].startswith(f"{name}: 1 killed of")
 
 
 @pytest.mark.parametrize(

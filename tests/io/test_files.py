@@ -71,6 +71,36 @@ def test_damaged_gzip(tmp_path):
     assert not any("\n" in error for error in said)
 
 
+def lines_of(path):
+    return list(files.read_lines(path))
+
+
+def test_lines_are_read_one_by_one(tmp_path, monkeypatch):
+    text = b"one\ntwo\n\nno end"
+    for name, content in (("f", text), ("f.gz", gzip.compress(text)), ("empty", b"")):
+        (tmp_path / name).write_bytes(content)
+    assert lines_of(tmp_path / "f") == lines_of(tmp_path / "f.gz") == text.splitlines(True)
+    assert lines_of(tmp_path / "empty") == []
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(text)))
+    assert lines_of("-") == text.splitlines(True)
+
+
+def test_lines_that_cannot_be_read_are_refused(tmp_path, monkeypatch):
+    cut, bomb = tmp_path / "cut.gz", tmp_path / "bomb.gz"
+    cut.write_bytes(gzip.compress(os.urandom(1000))[:-9])
+    bomb.write_bytes(gzip.compress(bytes(10 * MEGABYTE)))  # one line without an end
+    monkeypatch.setenv("RPSR_READ_LIMIT", str(24 * MEGABYTE))
+    for path, said in (
+        (tmp_path / "none", "cannot be read"),
+        (tmp_path, "is a folder"),
+        (cut, "broken gzip"),
+        (bomb, "unpacks to more than 1,000,000 bytes"),
+    ):
+        with pytest.raises(InputError, match=said) as refused:
+            lines_of(path)
+        assert refused.value.place == str(path)
+
+
 def test_a_gzip_bomb_is_refused_at_the_limit(tmp_path, monkeypatch):
     monkeypatch.setenv("RPSR_READ_LIMIT", "24MB")  # as it takes to read a megabyte of text
     path = tmp_path / "f.pomdp.gz"

@@ -170,3 +170,14 @@ def test_verdicts_are_badges_on_a_page_and_words_elsewhere():
     assert ">unheard of</td>" in shown
     assert "<p>Run <code>rpsr solve</code>.</p>" in shown
     assert "badge" not in table.text() + table.markdown() + table.latex() + table.csv()
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "latex", "html"])
+def test_control_characters_are_shown_and_not_sent(form):
+    """A spreadsheet has them as they are: its cells are data."""
+    steering = "a\x1b[31m\u202e\x9b"
+    table = Table(steering, (steering,), ((steering,),), footnotes=(steering,))
+    made = getattr(table, form)()
+    assert not any(c in made for c in "\x1b\u202e\x9b")
+    assert made.count("u001b") >= 4
+    assert table.csv().count(steering) == 2

@@ -115,44 +115,46 @@ class LowerCheck:
 
     def __init__(self, model: ExactModel, scales: Scales) -> None:
         self.model, self.scales = model, scales
-        self._rows: dict[int, list[tuple[int, Row]]] = {}
+        self._rows: dict[int, list[tuple[int, Row, int]]] = {}
 
-    def _outcomes(self, action: int) -> list[tuple[int, Row]]:
-        """For each state: the reward, rounded down, and the outcomes, rounded down."""
+    def _outcomes(self, action: int) -> list[tuple[int, Row, int]]:
+        """For each state: the reward and the outcomes, rounded down, and what these lack to 1."""
         if action not in self._rows:
             model, scales = self.model, self.scales
-            unit = model.discount.denominator * scales.model * scales.values
-            self._rows[action] = [
-                (_floor(reward * unit), model.rounded(action, s, scales.model, up=False))
-                for s, reward in enumerate(model.rewards[action])
-            ]
+            unit, found = model.discount.denominator * scales.model * scales.values, []
+            for s, reward in enumerate(model.rewards[action]):
+                row = model.rounded(action, s, scales.model, up=False)
+                lacking = scales.model - sum([chance for _, _, chance in row])
+                found.append((_floor(reward * unit), row, lacking))
+            self._rows[action] = found
         return self._rows[action]
 
-    def slack(self, vector: Vector, shifted: list[list[int]], least: int) -> Iterator[int]:
-        """For each state, by how much the vector is below its backup.
+    def slack(self, vectors: list[Vector], k: int, least: int) -> Iterator[int]:
+        """For each state, by how much vector k is below its backup.
 
-        shifted: the values of all vectors minus `least`, the least of them. Probabilities of a
-        state sum to 1, so a shift of all values shifts the backup, and rounding probabilities down
-        lowers it.
+        least: the least value of all vectors, which is taken where rounded probabilities lack mass.
         """
         above, below = self.model.discount.as_integer_ratio()
-        after = [shifted[j] for j in vector.successors]
-        shift = least * self.scales.model
+        vector = vectors[k]
+        after = [vectors[j].values for j in vector.successors]
         unit = below * self.scales.model
         rows = self._outcomes(vector.action)
-        for (reward, row), value in zip(rows, vector.values, strict=True):
+        for (reward, row, lacking), value in zip(rows, vector.values, strict=True):
             total = sum([chance * after[o][s] for o, s, chance in row])
-            yield reward + above * (shift + total) - unit * value
+            yield reward + above * (total + lacking * least) - unit * value
+
+
+def least_value(vectors: list[Vector]) -> int:
+    """The least number in some vectors."""
+    return min((min(vector.values) for vector in vectors), default=0)
 
 
 def check_lower(model: ExactModel, scales: Scales, vectors: list[Vector]) -> Fraction:
     """The proven lower bound at the start."""
-    least = min((min(vector.values) for vector in vectors), default=0)
-    shifted = [[value - least for value in vector.values] for vector in vectors]
-    check, endless = LowerCheck(model, scales), model.discount == 1
+    least, check, endless = least_value(vectors), LowerCheck(model, scales), model.discount == 1
     unit = model.discount.denominator * scales.model * scales.values
     for k, vector in enumerate(vectors):
-        for s, slack in enumerate(check.slack(vector, shifted, least)):
+        for s, slack in enumerate(check.slack(vectors, k, least)):
             if slack < 0 or (endless and slack == 0 and vector.values[s] > 0):
                 by = as_float(Fraction(-slack, unit))
                 how = f"exceeds its backup by {by:.3g}" if slack else "equals its backup"

@@ -1,8 +1,8 @@
 """The text of a certificate: one JSON value per line, with numbers that are read exactly.
 
 The first line is an object, the header. Every other line is an object with one key, which says
-what the line is. So a long certificate is read line by line, and the header's counts show whether
-the file is complete.
+what the line is. So a long certificate is read and converted line by line, and the header's counts
+show whether the file is complete.
 
 A whole number is a JSON integer or a string with a hexadecimal one, "0x1f". A number is a whole
 number, a decimal, a fraction "22/7" or a hexadecimal float "0x1.8p-3".
@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from fractions import Fraction
 from math import inf, nextafter
 from pathlib import Path
 from typing import Any
 
 from rpsr.errors import InputError
-from rpsr.io.files import packed, place_of, read_bytes, write_bytes
+from rpsr.io.files import packed, place_of, read_lines, write_bytes
 
 SCHEMA = "rpsr.certificate/2"
 DIGITS = 4000  # of a number at most; Python reads no longer ones by default
@@ -38,11 +39,35 @@ class Fault(InputError):
     """A certificate that proves nothing: the message says where it fails."""
 
 
-def read_lines(path: str | Path) -> tuple[dict[str, Any], list[Line], int]:
-    """The header, the other lines as (key, value), and the size of the text in bytes."""
-    place, content = place_of(path), read_bytes(path)
-    values: list[dict[str, Any]] = []
-    for number, line in enumerate(content.splitlines(), 1):
+class Reader:
+    """A certificate that is read line by line. size: the bytes of text read so far."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._place, self._lines, self._number = place_of(path), read_lines(path), 0
+        self.size = 0
+
+    def header(self) -> dict[str, Any]:
+        """The first line."""
+        header = self._next()
+        if header is None or header.get("schema") != SCHEMA:
+            raise InputError(
+                f"is not a certificate: expected the schema {SCHEMA}", place=self._place
+            )
+        return header
+
+    def lines(self) -> Iterator[Line]:
+        """All other lines, as (key, value)."""
+        while (value := self._next()) is not None:
+            if len(value) != 1:
+                raise self._wrong("expected an object with one key")
+            yield next(iter(value.items()))
+
+    def _next(self) -> dict[str, Any] | None:
+        line = next(self._lines, None)
+        if line is None:
+            return None
+        self.size += len(line)
+        self._number += 1
         try:
             value = json.loads(
                 line,
@@ -51,21 +76,16 @@ def read_lines(path: str | Path) -> tuple[dict[str, Any], list[Line], int]:
                 object_pairs_hook=_without_duplicates,
             )
         except Fault as fault:
-            raise InputError(fault.message, place=place, line=number) from None
+            raise self._wrong(fault.message) from None
         except (ValueError, RecursionError):
             damaged = "is not a line of JSON: the certificate is damaged or cut off"
-            raise InputError(damaged, place=place, line=number) from None
+            raise self._wrong(damaged) from None
         if not isinstance(value, dict):
-            raise InputError("expected a JSON object", place=place, line=number)
-        values.append(value)
-    if not values or values[0].get("schema") != SCHEMA:
-        raise InputError(f"is not a certificate: expected the schema {SCHEMA}", place=place)
-    lines: list[Line] = []
-    for number, value in enumerate(values[1:], 2):
-        if len(value) != 1:
-            raise InputError("expected an object with one key", place=place, line=number)
-        lines.append(next(iter(value.items())))
-    return values[0], lines, len(content)
+            raise self._wrong("expected a JSON object")
+        return value
+
+    def _wrong(self, message: str) -> InputError:
+        return InputError(message, place=self._place, line=self._number)
 
 
 def write_lines(path: str | Path, header: dict[str, Any], lines: list[Line]) -> int:

@@ -6,6 +6,7 @@ certificate alone, or refused. `bounds` and `ranks` say what is checked, and why
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -24,8 +25,8 @@ from rpsr.certificates.bounds import (
 )
 from rpsr.certificates.controllers import check_controller
 from rpsr.certificates.exact_model import ExactModel
-from rpsr.certificates.ranks import check_rank
-from rpsr.certificates.reading import Fault, Line, as_float, number, pairs, read_lines, shown, whole
+from rpsr.certificates.ranks import Ranked, check_rank
+from rpsr.certificates.reading import Fault, Line, Reader, as_float, number, pairs, shown, whole
 from rpsr.errors import InputError
 from rpsr.io.files import path_text, place_of
 from rpsr.io.printable import quoted
@@ -63,41 +64,54 @@ def verify(pomdp: POMDP, path: str | Path, *, horizon: int | None = None) -> Ver
     that are returned are those that the certificate states.
     """
     began, pomdp = perf_counter(), as_pomdp(pomdp)
-    header, lines, size = read_lines(path_text(path, "path"))
-    pomdp = pomdp if horizon is None else timed(pomdp, horizon)
+    reader = Reader(path_text(path, "path"))
+    header = reader.header()
+    if horizon is not None:
+        given: Any = horizon
+        if not isinstance(given, int) or isinstance(given, bool) or given < 1:
+            raise InputError(f"horizon: read {given!r}, expected a number of steps of at least 1")
+        pomdp = timed(pomdp, given)
     try:
         _check_identity(pomdp, header)
-        found = check(ExactModel(pomdp.record), header, lines)
+        found = check(ExactModel(pomdp.record), header, reader.lines())
     except Fault as fault:
         raise InputError(fault.message, place=place_of(path)) from None
-    return replace(found, name=pomdp.name, size=size, seconds=perf_counter() - began)
+    return replace(found, name=pomdp.name, size=reader.size, seconds=perf_counter() - began)
 
 
-def check(model: ExactModel, header: dict[str, Any], lines: list[Line]) -> Verified:
+KINDS = ("vector", "point", "rank", "controller")
+RANKED = ("psr", "rpsr")
+CLAIMED_BY = {"vector": "lower", "point": "upper"}  # the statements that these lines prove
+
+
+@dataclass
+class _Content:
+    """What the lines hold: vectors and points, and what ranks and controllers prove."""
+
+    vectors: list[Vector] = field(default_factory=list[Vector])
+    points: list[Point] = field(default_factory=list[Point])
+    ranks: dict[str, Ranked] = field(default_factory=dict[str, Ranked])
+    values: list[Fraction] = field(default_factory=list[Fraction])
+
+
+def check(model: ExactModel, header: dict[str, Any], lines: Iterable[Line]) -> Verified:
     """Check the content of a certificate against its model; a `Fault` if something is unproven."""
-    sizes = _sizes(header, lines)
-    listed = [check_rank(value, model) for key, value in lines if key == "rank"]
-    ranks = {ranked.kind: ranked for ranked in listed}
+    sizes = _sizes(header)
+    content = _read(model, lines, sizes)
+    ranks = content.ranks
     accurate = all(ranks["psr"].inside) if "psr" in ranks else None
     proven = {f"{kind}_rank": ranks[kind].rank if kind in ranks else None for kind in RANKED}
     for name, value in {**proven, "accurate": accurate}.items():
         stated = header.get(name)
         if type(stated) is not type(value) or stated != value:
             raise Fault(f"{name}: states {shown(stated)}, but proves {value!r}")
-    lower, upper = _check_bounds(model, header, lines, sizes)
-    valued = _check_controller(model, header, lines)
+    lower, upper = _check_bounds(model, header, content)
+    valued = _check_value(header, content.values)
     if lower is None and upper is None and valued is None and not ranks:
         raise Fault("states nothing: expected a lower or an upper bound, a rank or a value")
-    return Verified(
-        "",
-        lower,
-        upper,
-        proven["psr_rank"],
-        proven["rpsr_rank"],
-        accurate,
-        valued,
-        sizes,
-    )
+    present = {kind: count for kind, count in sizes.items() if count}
+    psr_rank, rpsr_rank = proven["psr_rank"], proven["rpsr_rank"]
+    return Verified("", lower, upper, psr_rank, rpsr_rank, accurate, valued, present)
 
 
 def _check_identity(pomdp: POMDP, header: dict[str, Any]) -> None:
@@ -111,36 +125,48 @@ def _check_identity(pomdp: POMDP, header: dict[str, Any]) -> None:
         raise Fault(f"is a certificate for another model, {of}: the hashes differ")
 
 
-KINDS = ("vector", "point", "rank", "controller")
-RANKED = ("psr", "rpsr")
-CLAIMED_BY = {"vector": "lower", "point": "upper"}  # the statements that these lines prove
-
-
-def _sizes(header: dict[str, Any], lines: list[Line]) -> dict[str, int]:
-    """The number of lines of each kind; a `Fault` if there are more or fewer than stated."""
-    found: dict[str, int] = dict.fromkeys(KINDS, 0)
-    for key, _ in lines:
-        if key not in found:
-            raise Fault(f"read a line {key[:20]!r}, expected {' or '.join(KINDS)}")
-        found[key] += 1
+def _sizes(header: dict[str, Any]) -> dict[str, int]:
+    """The number of lines of each kind, as the header states it."""
     stated = header.get("lines")
     if not isinstance(stated, dict):
         raise Fault("lines: expected the number of lines of each kind")
     for kind in stated:
-        if kind not in found:
+        if kind not in KINDS:
             raise Fault(f"lines: read {kind[:20]!r}, expected {' or '.join(KINDS)}")
+    sizes = {kind: whole(stated.get(kind, 0), f"lines, {kind}") for kind in KINDS}
     for kind, claim in CLAIMED_BY.items():
-        if found[kind] and header.get(claim) is None:
+        if sizes[kind] and header.get(claim) is None:
             raise Fault(f"has lines of kind {kind}, but states no {claim} bound")
+    return sizes
+
+
+def _read(model: ExactModel, lines: Iterable[Line], sizes: dict[str, int]) -> _Content:
+    """All lines; a `Fault` if there are more or fewer than stated."""
+    content, found = _Content(), dict.fromkeys(KINDS, 0)
+    for kind, value in lines:
+        if kind not in found:
+            raise Fault(f"read a line {kind[:20]!r}, expected {' or '.join(KINDS)}")
+        place, found[kind] = found[kind], found[kind] + 1
+        if found[kind] > sizes[kind]:
+            raise Fault(f"has more lines of kind {kind} than the {sizes[kind]} that it states")
+        if kind == "vector":
+            content.vectors.append(read_vector(value, model, sizes[kind], place))
+        elif kind == "point":
+            content.points.append(read_point(value, model, sizes[kind], place))
+        elif kind == "rank":
+            ranked = check_rank(value, model)
+            content.ranks[ranked.kind] = ranked
+        else:
+            content.values.append(check_controller(value, model))
     for kind, count in found.items():
-        wanted = whole(stated.get(kind, 0), f"lines, {kind}")
-        if wanted != count:
-            raise Fault(f"has {count} lines of kind {kind}, expected {wanted}: is it cut off?")
-    return {kind: count for kind, count in found.items() if count}
+        if count != sizes[kind]:
+            expected = f"expected {sizes[kind]}: is it cut off?"
+            raise Fault(f"has {count} lines of kind {kind}, {expected}")
+    return content
 
 
 def _check_bounds(
-    model: ExactModel, header: dict[str, Any], lines: list[Line], sizes: dict[str, int]
+    model: ExactModel, header: dict[str, Any], content: _Content
 ) -> tuple[Fraction | None, Fraction | None]:
     """The bounds that the certificate states, after a proof of each."""
     stated = {name: header.get(name) for name in ("lower", "upper")}
@@ -151,39 +177,32 @@ def _check_bounds(
         raise Fault("is a certificate for another discount")
     scales = Scales.read(header.get("scales"))
     if "lower" in claims:
-        if not sizes.get("vector"):
+        if not content.vectors:
             raise Fault("lower bound: the certificate has no vectors")
-        count = sizes["vector"]
-        listed = [value for key, value in lines if key == "vector"]
-        vectors: list[Vector] = [read_vector(v, model, count, k) for k, v in enumerate(listed)]
-        proven = check_lower(model, scales, vectors)
+        proven = check_lower(model, scales, content.vectors)
         if claims["lower"] > proven:
             raise Fault(_beyond("lower", claims["lower"], proven))
     if "upper" in claims:
-        count = sizes.get("point", 0)
-        if count < len(model.states):
+        if len(content.points) < len(model.states):
             raise Fault("upper bound: the certificate has fewer points than the model has states")
-        listed = [value for key, value in lines if key == "point"]
-        points: list[Point] = [read_point(v, model, count, i) for i, v in enumerate(listed)]
-        start = pairs(header.get("start"), "start", count)
-        proven = check_upper(model, scales, read_floor(header.get("floor"), model), points, start)
+        start = pairs(header.get("start"), "start", len(content.points))
+        floor = read_floor(header.get("floor"), model)
+        proven = check_upper(model, scales, floor, content.points, start)
         if claims["upper"] < proven:
             raise Fault(_beyond("upper", claims["upper"], proven))
     return claims.get("lower"), claims.get("upper")
 
 
-def _check_controller(
-    model: ExactModel, header: dict[str, Any], lines: list[Line]
-) -> Fraction | None:
-    """The exact value that the certificate states of a controller, after a proof."""
-    stated, listed = header.get("controller_value"), [v for k, v in lines if k == "controller"]
-    if stated is None and not listed:
+def _check_value(header: dict[str, Any], proven: list[Fraction]) -> Fraction | None:
+    """The exact value that the certificate states of a controller, if it is the proven one."""
+    stated = header.get("controller_value")
+    if stated is None and not proven:
         return None
-    if len(listed) != 1:
-        raise Fault(f"controller: read {len(listed)} lines, expected one")
-    value, proven = number(stated, "controller_value"), check_controller(listed[0], model)
-    if value != proven:
-        read, found = as_float(value), as_float(proven)
+    if len(proven) != 1:
+        raise Fault(f"controller: read {len(proven)} lines, expected one")
+    value = number(stated, "controller_value")
+    if value != proven[0]:
+        read, found = as_float(value), as_float(proven[0])
         raise Fault(f"controller: states the value {read!r}, but has {found!r}")
     return value
 

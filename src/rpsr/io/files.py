@@ -11,7 +11,7 @@ import stat
 import sys
 import tempfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from gzip import BadGzipFile, GzipFile
@@ -71,9 +71,39 @@ def _decompress(raw: bytes, place: str) -> bytes:
     except (EOFError, BadGzipFile, zlib.error, OSError) as error:
         raise InputError(f"broken gzip: {error}", place=place) from None
     if len(text) > largest:
-        limit = f"{largest:,} bytes, the limit for its size (set {VARIABLE} to change it)"
-        raise InputError(f"unpacks to more than {limit}", place=place)
+        raise _unpacks_to_more(largest, place)
     return text
+
+
+def _unpacks_to_more(largest: int, place: str) -> InputError:
+    limit = f"{largest:,} bytes, the limit for its size (set {VARIABLE} to change it)"
+    return InputError(f"unpacks to more than {limit}", place=place)
+
+
+def read_lines(path: str | Path) -> Iterator[bytes]:
+    """The lines of a file one by one, decompressed if it is gzip; `-` is standard input."""
+    place = place_of(path)
+    if str(path) == "-":
+        yield from read_bytes(path).splitlines(keepends=True)
+        return
+    try:
+        with open(path, "rb") as plain:
+            packed = plain.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+            largest = allowance(os.fstat(plain.fileno()).st_size) // TEXT_COST
+            plain.seek(0)
+            with GzipFile(fileobj=plain) if packed else plain as stream:
+                left = largest
+                while line := stream.readline(left + 1):
+                    left -= len(line)
+                    if left < 0:
+                        raise _unpacks_to_more(largest, place)
+                    yield line
+    except IsADirectoryError:
+        raise InputError("is a folder, expected a file", place=place) from None
+    except (EOFError, BadGzipFile, zlib.error) as error:
+        raise InputError(f"broken gzip: {error}", place=place) from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", place=place) from None
 
 
 def place_of(path: str | Path) -> str:

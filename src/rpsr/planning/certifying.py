@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from rpsr._version import __version__
-from rpsr.certificates.bounds import LowerCheck, Scales, Vector, floor_at_start
+from rpsr.certificates.bounds import LowerCheck, Scales, Vector, floor_at_start, least_value
 from rpsr.certificates.exact_model import ExactModel
 from rpsr.certificates.reading import Line, float_above, float_below, write_lines
 from rpsr.errors import ModelError
@@ -191,9 +191,8 @@ def lower_lines(
 
 
 def _slacks(check: LowerCheck, vectors: list[Vector]) -> Iterator[list[int]]:
-    least = min(min(vector.values) for vector in vectors)
-    shifted = [[value - least for value in vector.values] for vector in vectors]
-    return (list(check.slack(vector, shifted, least)) for vector in vectors)
+    least = least_value(vectors)
+    return (list(check.slack(vectors, k, least)) for k in range(len(vectors)))
 
 
 def _lowered_together(check: LowerCheck, vectors: list[Vector]) -> list[Vector]:

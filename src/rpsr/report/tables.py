@@ -18,7 +18,7 @@ from typing import Literal, Protocol, SupportsFloat, SupportsIndex
 from rich.console import Console
 
 from rpsr.errors import InputError
-from rpsr.io.printable import as_cell
+from rpsr.io.printable import as_cell, printable
 from rpsr.report.escapes import escape_latex, escape_markdown
 from rpsr.report.prose import spans
 from rpsr.showing import Side, grid
@@ -102,7 +102,7 @@ class Table:
         with console.capture() as captured:
             console.print(table)
         body = [line.rstrip() for line in captured.get().splitlines() if line.strip()]
-        return "\n".join([*lines, *body, *self.footnotes]) + "\n"
+        return printable("\n".join([*lines, *body, *self.footnotes]) + "\n")
 
     def _repr_html_(self) -> str:
         """The table in a notebook."""
@@ -126,7 +126,7 @@ class Table:
         ]
         blocks = [f"**{escape_markdown(self.caption)}**"] if self.caption else []
         blocks.append("\n".join(body))
-        return "\n\n".join([*blocks, *map(escape_markdown, self.footnotes)]) + "\n"
+        return printable("\n\n".join([*blocks, *map(escape_markdown, self.footnotes)]) + "\n")
 
     def latex(self) -> str:
         """A `table` with rules of the booktabs package."""
@@ -140,7 +140,7 @@ class Table:
         lines += ["    \\bottomrule", "  \\end{tabular}"]
         lines += [f"  \\caption{{{escape_latex(self.caption)}}}"] if self.caption else []
         lines += [f"  \\par\\footnotesize {escape_latex(note)}" for note in self.footnotes]
-        return "\n".join([*lines, "\\end{table}"]) + "\n"
+        return printable("\n".join([*lines, "\\end{table}"]) + "\n")
 
     def csv(self) -> str:
         """Titles and rows; numbers with all digits, estimates in two columns; no caption."""
@@ -169,7 +169,7 @@ class Table:
         notes = "".join(f"<p>{spans(note)}</p>" for note in self.footnotes)
         label = html.escape(self.caption or "table")
         prose = " prose" if self._is_prose() else ""
-        return (
+        return printable(
             f'<figure class="table{" wide" if len(self.columns) > 3 else ""}{prose}">'
             f'<div class="scroll" role="region" tabindex="0" aria-label="{label}"><table>'
             + (f"<caption>{caption}</caption>" if caption else "")
