@@ -166,6 +166,7 @@ def test_continuous_rewards_in_partitions_are_fitted_as_in_memory(name, tmp_path
     monkeypatch.setattr(partitions, "BLOCK", 64)
     views = Views.of(PreparedLog.of(written(log, tmp_path, monkeypatch)), "auto", 0)
     assert len(views.whole.parts) > 4
+    assert len(views.whole.outline.payoff_rewards) == 0  # no table of all rewards
     encoded = Encoded.of(PreparedLog.of(log).episodes)
     assert views.facts == Facts.of(PreparedLog.of(log).episodes)
     coarse, payoff_of = binned(encoded)

@@ -77,9 +77,12 @@ class Views:
         check_range(*outline.range)
         sample = join(list(sampled(outline, seed)))
         known = outline.encoded(sample, outline.family(family))
-        whole = Partitioned(known.select(np.arange(0)), outline.parts, log.executor)
-        if known.family != "gaussian":
-            known = whole.encode(sample)
+        empty = known.select(np.arange(0))
+        if known.family == "gaussian":
+            empty = with_payoffs(empty, empty.steps[:, :2], np.zeros(0))
+        else:
+            known = encode(empty, sample)
+        whole = Partitioned(empty, outline.parts, log.executor)
         return Views(sample, replace(known, device=device), whole, outline.facts(sample))
 
     def to_fit(self, found: FittedPOMDP, payoff_of: Ints) -> tuple[FittedPOMDP, Log]:

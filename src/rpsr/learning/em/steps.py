@@ -73,17 +73,20 @@ class Encoded:
         values = np.unique(rewards)
         if family == "auto":
             family = "categorical" if len(values) <= FEW_VALUES else "gaussian"
-        payoffs, numbers = np.unique(
-            np.stack([log.actions.astype(np.float64), rewards], axis=1), axis=0, return_inverse=True
-        )
-        steps = np.stack([log.actions, log.observations, numbers.reshape(-1)], axis=1)
+        order = np.lexsort((rewards, log.actions))
+        actions, paid = log.actions[order], rewards[order]
+        new = np.ones(len(order), dtype=np.bool_)
+        new[1:] = (actions[1:] != actions[:-1]) | (paid[1:] != paid[:-1])
+        steps = np.empty((len(order), 3), dtype=np.int64)
+        steps[:, 0], steps[:, 1] = log.actions, log.observations
+        steps[order, 2] = np.cumsum(new) - 1
         return Encoded(
             sizes=(len(log.action_names), len(log.observation_names)),
-            steps=np.ascontiguousarray(steps, dtype=np.int64),
+            steps=steps,
             offsets=log.offsets.copy(),  # writable: a kernel is compiled for each kind of array
             terminated=log.terminated.copy(),
-            payoff_actions=payoffs[:, 0].astype(np.int64),
-            payoff_rewards=np.ascontiguousarray(payoffs[:, 1]),
+            payoff_actions=actions[new],
+            payoff_rewards=paid[new],
             family=family,
             scale=float(rewards.var()) or 1.0,
             ends=len(log.ends) > 0,
