@@ -10,7 +10,7 @@ then a state that shows itself; the observation that it replaces has no conseque
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -34,18 +34,34 @@ def final_names(log: Trajectories) -> tuple[str, ...]:
     return tuple(log.observation_names[o] for o in np.flatnonzero(final_observations(log)).tolist())
 
 
-def hidden_ends(chunks: Chunks) -> bool:
-    """Whether a task ended at an observation that occurs elsewhere, too.
+@dataclass(frozen=True, eq=False)
+class SeenEnds:
+    """Which observations occur at ends of tasks, (O,), and which elsewhere, (O,)."""
 
-    True for a log with `END` among its names, such as a log of a learned model.
-    """
-    at_ends = elsewhere = np.zeros(1, dtype=np.bool_)
-    for log in chunks:
-        last, others = seen_at_ends(log)
-        at_ends, elsewhere = at_ends | (last > 0), elsewhere | (others > 0)
-        if END in log.observation_names or (at_ends & elsewhere).any():
-            return True
-    return False
+    at_ends: Bools
+    elsewhere: Bools
+    marked: bool = False  # whether `END` is among the names, as in a log of a learned model
+
+    @staticmethod
+    def of(chunks: Chunks) -> SeenEnds:
+        """Of a log, or of its beginning, if that suffices to know that ends are hidden."""
+        found = SeenEnds(np.zeros(1, dtype=np.bool_), np.zeros(1, dtype=np.bool_))
+        for log in chunks:
+            last, others = seen_at_ends(log)
+            found += SeenEnds(last > 0, others > 0, END in log.observation_names)
+            if found.hidden:
+                break
+        return found
+
+    def __add__(self, other: SeenEnds) -> SeenEnds:
+        """Of both logs together."""
+        at_ends, elsewhere = self.at_ends | other.at_ends, self.elsewhere | other.elsewhere
+        return SeenEnds(at_ends, elsewhere, self.marked or other.marked)
+
+    @property
+    def hidden(self) -> bool:
+        """Whether a task ended at an observation that occurs elsewhere, too."""
+        return self.marked or bool((self.at_ends & self.elsewhere).any())
 
 
 def seen_at_ends(log: Trajectories) -> tuple[Ints, Ints]:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property, partial, reduce
-from itertools import chain, pairwise
-from operator import add
+from itertools import accumulate, chain, pairwise
+from operator import iadd
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from rpsr.errors import DataError
 from rpsr.io.records import Floats
-from rpsr.learning.ends import hidden_ends, with_end
+from rpsr.learning.ends import SeenEnds, with_end
 from rpsr.learning.hyperparameters import check_range
 from rpsr.learning.moments.survey import Survey
 from rpsr.learning.propensities import propensities
@@ -154,7 +154,7 @@ class PreparedLog:
             return work(reported(parts[0], progress, what))
         groups = [Joined(group) for group in evenly(parts, GROUPS)]
         sums: Iterator[Any] = in_order(work, groups, self.executor, progress, f"{what}, part")
-        return reduce(add, sums)
+        return reduce(iadd, sums)  # in place, where a sum can be
 
     @cached_property
     def _kept(self) -> tuple[Trajectories, ...]:
@@ -166,8 +166,12 @@ class PreparedLog:
     @cached_property
     def hidden_ends(self) -> bool:
         """Whether a task of the whole log ended at an observation that occurs elsewhere, too."""
-        whole = self._whole
-        return hidden_ends(self.recorded) if whole is None else whole.hidden_ends
+        if self._whole is not None:
+            return self._whole.hidden_ends
+        if self.executor is None or not self.streamed:
+            return SeenEnds.of(self.recorded).hidden
+        seen = in_order(SeenEnds.of, self._parts, self.executor, None, "looking at ends, part")
+        return any(found.hidden for found in accumulate(seen, SeenEnds.__add__))
 
     @cached_property
     def streamed(self) -> bool:

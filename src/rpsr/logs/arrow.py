@@ -41,6 +41,8 @@ class ArrowColumn:
 
     def missing(self) -> Bools:
         """Where there is no value."""
+        if self.array.null_count == 0:
+            return np.zeros(len(self), dtype=np.bool_)
         return self.array.is_null().to_numpy(zero_copy_only=False)
 
     def changes(self) -> Ints:
@@ -88,7 +90,8 @@ class ArrowColumn:
         import pyarrow as pa
 
         if pa.types.is_boolean(self.array.type):
-            return self.array.fill_null(False).to_numpy(zero_copy_only=False), self.missing()
+            known = self.array.fill_null(False) if self.array.null_count else self.array
+            return known.to_numpy(zero_copy_only=False), self.missing()
         found = self._numeric()
         if found is None:
             return np.zeros(len(self), dtype=np.bool_), np.ones(len(self), dtype=np.bool_)

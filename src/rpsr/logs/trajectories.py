@@ -255,7 +255,7 @@ def join(logs: Iterable[Trajectories]) -> Trajectories:
         observation_names=first.observation_names,
         actions=np.concatenate([part.actions for part in parts]),
         observations=np.concatenate([part.observations for part in parts]),
-        offsets=np.cumsum([0, *(n for part in parts for n in part.lengths.tolist())]),
+        offsets=np.cumsum(np.concatenate([[0], *(part.lengths for part in parts)])),
         terminated=np.concatenate([part.terminated for part in parts]),
         truncated=np.concatenate([part.truncated for part in parts]),
         rewards=column("rewards"),

@@ -15,13 +15,13 @@ from rpsr.learning import Search, diagnose
 from rpsr.learning.em import kernels as em_kernels
 from rpsr.learning.em.conversion import Facts, as_pomdp, cautious
 from rpsr.learning.em.estimator import EMRPSR
+from rpsr.learning.em.gaussian import gaussians
 from rpsr.learning.em.merge import descend, merge_costs, merged
 from rpsr.learning.em.starts import Memory, random_start, remembering_start, worth_remembering
 from rpsr.learning.em.steps import (
     Encoded,
     Prior,
     counts_of,
-    gaussians,
     improve,
     iterate,
     likelihoods,

@@ -7,12 +7,13 @@ import pytest
 
 import rpsr
 from rpsr.learning import EMRPSR, PreparedLog
-from rpsr.learning.em import kept_partitions, partitions
+from rpsr.learning.em import kept_partitions, outline, partitions
+from rpsr.learning.em.bins import binned, unbinned
 from rpsr.learning.em.conversion import Facts
 from rpsr.learning.em.partitions import Partitioned, Views
 from rpsr.learning.em.settings import Choosing, Fitting, Search
 from rpsr.learning.em.starts import random_start
-from rpsr.learning.em.steps import Encoded, Prior, improve
+from rpsr.learning.em.steps import Encoded, Prior, improve, likelihoods
 from rpsr.logs import stream, stream_logs, write_logs
 from rpsr.logs.trajectories import join
 from rpsr.parallel import workers
@@ -48,10 +49,10 @@ def test_counts_and_likelihoods_are_those_of_memory(name, tmp_path, monkeypatch)
     assert isinstance(views.whole, Partitioned)
     assert len(views.whole.parts) > 4
     encoded = Encoded.of(PreparedLog.of(log).episodes)
-    outline = views.whole.outline
-    assert np.array_equal(outline.payoff_rewards, encoded.payoff_rewards)
-    assert np.array_equal(outline.final, encoded.final)
-    assert (outline.ends, outline.scale) == (encoded.ends, pytest.approx(encoded.scale, rel=1e-12))
+    known = views.whole.outline
+    assert np.array_equal(known.payoff_rewards, encoded.payoff_rewards)
+    assert np.array_equal(known.final, encoded.final)
+    assert (known.ends, known.scale) == (encoded.ends, pytest.approx(encoded.scale, rel=1e-12))
     assert views.facts == Facts.of(PreparedLog.of(log).episodes)
     fitted = random_start(encoded, 5, np.random.default_rng(0))
     for _ in range(3):
@@ -71,9 +72,9 @@ def test_the_sample_of_a_small_stream_is_all_of_it(tmp_path, monkeypatch):
 def test_the_sample_has_one_of_every_few_episodes_and_is_drawn_once(tmp_path, monkeypatch):
     log = simulated("tiger", 400)
     prepared = PreparedLog.of(written(log, tmp_path, monkeypatch))
-    monkeypatch.setattr(partitions, "SAMPLE", 400)
+    monkeypatch.setattr(outline, "SAMPLE", 400)
     marked = replace(log, rewards=np.repeat(np.arange(400.0), 8))
-    monkeypatch.setattr(partitions, "MOST_VALUES", 1000)
+    monkeypatch.setattr(outline, "MOST_VALUES", 1000)
     many = PreparedLog.of(written(marked, tmp_path, monkeypatch))
     drawn = Views.of(many, "categorical", 5).sample.rewards[::8]
     assert len(drawn) == 50
@@ -152,12 +153,79 @@ def test_two_logs_that_are_read_at_once_do_not_mix(tmp_path, monkeypatch, memory
             assert np.array_equal(one.steps, other.steps)
 
 
-def test_continuous_rewards_are_read_into_memory(tmp_path, monkeypatch):
-    log = simulated("tiger", 100)
-    noisy = replace(log, rewards=np.random.default_rng(0).normal(size=log.steps))
-    views = Views.of(PreparedLog.of(written(noisy, tmp_path, monkeypatch)), "auto", 0)
+def noisy(name, episodes):
+    """A log with continuous rewards."""
+    log = simulated(name, episodes)
+    noise = np.random.default_rng(0).normal(scale=0.3, size=log.steps)
+    return replace(log, rewards=log.rewards + noise + 1000)
+
+
+@pytest.mark.parametrize("name", ["tiger", "4x3", "loadunload"])
+def test_continuous_rewards_in_partitions_are_fitted_as_in_memory(name, tmp_path, monkeypatch):
+    log = noisy(name, 200)
+    monkeypatch.setattr(partitions, "BLOCK", 64)
+    views = Views.of(PreparedLog.of(written(log, tmp_path, monkeypatch)), "auto", 0)
+    assert len(views.whole.parts) > 4
+    assert len(views.whole.outline.payoff_rewards) == 0  # no table of all rewards
+    encoded = Encoded.of(PreparedLog.of(log).episodes)
+    assert views.facts == Facts.of(PreparedLog.of(log).episodes)
+    coarse, payoff_of = binned(encoded)
+    found = random_start(coarse, 4, np.random.default_rng(0))
+    fitted = unbinned(found, payoff_of)
+    other, whole = views.to_fit(found, payoff_of)
+    for _ in range(3):
+        fitted, held = improve(fitted, encoded, Prior(0.02))
+        other, streamed = improve(other, whole, Prior(0.02))
+        assert streamed == pytest.approx(held, rel=1e-9)
+        assert other.moves == pytest.approx(fitted.moves, rel=1e-9, abs=1e-12)
+        assert other.means == pytest.approx(fitted.means, rel=1e-9)
+        assert other.variances == pytest.approx(fitted.variances, rel=1e-7)
+    assert views.likelihoods(other) == pytest.approx(likelihoods(fitted, encoded), rel=1e-9)
+    drawn = np.array([0, 0, 5])
+    selected = views.selected(drawn).expected(other)[1]
+    assert selected == pytest.approx(encoded.select(drawn).expected(fitted)[1], rel=1e-9)
+
+
+def test_continuous_rewards_are_learned_on_workers_and_without_the_whole_log(tmp_path, monkeypatch):
+    log = noisy("tiger", 200)
+    monkeypatch.setattr(outline, "SAMPLE", 400)
+    found = []
+    for jobs in (1, 2):
+        with workers(jobs) as executor:
+            prepared = PreparedLog.of(written(log, tmp_path, monkeypatch), executor=executor)
+            monkeypatch.setattr(PreparedLog, "in_memory", None)
+            found.append(EMRPSR(discount=0.9, states=2, **QUICK).fit(prepared))
+    here, there = found
+    assert here.pomdp_.R.tobytes() == there.pomdp_.R.tobytes()
+    families = here.families(prepared, 2, 1, 0)
+    assert [len(family) for family in families] == [2] * len(here.candidates_)
+
+
+def test_rewards_and_actions_that_the_sample_lacks_have_a_likelihood(tmp_path, monkeypatch):
+    log = noisy("tiger", 60)
+    views = Views.of(PreparedLog.of(written(log, tmp_path, monkeypatch)), "auto", 0)
+    some = views.encoded.select(np.flatnonzero([0 not in log[e].actions for e in range(60)]))
+    used = np.unique(some.steps[:, 2])
+    steps = some.steps.copy()
+    steps[:, 2] = np.searchsorted(used, steps[:, 2])
+    own = {"payoff_actions": some.payoff_actions[used], "payoff_rewards": some.payoff_rewards[used]}
+    some = replace(some, steps=steps, **own)
+    assert 0 not in some.payoff_actions
+    coarse, payoff_of = binned(some)
+    found = random_start(coarse, 2, np.random.default_rng(0))
+    fitted, whole = replace(views, encoded=some).to_fit(found, payoff_of)
+    first, likelihood = improve(fitted, whole, Prior(0.02))
+    assert np.isfinite([likelihood, improve(first, whole, Prior(0.02))[1]]).all()
+    assert np.isfinite(first.means).all()
+
+
+def test_many_different_rewards_that_are_to_be_categories_are_read_into_memory(
+    tmp_path, monkeypatch
+):
+    log = noisy("tiger", 100)
+    views = Views.of(PreparedLog.of(written(log, tmp_path, monkeypatch)), "categorical", 0)
     assert views.whole is views.encoded
-    assert views.encoded.family == "gaussian"
+    assert views.encoded.family == "categorical"
     assert views.sample.steps == log.steps
 
 

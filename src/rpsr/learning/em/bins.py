@@ -14,7 +14,7 @@ If k = 1, the rewards of states overlap or are equal, and the bins are the quart
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -65,6 +65,43 @@ def unbinned(parameters: FittedPOMDP, payoff_of: Ints) -> FittedPOMDP:
     """A POMDP fitted to bins, with the likelihood of each reward equal to that of its bin."""
     payoffs = np.ascontiguousarray(parameters.payoffs[payoff_of])
     return replace(parameters, payoffs=payoffs, log_scale=np.zeros(len(payoff_of)))
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """The bins of each action, for rewards that may not be in the log of the search.
+
+    firsts: for each action, the smallest reward of each of its bins, ascending. numbers (A,): the
+    payoff, in the binned log, of its first bin.
+    """
+
+    firsts: tuple[Floats, ...]
+    numbers: Ints
+
+    @staticmethod
+    def of(log: Encoded, payoff_of: Ints) -> Bins:
+        """The bins of a log, whose payoffs became those in `payoff_of` (J,)."""
+        firsts, numbers = list[Floats](), list[int]()
+        for action in range(log.sizes[0]):
+            mine = np.flatnonzero(log.payoff_actions == action)  # in the order of rewards
+            found, places = np.unique(payoff_of[mine], return_index=True)
+            firsts.append(log.payoff_rewards[mine][places])
+            numbers.append(int(min(found, default=0)))
+        return Bins(tuple(firsts), np.array(numbers, dtype=np.int64))
+
+    def unbinned(self, parameters: FittedPOMDP, log: Encoded) -> FittedPOMDP:
+        """A POMDP fitted to bins, with the likelihoods of the rewards of a log.
+
+        An action that the log of the search does not have tells nothing.
+        """
+        payoffs = np.ones((len(log.payoff_rewards), parameters.states))
+        for action, firsts in enumerate(self.firsts):
+            mine = log.payoff_actions == action
+            if len(firsts):
+                rewards = log.payoff_rewards[mine]
+                place = np.maximum(np.searchsorted(firsts, rewards, side="right") - 1, 0)
+                payoffs[mine] = parameters.payoffs[self.numbers[action] + place]
+        return replace(parameters, payoffs=payoffs, log_scale=np.zeros(len(payoffs)))
 
 
 def parts(values: Floats, weights: Floats) -> Ints:

@@ -31,7 +31,7 @@ import numpy as np
 from rpsr.errors import DataError
 from rpsr.learning.base import Estimator, Family
 from rpsr.learning.caution import ENOUGH
-from rpsr.learning.em.bins import binned, unbinned
+from rpsr.learning.em.bins import binned
 from rpsr.learning.em.candidates import (
     Candidate,
     Found,
@@ -156,8 +156,8 @@ class EMRPSR(Estimator):
         self._at_largest = most if self.states == "auto" and best.fitted.size == most else None
         refitted: dict[Found, Found] = {}
         for one in choose_number_of_states(found, self.choosing.keep):
-            fitted = self._refitted(unbinned(one.fitted, payoff_of), views.whole)
-            refitted[Found(likelihoods(fitted, encoded), fitted)] = one
+            fitted = self._refitted(*views.to_fit(one.fitted, payoff_of))
+            refitted[Found(views.likelihoods(fitted), fitted)] = one
         self.candidates_ = tuple(
             self._candidate(one.fitted, refitted[one], best, facts)
             for one in distinct(list(refitted))
@@ -330,7 +330,7 @@ class EMRPSR(Estimator):
         views = Views.of(log, self.rewards, self.seed)
         rng, n = np.random.default_rng(seed), views.sample.episodes
         samples = [
-            views.encoded.select(np.sort(rng.integers(n, size=n))) for _ in range(refits)
+            views.selected(np.sort(rng.integers(n, size=n))) for _ in range(refits)
         ]  # the same for all candidates
         families: list[Family] = []
         for candidate in self.candidates_[:most]:

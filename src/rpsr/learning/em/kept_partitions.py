@@ -19,7 +19,7 @@ from weakref import finalize
 import numpy as np
 from numpy.typing import NDArray
 
-from rpsr.learning.em.steps import Encoded
+from rpsr.learning.em.steps import Encoded, with_payoffs
 
 IN_MEMORY = 2**28
 ON_DISK = 2**34
@@ -30,29 +30,32 @@ _SPARE = 2**30  # bytes of the disk that are left to others
 
 @dataclass(frozen=True)
 class _Chunk:
-    """An encoded chunk in few bytes: steps (L, 3), offsets (E + 1,) and terminated (E,)."""
+    """An encoded chunk in few bytes: steps (L, 3), offsets (E + 1,) and terminated (E,).
+
+    With Gaussian rewards, steps (L, 2) have no payoffs, and the rewards (L,) come last.
+    """
 
     arrays: tuple[NDArray[Any], ...]
 
     @staticmethod
     def of(log: Encoded) -> _Chunk:
-        largest = int(log.steps.max(initial=0))
+        continuous = log.family == "gaussian"
+        steps = log.steps[:, :2] if continuous else log.steps
+        largest = int(steps.max(initial=0))
         kind = next(k for k in _KINDS if largest <= np.iinfo(k).max)
         offsets = log.offsets.astype(np.int32 if len(log.steps) < 2**31 else np.int64)
-        return _Chunk((log.steps.astype(kind), offsets, log.terminated))
+        rewards = (log.payoff_rewards,) * continuous
+        return _Chunk((steps.astype(kind), offsets, log.terminated, *rewards))
 
     @property
     def bytes(self) -> int:
         return sum(array.nbytes for array in self.arrays)
 
     def encoded(self, outline: Encoded) -> Encoded:
-        steps, offsets, terminated = self.arrays
-        return replace(
-            outline,
-            steps=steps.astype(np.int64),
-            offsets=offsets.astype(np.int64),
-            terminated=terminated,
-        )
+        steps, offsets, terminated, *rewards = self.arrays
+        steps = steps.astype(np.int64)
+        log = replace(outline, offsets=offsets.astype(np.int64), terminated=terminated)
+        return with_payoffs(log, steps, rewards[0]) if rewards else replace(log, steps=steps)
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,14 @@ expected counts from `kernels.expect`, then the parameters that maximise
     log likelihood + prior * (sum of the logarithms of all probabilities),
 
 the mode of the posterior under a Dirichlet prior; no iteration lowers it. Rewards are categorical,
-over the values observed for an action, or Gaussian, with a mean m for every (a, s) and one variance
-v for every action, above a floor. The log prior of a mean is -prior (m - mean of the action)^2 /
-2v, like `prior` rewards at the action's mean.
+over the values observed for an action, or Gaussian (`gaussian`).
 
 Reference: Bengio and Frasconi, "An input output HMM architecture", NIPS 1995.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -24,6 +22,7 @@ import numpy as np
 from rpsr.errors import DataError
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.learning.em.devices import Device, resident
+from rpsr.learning.em.gaussian import TINY_SCALE, densities, gaussians, reward_sums
 from rpsr.learning.em.kernels import expect, score
 from rpsr.learning.ends import final_observations
 from rpsr.logs.trajectories import Trajectories
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
 RewardFamily = Literal["categorical", "gaussian", "none"]
 FEW_VALUES = 16  # 'auto': at most this many distinct rewards are categories
-VARIANCE_FLOOR = 1e-4  # of the variance of all rewards
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +41,8 @@ class Encoded:
     steps (L, 3): action, observation and the number j of the payoff, which is an action with its
     reward. payoff_actions (J,), payoff_rewards (J,): of each payoff. terminated (N,), offsets
     (N + 1,).
-    family: how rewards are emitted; scale: the variance of all rewards. ends: whether any episode
+    family: how rewards are emitted; scale, centre: the variance and the mean of all rewards. In
+    partitions of a log with Gaussian rewards, every step is a payoff. ends: whether any episode
     of the log, or of the log it was selected from, terminated, so that a state represents the end.
     final (O,): the observations of that state alone, if all ends are observed; else none.
     device: where expected counts are computed, see `devices`.
@@ -60,6 +59,7 @@ class Encoded:
     ends: bool
     final: Bools
     device: Device = "cpu"
+    centre: float = 0.0
 
     @staticmethod
     def of(log: Trajectories, family: RewardFamily | Literal["auto"] = "auto") -> Encoded:
@@ -73,21 +73,25 @@ class Encoded:
         values = np.unique(rewards)
         if family == "auto":
             family = "categorical" if len(values) <= FEW_VALUES else "gaussian"
-        payoffs, numbers = np.unique(
-            np.stack([log.actions.astype(np.float64), rewards], axis=1), axis=0, return_inverse=True
-        )
-        steps = np.stack([log.actions, log.observations, numbers.reshape(-1)], axis=1)
+        order = np.lexsort((rewards, log.actions))
+        actions, paid = log.actions[order], rewards[order]
+        new = np.ones(len(order), dtype=np.bool_)
+        new[1:] = (actions[1:] != actions[:-1]) | (paid[1:] != paid[:-1])
+        steps = np.empty((len(order), 3), dtype=np.int64)
+        steps[:, 0], steps[:, 1] = log.actions, log.observations
+        steps[order, 2] = np.cumsum(new) - 1
         return Encoded(
             sizes=(len(log.action_names), len(log.observation_names)),
-            steps=np.ascontiguousarray(steps, dtype=np.int64),
+            steps=steps,
             offsets=log.offsets.copy(),  # writable: a kernel is compiled for each kind of array
             terminated=log.terminated.copy(),
-            payoff_actions=payoffs[:, 0].astype(np.int64),
-            payoff_rewards=np.ascontiguousarray(payoffs[:, 1]),
+            payoff_actions=actions[new],
+            payoff_rewards=paid[new],
             family=family,
             scale=float(rewards.var()) or 1.0,
             ends=len(log.ends) > 0,
             final=final_observations(log),
+            centre=float(rewards.mean()) if len(rewards) else 0.0,
         )
 
     @cached_property
@@ -114,22 +118,15 @@ class Encoded:
         lengths = np.diff(self.offsets)[episodes]
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         index = np.arange(offsets[-1]) + np.repeat(self.offsets[episodes] - offsets[:-1], lengths)
-        return Encoded(
-            self.sizes,
-            self.steps[index],
-            offsets,
-            self.terminated[episodes],
-            self.payoff_actions,
-            self.payoff_rewards,
-            self.family,
-            self.scale,
-            self.ends,
-            self.final,
-            self.device,
+        return replace(
+            self, steps=self.steps[index], offsets=offsets, terminated=self.terminated[episodes]
         )
 
 
-TINY_SCALE = 1e-12
+def with_payoffs(log: Encoded, pairs: Ints, rewards: Floats) -> Encoded:
+    """A log with the steps (L, 2) of actions and observations, each of which is a payoff."""
+    steps = np.column_stack([pairs, np.arange(len(pairs))])
+    return replace(log, steps=steps, payoff_actions=steps[:, 0].copy(), payoff_rewards=rewards)
 
 
 @dataclass(frozen=True)
@@ -160,7 +157,7 @@ class FittedPOMDP:
 
     payoffs (J, S): the likelihood of each reward in each state, divided by exp(log_scale) (J,).
     means (A, S): expected rewards; visits (A, S): the expected number of times that an action was
-    taken in a state. end: the state of the end, or -1.
+    taken in a state. end: the state of the end, or -1. variances: of Gaussian rewards, (A,).
     """
 
     start: Floats
@@ -171,6 +168,7 @@ class FittedPOMDP:
     means: Floats
     visits: Floats
     end: int
+    variances: Floats | None = None
 
     @property
     def states(self) -> int:
@@ -226,7 +224,10 @@ def iterate(parameters: FittedPOMDP, log: Log, prior: Prior, iterations: int) ->
 
 
 def maximise(log: Encoded, counts: list[Floats], prior: Prior, end: int) -> FittedPOMDP:
-    """The mode of the posterior, from counts of starts, moves, emissions and payoffs."""
+    """The mode of the posterior, from counts of starts, moves, emissions and payoffs.
+
+    Gaussian rewards need their `reward_sums` only, in place of the counts of payoffs.
+    """
     start, moves, emissions, payoffs = counts
     start, moves, emissions = prior.add(start, 0), prior.add(moves, 2), prior.add(emissions, 1)
     if end >= 0:
@@ -237,7 +238,19 @@ def maximise(log: Encoded, counts: list[Floats], prior: Prior, end: int) -> Fitt
             alive = np.arange(len(start)) != end
             emissions[:, ~log.final, end] = 0.0
             emissions[:, log.final] *= ~alive | log.final.all()
-    payoffs, log_scale, means = _rewards(log, payoffs, prior, end)
+    if log.family == "gaussian":
+        payoffs = payoffs if payoffs.ndim == 3 else reward_sums(log, payoffs)
+        visits = payoffs[0]
+        means, variances = gaussians(log, payoffs, prior.count)
+        payoffs, log_scale = densities(log, means, variances)
+    else:
+        visits = np.stack(
+            [payoffs[log.payoff_actions == a].sum(axis=0) for a in range(log.sizes[0])]
+        )
+        payoffs, means = _categories(log, payoffs, prior)
+        log_scale, variances = np.zeros(len(payoffs)), None
+    if end >= 0:
+        means[:, end] = 0.0
     return FittedPOMDP(
         start=start / start.sum(),
         moves=np.ascontiguousarray(moves / moves.sum(axis=2, keepdims=True)),
@@ -245,48 +258,23 @@ def maximise(log: Encoded, counts: list[Floats], prior: Prior, end: int) -> Fitt
         payoffs=np.ascontiguousarray(payoffs),
         log_scale=log_scale,
         means=means,
-        visits=np.stack(
-            [counts[3][log.payoff_actions == a].sum(axis=0) for a in range(log.sizes[0])]
-        ),
+        visits=visits,
         end=end,
+        variances=variances,
     )
 
 
-def _rewards(log: Encoded, counts: Floats, prior: Prior, end: int) -> tuple[Floats, Floats, Floats]:
-    """The table of reward likelihoods (J, S), its logarithmic scale (J,), the means (A, S)."""
-    log_scale = np.zeros(len(counts))
-    if log.family == "gaussian":
-        means, variance = gaussians(log, counts, prior.count)
-        residuals = log.payoff_rewards[:, None] - means[log.payoff_actions]
-        variance = variance[log.payoff_actions, None]
-        logs = -0.5 * residuals**2 / variance - 0.5 * np.log(2 * np.pi * variance)
-        log_scale = logs.max(axis=1)
-        payoffs = np.exp(logs - log_scale[:, None])
-    else:
-        weights = np.empty_like(counts)
-        for action in range(log.sizes[0]):
-            mine = log.payoff_actions == action
-            weights[mine] = prior.add(counts[mine], 0, sparse=log.family == "categorical")
-        totals = np.maximum(log.by_action @ weights, TINY_SCALE)  # (A, S)
-        means = (log.by_action * log.payoff_rewards) @ weights / totals
-        payoffs = np.ones_like(counts)
-        if log.family == "categorical":
-            payoffs = weights / totals[log.payoff_actions]
-    if end >= 0:
-        means[:, end] = 0.0
-    return payoffs, log_scale, means
-
-
-def gaussians(log: Encoded, counts: Floats, prior: float) -> tuple[Floats, Floats]:
-    """The means (A, S) and variances (A,) of rewards, from counts of payoffs (J, S)."""
-    visits = log.by_action @ counts  # (A, S)
-    total = np.maximum(visits.sum(axis=1), TINY_SCALE)  # (A,)
-    centre = (log.by_action * log.payoff_rewards) @ counts.sum(axis=1) / total
-    sums = (log.by_action * log.payoff_rewards) @ counts
-    means = (sums + prior * centre[:, None]) / np.maximum(visits + prior, TINY_SCALE)
-    squares = (counts * (log.payoff_rewards[:, None] - means[log.payoff_actions]) ** 2).sum(axis=1)
-    variance = log.by_action @ squares + prior * ((means - centre[:, None]) ** 2).sum(axis=1)
-    return means, np.maximum(variance / total, VARIANCE_FLOOR * log.scale)
+def _categories(log: Encoded, counts: Floats, prior: Prior) -> tuple[Floats, Floats]:
+    """The probabilities of payoffs (J, S), or ones for the family 'none', and the means (A, S)."""
+    weights = np.empty_like(counts)
+    for action in range(log.sizes[0]):
+        mine = log.payoff_actions == action
+        weights[mine] = prior.add(counts[mine], 0, sparse=log.family == "categorical")
+    totals = np.maximum(log.by_action @ weights, TINY_SCALE)  # (A, S)
+    means = (log.by_action * log.payoff_rewards) @ weights / totals
+    if log.family == "categorical":
+        return weights / totals[log.payoff_actions], means
+    return np.ones_like(counts), means
 
 
 def likelihoods(parameters: FittedPOMDP, log: Encoded) -> Floats:

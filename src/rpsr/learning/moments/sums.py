@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -96,13 +96,19 @@ class Moments:
 
     def __add__(self, other: Moments) -> Moments:
         """The moments of both logs together."""
+        total = Moments(self.plan)
+        total += self
+        total += other
+        return total
+
+    def __iadd__(self, other: Moments) -> Self:
+        """Add the moments of another log to these."""
         if not same_plan(self.plan, other.plan):
             raise DataError("moments of different plans cannot be added")
-        total = Moments(self.plan)
-        total.nodes[:] = self.nodes + other.nodes
-        total.stats[:] = self.stats + other.stats
-        total.windows = self.windows + other.windows
-        return total
+        self.nodes += other.nodes
+        self.stats += other.stats
+        self.windows += other.windows
+        return self
 
     def save(self, path: str | Path) -> None:
         """Write the moments and their plan, completely or not at all."""
