@@ -1,6 +1,7 @@
 """Imports go one way, public names are documented, and modules stay short."""
 
 import ast
+import re
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
@@ -329,3 +330,13 @@ def test_a_benchmark_imports_what_there_is(path):
     ]
     for module, name in imported:
         assert hasattr(import_module(module), name) or find_spec(f"{module}.{name}")
+
+
+def test_the_places_to_open_first_exist():
+    text = (SOURCE.parents[1] / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    section = text.split("## What to open first")[1].split("\n## ")[0]
+    named = re.findall(r"`([\w/]+\.py)`(?: \(`(\w+)`\))?", section)
+    assert len(named) > 10
+    for file, function in named:
+        found = {node.name for node in ast.walk(parse(SOURCE / file)) if hasattr(node, "name")}
+        assert not function or function in found, (file, function)

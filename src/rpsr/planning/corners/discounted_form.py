@@ -28,7 +28,7 @@ from rpsr.io.records import Floats, Ints
 from rpsr.models.domain import Simplex
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import MOST_BLOCKS, Entries, SparseOperators, StackedProcess
-from rpsr.models.rounding import UNIT, products
+from rpsr.models.rounding import products
 from rpsr.planning.convergence import NEAR_ONE
 from rpsr.planning.corners.cheap_bounds import transitions
 from rpsr.planning.corners.corner_model import CornerProcess, summed
@@ -41,8 +41,6 @@ from rpsr.planning.corners.undiscounted_bounds import (
 )
 from rpsr.planning.end_components import end_components
 from rpsr.planning.limits import Clock
-
-FACTORS = 8  # roundings of a scaled number beyond those that planners allow for
 
 
 class MayStay(ModelError):
@@ -152,6 +150,8 @@ def _scaled(process: CornerProcess, live: Ints, weights: Floats) -> DiscountedFo
         domain=Simplex(size),
         reward_error=model.reward_error + process.merged * scale * longest,
     )
-    margin = whole * scale * FACTORS * UNIT / (1 - discount)
+    # A scaled number has up to four factors more than planners allow for: of a product and of three
+    # quotients, by a weight, by the discount and by `whole`. A sum of two products has as many.
+    margin = whole * scale * products(2) / (1 - discount)
     margin += (process.displaced + products(m)) * scale * longest
     return DiscountedForm(process, live, weights, scaled, whole or 1.0, margin)
