@@ -20,6 +20,7 @@ from rpsr.planning.anytime import (
     point_policies,
     schedule,
     search_arrays,
+    sweeps,
     walks,
 )
 from rpsr.planning.anytime.planners import HSVI, SARSOP
@@ -145,13 +146,22 @@ def test_weights_add_up_to_their_beliefs_and_prove_their_bounds(name):
     assert shrunk > 0  # some use points, not corners alone
 
 
+def test_trials_by_the_lower_bound_raise_it_where_the_bounds_stay_far_apart(monkeypatch):
+    """Other trials meet few beliefs of good policies there."""
+    model = load_pomdp("hallway", discount="0.99").belief_model()
+    lower, upper = searched(model, 8).bounds
+    monkeypatch.setattr(schedule, "GREEDY_SHARE", 0.0)
+    without, _ = searched(model, 8).bounds
+    assert without < lower < upper
+
+
 # ---- the uncompiled search
 
 
 def test_kernels_agree_with_their_python():
     """The same search, line by line in Python: bit by bit the same but for the order of sums."""
     model = build("4x3").belief_model()
-    kernels = (belief_graph, decomposition, lower_bound, point_policies, walks)
+    kernels = (belief_graph, decomposition, lower_bound, point_policies, walks, sweeps)
     compiled = searched(model, 6)
     with pytest.MonkeyPatch.context() as patch:
         for module in (*kernels, search_arrays, schedule):

@@ -90,7 +90,8 @@ class Knobs(NamedTuple):
     improvements of a bound are not made. pivots: of a decomposition. stale: weights are out of date
     when the pool has grown by this factor. selective: whether trials end early at nodes that will
     not change the bounds at the start. root: the node of the start. fallback: the point whose
-    children are used for observations that are impossible at the point of a backup.
+    children are used for observations that are impossible at the point of a backup. greedy: whether
+    a trial goes by the lower bound.
 
     Without a discount, errors are paid for where they arise: pad is added to every look, and shave
     subtracted from every backup. fading: the factor, per step, by which a trial's interest in the
@@ -111,6 +112,7 @@ class Knobs(NamedTuple):
     fading: float = 1.0
     retreats: int = 0
     hinted: bool = False
+    greedy: bool = False
 
 
 class Scratch(NamedTuple):

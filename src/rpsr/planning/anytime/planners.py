@@ -1,8 +1,9 @@
 """Anytime planning with proven bounds: planners `hsvi` and `sarsop`, one search.
 
 Both run trials from the start along the actions with the best upper bounds and the observations
-with the widest gaps, and back up the visited points in reverse order (see `walks`). These trials
-alternate with sweeps that back up all points, with policy iteration on the points (see
+with the widest gaps, and back up the visited points in reverse order (see `walks`). With a
+discount, a share of the trials follows the policy of the lower bound instead. Trials alternate with
+sweeps that back up all points, with policy iteration on the points (see
 `point_policies`), and with sweeps that lower the upper bounds of the whole graph. The planners
 differ as in the literature:
 

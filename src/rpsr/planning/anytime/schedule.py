@@ -21,14 +21,8 @@ from rpsr.planning.anytime.lower_bound import collect, family_of, prune
 from rpsr.planning.anytime.point_policies import improve_policy
 from rpsr.planning.anytime.resuming import add_vectors, fit
 from rpsr.planning.anytime.search_arrays import SearchState
-from rpsr.planning.anytime.walks import (
-    DONE,
-    FULL,
-    lower_sweep,
-    mark_live,
-    trial,
-    upper_sweep,
-)
+from rpsr.planning.anytime.sweeps import lower_sweep, mark_live, upper_sweep
+from rpsr.planning.anytime.walks import DONE, FULL, trial
 from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.exact_steps import ExactSteps
 from rpsr.planning.limits import SLOWER, Clock
@@ -40,6 +34,7 @@ from rpsr.planning.value.value_function import PartialValueFunction, ValueFuncti
 CHUNK = 1_000_000  # operations between two checks of the clock: a few milliseconds
 MOST_CHUNKS = 10  # of them, at most, for a step of policy iteration
 FACTORS = (0.5, 0.95)  # of the gap at the start: the targets of trials, in turns
+GREEDY_SHARE = 0.25  # of the operations of other trials, for those that go by the lower bound
 LOWER_SHARE = 1.0  # of the operations of trials, for lower sweeps and policy iteration
 POLICY_SHARE = 0.2  # of the operations of trials and lower sweeps, for policy iteration
 UPPER_SHARE = 0.18  # of the operations of trials and lower sweeps, for upper sweeps
@@ -90,6 +85,7 @@ class Schedule:
         self.state.graph.counts["random"] = self._rng.integers(2**31)
         self._order = np.empty(0, dtype=np.int64)
         self._spent = np.zeros(3)  # operations of trials, lower and upper sweeps
+        self._greedy, self._walked = 0, 0.0  # the number and operations of greedy trials
         self._kept = self._rows = int(self.state.graph.counts["vectors"])
 
     @property
@@ -147,6 +143,10 @@ class Schedule:
         gap, wanted = upper - lower, self.begun.goal.at(lower, upper)
         least = max(LEAST[0] * wanted, LEAST[1] * gap) / self.begun.ahead
         state.knobs = state.knobs._replace(least=max(least, NEGLIGIBLE * self.begun.scale))
+        others = self.trials - self._greedy
+        greedy = self.discounted and self._walked < GREEDY_SHARE * (self._spent[0] - self._walked)
+        factor = FACTORS[0 if greedy else others % len(FACTORS)]
+        state.knobs = state.knobs._replace(greedy=greedy)
         if not self.discounted:
             self._patience(gap)
             state.knobs = state.knobs._replace(
@@ -155,10 +155,14 @@ class Schedule:
                 hinted=self.trials % HINTED == 0,
             )
         before, spent = self._progress, self._spent[0]
-        self._run(0, np.inf, trial, state.trail, FACTORS[self.trials % len(FACTORS)] * gap)
+        self._run(0, np.inf, trial, state.trail, factor * gap)
         self.trials += 1
+        took = float(self._spent[0] - spent)
+        if greedy:
+            self._greedy += 1
+            self._walked += took
         if not self.discounted and self._progress == before:
-            self._vain += self._spent[0] - spent
+            self._vain += took
 
     @property
     def _progress(self) -> tuple[float, ...]:

@@ -1,4 +1,4 @@
-"""The compiled kernels of the anytime search: trials, sweeps over all points, live points.
+"""The compiled kernels of the anytime search: looks at points, and trials.
 
 Lower bounds are vectors (see `lower_bound`), upper bounds are Q's at points (see `belief_graph`).
 A *backup* of a point adds the vector of its best action; a *look* lowers its Q's.
@@ -9,6 +9,10 @@ stores its best vector and the number of vectors scanned, so that only new ones 
 
 Indices are converted to 64 bits, even if they are stored in fewer: numba would compile a kernel,
 and all its callees, again for each type of an argument.
+
+Most trials go by the upper bound, along the actions that may still be the best. While that bound
+is loose, as it stays where horizons are long, they meet few beliefs of good policies. So a share of
+the trials is *greedy*: they follow the policy that the vectors have so far, and draw observations.
 
 Every kernel counts operations, and may stop between two points and be called again. So the amount
 of work does not depend on a clock.
@@ -167,12 +171,18 @@ def drawn(counts: Array) -> float:
 
 @njit(cache=True)
 def widest(
-    graph: Graph, vectors: Vectors, p: int, action: int, further: float, endless: bool
+    graph: Graph,
+    vectors: Vectors,
+    p: int,
+    action: int,
+    further: float,
+    draws: bool,
+    endless: bool,
 ) -> tuple[int, float, float]:
     """The edge of an action with the largest (gap - wanted gap) times probability, or `NONE`.
 
-    Also the bounds on the action's value. endless: draw one in proportion to these numbers instead,
-    from nodes that the walk has not visited; `VISITED` if there are only others.
+    Also the bounds on the action's value. draws: draw one in proportion to these numbers instead.
+    endless: only from nodes that the walk has not visited; `VISITED` if there are only others.
     """
     chosen, largest, total = NONE, 0.0, 0.0
     lower, upper = graph.value[1, p, action], graph.value[1, p, action]
@@ -188,7 +198,7 @@ def widest(
             continue
         if endless and graph.node[j]["walk"] == graph.counts["walk"]:
             chosen = VISITED if chosen < 0 else chosen
-        elif endless:
+        elif draws:
             total += weight
             if drawn(graph.counts) * total < weight:
                 chosen = m
@@ -211,9 +221,9 @@ def trial(
     """Walk from the start while the gap is wider than wanted; back up in reverse order.
 
     The wanted gap at depth t is target / fading^t. Actions are chosen by their upper bound and
-    observations by (gap - wanted gap) times probability. Without a discount a walk might never
-    end: observations are drawn, no node is visited twice, and where the walk is stuck, it steps
-    back.
+    observations by (gap - wanted gap) times probability; or, if knobs.greedy, by the lower bound
+    and drawn. Without a discount a walk might never end: observations are drawn, no node is
+    visited twice, and where the walk is stuck, it steps back.
     """
     counts, path, aim, edge = graph.counts, trail.path, trail.aim, graph.edge
     stop = counts["ops"] + budget
@@ -244,15 +254,18 @@ def trial(
         action = look(graph, scratch, p, knobs)
         if endless:
             action = soonest(graph, p, action, np.inf if knobs.hinted else knobs.least)
+        elif knobs.greedy:
+            action, _ = lower_choice(graph, vectors, p)
+        draws = endless or knobs.greedy
         further = wanted / knobs.fading if knobs.fading > 0 else np.inf
-        chosen, lower, upper = widest(graph, vectors, p, action, further, endless)
+        chosen, lower, upper = widest(graph, vectors, p, action, further, draws, endless)
         if endless:
             # In a loop of beliefs many Q's are equal: the other best actions come next.
             graph.node[i]["walk"] = counts["walk"]
             high = graph.value[0, p].max() - knobs.least
             for a in range(graph.value.shape[2]):
                 if chosen == VISITED and a != action and graph.value[0, p, a] >= high:
-                    chosen, lower, upper = widest(graph, vectors, p, a, further, endless)
+                    chosen, lower, upper = widest(graph, vectors, p, a, further, draws, endless)
         if chosen < 0:
             if endless and depth > 0 and counts["steps"] < knobs.retreats:
                 counts["steps"] += 1
@@ -263,7 +276,7 @@ def trial(
             counts["upward"] = 1
             break
         child = int(np.int64(edge[chosen]["child"]))
-        if knobs.selective:
+        if knobs.selective and not knobs.greedy:
             _, best = lower_choice(graph, vectors, p)
             low, high = max(aim[depth, 0], best), max(aim[depth, 1], best + wanted)
             chance = graph.chance[chosen]
@@ -298,100 +311,6 @@ def finished(
     below, above = scan(graph, vectors, i), graph.bound[i]["upper"]
     if above - below <= wanted:
         return True
-    return (
-        knobs.selective and 0.5 * (below + above) <= aim[0] and above <= max(aim[1], below + wanted)
-    )
-
-
-@njit(cache=True)
-def lower_sweep(
-    graph: Graph,
-    moves: Moves,
-    scratch: Scratch,
-    vectors: Vectors,
-    knobs: Knobs,
-    order: Ints,
-    budget: int,
-) -> int:
-    """Back up every live point in a given order, except those raised since the sweep began."""
-    counts, stop = graph.counts, graph.counts["ops"] + budget
-    if counts["cursor"] == 0:
-        counts["round"] = counts["columns"]
-    while counts["cursor"] < len(order):
-        if not has_room(graph, moves, scratch, vectors):
-            return FULL
-        if counts["ops"] > stop:
-            return PAUSED
-        p = int(order[counts["cursor"]])
-        i = graph.point[p]["node"]
-        scan(graph, vectors, i)
-        below, above = graph.bound[i]["lower"], graph.bound[i]["upper"]
-        if graph.node[i]["vector"] < counts["round"] and above - below > knobs.least:
-            backup(graph, moves, vectors, p, knobs)
-        counts["cursor"] += 1
-        counts["ops"] += 1
-    counts["cursor"] = 0
-    return DONE
-
-
-@njit(cache=True)
-def upper_sweep(
-    graph: Graph,
-    moves: Moves,
-    scratch: Scratch,
-    vectors: Vectors,
-    knobs: Knobs,
-    fresh: bool,
-    budget: int,
-) -> int:
-    """Lower the Q's of every point, the last one first; then renew the pool of points."""
-    counts, stop, k = graph.counts, graph.counts["ops"] + budget, moves.rewards.shape[1]
-    if counts["looked"] == 0:
-        counts["looked"] = counts["points"]
-    while counts["looked"] > 0:
-        if not has_room(graph, moves, scratch, vectors):
-            return FULL
-        if counts["ops"] > stop:
-            return PAUSED
-        p = counts["looked"] - 1
-        if p < k and not fresh and len(graph.ends) > 1:  # corners hardly fall, and may be many
-            counts["looked"] = 0
-            break
-        if graph.point[p]["first"] < 0:
-            open_point(graph, moves, scratch, graph.point[p]["node"], knobs)
-        if fresh:
-            look(graph, scratch, p, knobs)
-        else:
-            glance(graph, p, knobs.pad)
-        counts["looked"] -= 1
-    counts["pool"] = 0
-    graph.ends[:] = -1
-    for p in range(k, counts["points"]):
-        if graph.point[p]["first"] >= 0:
-            gain = gain_of(graph, p)
-            if gain > knobs.least:
-                pool_in(graph, p, counts["pool"], gain)
-                counts["pool"] += 1
-    return DONE
-
-
-@njit(cache=True)
-def mark_live(graph: Graph, root: int) -> None:
-    """Mark the points reachable by actions not yet proven worse than another."""
-    point, edge, stack = graph.point, graph.edge, np.empty(graph.counts["points"], np.int64)
-    for p in range(graph.counts["points"]):
-        point[p]["live"] = 0
-    stack[0], size = graph.node[root]["point"], 1
-    point[stack[0]]["live"] = 1
-    while size > 0:
-        size -= 1
-        p = stack[size]
-        below = graph.bound[point[p]["node"]]["lower"]
-        for m in range(point[p]["first"], point[p]["last"]):
-            q = graph.node[edge[m]["child"]]["point"]
-            if q < 0 or point[q]["live"] == 1 or point[q]["first"] < 0:
-                continue
-            if graph.value[0, p, edge[m]["action"]] >= below:
-                point[q]["live"] = 1
-                stack[size] = q
-                size += 1
+    if not knobs.selective or knobs.greedy:
+        return False
+    return 0.5 * (below + above) <= aim[0] and above <= max(aim[1], below + wanted)
