@@ -276,10 +276,12 @@ def damage_table(rng: random.Random, data: bytes, other: bytes) -> bytes:
     except Exception:
         return damage(rng, data, other)
     for _ in range(rng.choice((1, 1, 2, 4))):
-        column = rng.choice(list(table)) if table else "a"
+        if not table:  # all columns are dropped
+            break
+        column = rng.choice(list(table))
         match rng.randrange(4):
             case 0:
-                table.pop(column, None)
+                del table[column]
             case 1:
                 table[rng.choice(("episode", "step", "action", "reward", "x"))] = table[column]
             case 2:

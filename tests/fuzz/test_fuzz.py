@@ -3,14 +3,19 @@
 CONTRIBUTING.md says how to fuzz for longer.
 """
 
+import io
 import os
+import random
 from itertools import islice
 from pathlib import Path
 
+import pyarrow as arrow
 import pytest
+from pyarrow import parquet
 from tests.fuzz.__main__ import NAMES, main
 from tests.fuzz.limits import ENFORCED, TooSlow, ending, limits
 from tests.fuzz.loop import endings, run
+from tests.fuzz.mutations import damage_table
 from tests.fuzz.readers import READERS, Reader
 from tests.fuzz.seeds import DATA, kept_inputs
 
@@ -120,3 +125,12 @@ def test_an_input_that_ends_the_process_is_kept(tmp_path, capfd):
 def test_the_command_counts(capfd):
     assert main(["drn", "--count", "40"]) == 0
     assert "40 inputs, 0 kinds of failure" in capfd.readouterr().out
+
+
+def test_a_table_without_columns_is_damaged_too():
+    buffer = io.BytesIO()
+    parquet.write_table(arrow.table({"a": [1]}), buffer)
+    for seed in range(200):
+        rng = random.Random(seed)
+        once = damage_table(rng, buffer.getvalue(), b"x")
+        assert isinstance(damage_table(rng, once or b" ", b"y"), bytes)
