@@ -181,6 +181,14 @@ def test_splits_find_as_many_states_as_there_are_from_too_few():
     assert few - known > 2 * (many - known)
 
 
+@pytest.mark.parametrize("states", [1, 3, 7])
+def test_a_requested_number_of_states_is_found_also_beyond_the_starts(states):
+    _, log = uniform_log("tiger", 40, 10, 3)
+    search = Search(sizes=(2, 4), starts=2, descents=1, memories=0)
+    found = EMRPSR(discount=0.95, states=states, search=search).fit(log)
+    assert [one.states for one in found.candidates_] == [states] * len(found.candidates_)
+
+
 def test_a_split_leads_out_of_the_optimum_where_one_state_does_the_work_of_two():
     """Both ends of load/unload pay; a state for both forgets at which end it is, and EM stays."""
     _, log = uniform_log("loadunload", 100, 20, 1)

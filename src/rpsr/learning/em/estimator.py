@@ -28,7 +28,6 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from rpsr.errors import DataError
 from rpsr.learning.base import Estimator, Family
 from rpsr.learning.caution import ENOUGH
 from rpsr.learning.em.bins import binned
@@ -41,7 +40,7 @@ from rpsr.learning.em.candidates import (
 )
 from rpsr.learning.em.conversion import Facts, as_pomdp, as_rpsr, caution_of
 from rpsr.learning.em.devices import Device, check_device
-from rpsr.learning.em.growth import Rounds, grown
+from rpsr.learning.em.growth import FACTOR, Rounds, grown
 from rpsr.learning.em.merge import descend
 from rpsr.learning.em.partitions import Views
 from rpsr.learning.em.settings import RANGES, Choosing, Fitting, Search
@@ -222,7 +221,10 @@ class EMRPSR(Estimator):
         self, probe: Encoded, training: Encoded, rng: np.random.Generator
     ) -> Iterable[FittedPOMDP]:
         """The best starts of each kind, after a trial on some episodes."""
-        for states in self.search.sizes:
+        sizes = self.search.sizes
+        if self.states != "auto" and self.states > max(sizes):
+            sizes = (self.states, round(FACTOR * self.states))
+        for states in sizes:
             yield from self._tried(probe, states, rng)
         for memory in worth_remembering(training, self.search.memories):
             start = remembering_start(training, memory)
@@ -298,13 +300,7 @@ class EMRPSR(Estimator):
         rng: np.random.Generator,
     ) -> list[Found]:
         """All candidates, with those from splits of the chosen one, while the choice changes."""
-        most = max(one.fitted.size for one in found)
         found = self._allowed(found)
-        if not found:
-            raise DataError(
-                f"states: read {self.states}; the search starts from at most {most} states: ask "
-                "for fewer, or raise search.sizes"
-            )
         best = choose_number_of_states(found, 1)[0]
         for _ in range(self.search.largest):  # few rounds in practice; this bounds them
             if best.fitted.size >= self.search.largest:

@@ -1,9 +1,10 @@
-"""The safe choice: of several policies, the one with the highest lower bound.
+"""The safe choice: of several policies, one with a high lower bound.
 
 The policies are the plan that was chosen among the models' plans, the plan on a table over the last
-k interactions, and the behaviour policy of the log. The behaviour policy needs no model, so its
-bounds are close. If its lower bound is the highest, the log does not show that any other policy is
-better.
+k interactions, and the behaviour policy of the log. The table is preferred to the plan only if its
+lower bound is higher by more than the simulations behind both vary (`PREFERENCE`). The behaviour
+policy needs no model, so its bounds are close. If its lower bound is the highest, the log does not
+show that any other policy is better.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class SafeChoice:
 
     @property
     def chosen(self) -> Offer:
-        """The plan, or the table, with the highest lower bound."""
+        """The plan, or the table if its lower bound is clearly higher."""
         return self.offers[self.index]
 
     @property
