@@ -105,7 +105,6 @@ def row(name, episodes, seed, corpus):
         "episodes": episodes,
         "seed": seed,
         "offers": offers,
-        "beats": learned.safe.beats_behaviour,
         "own_value": plan.value,
         "is": textbook(plan.value_function.policy(plan.model), log),
         "pdwis": learned.choice.chosen.off_policy.document(),
@@ -147,7 +146,8 @@ def figures(group):
         a["true"] < b["true"] - 2 * np.hypot(a["stderr"], b["stderr"])
         for a, b in zip(chosen, logged, strict=True)
     ]
-    safe = [bad and one["beats"] for bad, one in zip(wrong, group, strict=True)]
+    better = [a["low"] > b["value"] for a, b in zip(chosen, logged, strict=True)]
+    safe = [bad and beats for bad, beats in zip(wrong, better, strict=True)]
     return [
         above,
         inside,
@@ -155,7 +155,7 @@ def figures(group):
         f"{np.median(widths):.3g}",
         *rival(group, "is"),
         *rival(group, "pdwis"),
-        f"{sum(one['beats'] for one in group)}",
+        f"{sum(better)}",
         f"{sum(wrong)}",
         f"{sum(safe)}",
     ]

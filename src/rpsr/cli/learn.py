@@ -156,8 +156,8 @@ def learn(
         bool,
         Parameter(
             negative=(),
-            help="With --plan: if no policy has a higher lower bound than the behaviour policy of "
-            "the log, write a stochastic policy like that one.",
+            help="With --plan: if the lower bound of no policy exceeds the return of the behaviour "
+            "policy of the log, write a stochastic policy like that one.",
         ),
     ] = False,
     seed: Annotated[
