@@ -127,7 +127,7 @@ class MoreStates(Reason):
     """The largest number of states that was tried is the best one."""
 
     WORDS = "the held-out likelihood is highest at the largest size that was tried, {states} states"
-    ADVICE = "try more states (--rank)"
+    ADVICE = "try more states (--rank, or search.sizes and search.most of EMRPSR)"
 
     states: int
 
