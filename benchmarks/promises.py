@@ -8,7 +8,8 @@ importance sampling per decision with a bootstrap (PDWIS).
 
     python benchmarks/promises.py --corpus DIR --out rows.jsonl     # continues where it stopped
     python benchmarks/promises.py --show rows.jsonl                 # the tables of finished rows
-    python benchmarks/promises.py --corpus DIR --episodes 1000 --seeds 3 --out rows.jsonl
+    python benchmarks/promises.py --corpus DIR --episodes 1000 --repeats 3 --out long.jsonl
+    python benchmarks/promises.py --corpus DIR --shard 2/5 --out rows.2.jsonl  # one part of five
 
 Seeds count from 140000; none of them was used to make the method. The discount is .95 everywhere.
 Coverage is the share of logs whose true return is at least `low`; *worse* counts the logs on which
@@ -20,7 +21,6 @@ policy is the plan or a table's; `plan: above low` counts the promises of all pl
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import time
 import warnings
@@ -31,12 +31,14 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
     os.environ.setdefault(variable, "1")
 
 import numpy as np  # noqa: E402
+from rows import add_options, computed  # noqa: E402
 from scipy.stats import t as student  # noqa: E402
 
 import rpsr  # noqa: E402
 from rpsr.evaluation import returns, simulate  # noqa: E402
 from rpsr.learning.learn import learn  # noqa: E402
 from rpsr.learning.plan_choice.off_policy import Agreement  # noqa: E402
+from rpsr.shards import merged  # noqa: E402
 
 SYSTEMS = {
     "tiger": "tiger.95.POMDP",
@@ -52,6 +54,7 @@ SYSTEMS = {
 }
 DISCOUNT, LEVEL = "0.95", 0.95
 STEPS, FIRST_SEED = 40, 140_000
+KEY = ("system", "episodes", "seed")
 TEST = {"episodes": 2000, "steps": 270, "seed": 977}  # .95^270 is 1e-6
 
 
@@ -83,7 +86,8 @@ def textbook(policy, log):
     return {"value": mean, "low": mean - room, "high": mean + room}
 
 
-def row(name, episodes, seed, corpus):
+def trial(item, corpus):
+    name, episodes, seed = item
     pomdp = system(name, corpus)
     how = {"episodes": episodes, "steps": STEPS, "seed": seed}
     log = simulate(pomdp, "uniform", rewards=True, propensities=True, **how)
@@ -121,6 +125,7 @@ def renamed(policy, pomdp):
 
 
 def show(rows):
+    rows = [row for row in rows if not row.get("error")]
     print("| system | episodes | logs | above low | in interval | vacuous | width", end="")
     print(" | plan: above low", end="")
     print(" | IS: above low | in interval | width | PDWIS: above low | in interval | width", end="")
@@ -181,28 +186,25 @@ def held(pairs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--corpus", help="the folder of the .POMDP files")
-    parser.add_argument("--out", default="promises.jsonl")
     parser.add_argument("--show", nargs="+", help="only print the tables of these files of rows")
     parser.add_argument("--systems", nargs="*", default=list(SYSTEMS))
     parser.add_argument("--episodes", type=int, nargs="*", default=[100, 300])
-    parser.add_argument("--seeds", type=int, default=7)
+    parser.add_argument("--repeats", type=int, default=10, help="logs of each system and size")
     parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
+    add_options(parser, "promises.jsonl")
     given = parser.parse_args()
     if given.show:
-        lines = [line for file in given.show for line in Path(file).read_text().splitlines()]
-        show([json.loads(line) for line in lines])
+        show(merged(given.show).rows)
         return
-    target = Path(given.out)
-    rows = [json.loads(line) for line in target.read_text().splitlines()] if target.exists() else []
-    done = {(one["system"], one["episodes"], one["seed"]) for one in rows}
-    for seed in range(given.first_seed, given.first_seed + given.seeds):
-        for episodes in given.episodes:
-            for name in given.systems:
-                if (name, episodes, seed) not in done:
-                    rows.append(row(name, episodes, seed, given.corpus))
-                    with target.open("a") as lines:
-                        lines.write(json.dumps(rows[-1]) + "\n")
-    show(rows)
+    items = [
+        (name, episodes, seed)
+        for seed in range(given.first_seed, given.first_seed + given.repeats)
+        for episodes in given.episodes
+        for name in given.systems
+    ]
+    for done, row in computed(trial, items, KEY, ("seconds",), given, corpus=given.corpus):
+        print(done, row.get("error", ""), flush=True)
+    show(merged([given.out]).rows)
 
 
 if __name__ == "__main__":
