@@ -42,3 +42,13 @@ def test_a_large_model_has_few_nodes(moves, monkeypatch):
     monkeypatch.setattr(greedy, "LIMIT_NUMBERS", 10 * policy.model.dimension)
     assert greedy.tabulate(policy) is None
     assert sum(moves) <= 10 * len(policy.model.observations)
+
+
+def test_actions_are_those_of_each_state_even_if_states_repeat():
+    model = build("tiger").belief_model()
+    policy = AlphaPolicy(model, np.array([[-100.0, 10.0], [-1.0, -1.0], [10.0, -100.0]]))
+    beliefs = np.random.default_rng(0).dirichlet([0.3, 0.3], size=40)
+    states = np.vstack([beliefs, [[0.0, 1.0], [-0.0, 1.0]], beliefs[::-1]])
+    expected = [policy.action_at(state) for state in states]
+    assert greedy.greedy_actions(policy, states, 0).tolist() == expected
+    assert len(greedy._distinct(states)[0]) == 41

@@ -156,8 +156,8 @@ def learn(
         bool,
         Parameter(
             negative=(),
-            help="With --plan: if no policy has a higher lower bound than the behaviour policy of "
-            "the log, write a stochastic policy like that one.",
+            help="With --plan: if the lower bound of no policy exceeds the return of the behaviour "
+            "policy of the log, write a stochastic policy like that one.",
         ),
     ] = False,
     seed: Annotated[
@@ -319,9 +319,9 @@ def _show(learned: Learned) -> None:
             compared.COLUMNS,
             compared.summary(),
             "Promises: the discounted return on the true system, by the log. Each bound is meant "
-            f"to hold with probability {level:.4g}, under the assumptions of its method; few logs "
-            "have tested that. Chosen: the policy with the highest lower bound, apart from the "
-            "behaviour policy.",
+            f"to hold with probability {level:.4g}, under the assumptions of its method; the "
+            "documentation of learning says how often that was so. Chosen: the plan, or the table "
+            "if its lower bound is clearly higher.",
             learned.census.digits,
         )
 

@@ -33,12 +33,23 @@ def horizon_of(policy: Greedy) -> int | None:
 
 def greedy_actions(policy: Greedy, states: Floats, step: int) -> Ints:
     """The policy's action in each state at a step (from 0), (B, n) -> (B,)."""
-    distinct, inverse = np.unique(states, axis=0, return_inverse=True)
+    distinct, inverse = _distinct(states)
     if isinstance(policy, StagedPolicy):
         actions = policy.actions_at(distinct, len(policy.stages) - 1 - step)
     else:
         actions = policy.actions_at(distinct)
-    return actions[inverse.reshape(-1)]
+    return actions[inverse]
+
+
+def _distinct(states: Floats) -> tuple[Floats, Ints]:
+    """The different rows (K, n) of (B, n), and which of them each row is, (B,).
+
+    Rows are compared as bytes, many times faster than number by number.
+    """
+    rows = np.ascontiguousarray(states + 0.0)  # -0.0 becomes 0.0
+    keys = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).reshape(-1)
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    return rows[first], inverse.reshape(-1)
 
 
 def tabulate(

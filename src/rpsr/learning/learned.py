@@ -33,7 +33,7 @@ class Learned(Shown):
     rewards. heldout: the accuracy of predictions on held-out episodes. psr_enough: whether a PSR
     would be enough, or None if the log is too short to test it. choice: the chosen plan and its
     alternatives, or None without planning. safe: that plan, a table's and the behaviour policy with
-    their promises, of which the one with the highest lower bound is followed; None likewise.
+    their promises; the table is followed if its lower bound is clearly higher; None likewise.
     reasons: why that policy may fail, with advice.
     """
 

@@ -233,11 +233,11 @@ def _promises(safe: SafeChoice, doubts: Sequence[Reason], digits: int) -> tuple[
     text = (
         "What each policy will earn on the true system, discounted, by the log alone. Each bound "
         f"is meant to hold with probability {promise.level:.4g}, under the assumptions of its "
-        "method; few logs have tested that. "
+        "method; the documentation of learning says how often that was so. "
         "*models*: the policy was simulated in models that explain the log, and in models of "
         "resampled logs. *importance*: weighted episodes, and the range of rewards for the steps "
-        "after them. *returns*: the returns of the log. The policy with the highest lower bound is "
-        "chosen, apart from the behaviour policy."
+        "after them. *returns*: the returns of the log. The plan is chosen, or "
+        "the table if its lower bound is clearly higher."
     )
     if safe.warning(digits):
         text += f"\n\n**{plain(safe.warning(digits))}**."

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.learning.worlds import small_log, uniform_log
 
-from rpsr.learning import Search, diagnose
+from rpsr.learning import Choosing, PreparedLog, Search, diagnose
 from rpsr.learning.em.bins import binned, least_squares_cuts, parts, unbinned
 from rpsr.learning.em.candidates import Found, choose_number_of_states, difference
 from rpsr.learning.em.estimator import EMRPSR
@@ -179,6 +179,29 @@ def test_splits_find_as_many_states_as_there_are_from_too_few():
         for model in (each.belief_model() for each in (pomdp, kept.pomdp_, grown.pomdp_))
     )
     assert few - known > 2 * (many - known)
+
+
+@pytest.mark.parametrize("states", [1, 3, 7])
+def test_a_requested_number_of_states_is_found_also_beyond_the_starts(states):
+    _, log = uniform_log("tiger", 40, 10, 3)
+    search = Search(sizes=(2, 4), starts=2, descents=1, memories=0)
+    found = EMRPSR(discount=0.95, states=states, search=search).fit(log)
+    assert [one.states for one in found.candidates_] == [states] * len(found.candidates_)
+
+
+def test_policies_are_valued_in_the_smallest_and_in_the_largest_model_that_explains_the_log():
+    """Small models of a short log may all leave out the same thing, and agree wrongly."""
+    _, log = uniform_log("tiger", 60, 10, 3)
+    search = Search(sizes=(6,), starts=2, descents=1, memories=0, most=6)
+    sizes = []
+    for keep in (1, 5):
+        found = EMRPSR(discount=0.95, search=search, choosing=Choosing(keep=keep)).fit(log)
+        small, large = found.families(PreparedLog.of(log), 2, 1, seed=0)
+        assert [len(small), len(large)] == [2, 2]
+        assert small[0].dimension == found.candidates_[0].states < large[0].dimension
+        assert len(found.candidates_) <= keep
+        sizes.append((large[0].dimension, large[1].dimension))
+    assert sizes[0] == sizes[1]
 
 
 def test_a_split_leads_out_of_the_optimum_where_one_state_does_the_work_of_two():

@@ -15,6 +15,7 @@ from rpsr.learning.promises.by_models import interval, models_promise, value_in
 from rpsr.learning.promises.importance import importance_promise
 from rpsr.learning.promises.promise import CONTRADICTION, behaviour_promise, promise
 from rpsr.learning.promises.record import Allowed
+from rpsr.models import POMDP
 from rpsr.planning import AlphaPolicy
 
 TIGER = rpsr.load_pomdp("tiger").with_discount("0.5")
@@ -102,6 +103,18 @@ def test_models_that_agree_with_the_truth_give_bounds_around_it():
     assert found.low <= LISTENED
     assert found.value == pytest.approx(LISTENED, abs=0.01)  # a table mixes in the mean reward
     assert found.document()["vacuous"] is False
+
+
+def test_bounds_by_models_allow_for_the_steps_after_the_simulation():
+    """A reward of 1 at every fourth step: its mean is a wrong guess for the steps to come."""
+    moves = np.roll(np.eye(4), 1, axis=1)[None]
+    rewards = np.array([[0.0, 0.0, 0.0, 1.0]])
+    clock = POMDP.from_arrays(moves, np.ones((1, 4, 1)), rewards, [1, 0, 0, 0], 0.95)
+    truth = 0.95**3 / (1 - 0.95**4)
+    model = clock.belief_model()
+    found = models_promise("uniform", [(model, model)], Allowed(0, 1, 0.95), 0.95)
+    assert found.low <= truth <= found.high
+    assert 0 < found.high - found.low < 0.01 * truth
 
 
 def test_models_are_not_used_if_distrusted_or_contradicted():

@@ -98,6 +98,9 @@ def test_a_best_size_at_the_limit_is_reported():
     stopped = replace(cut.solution, status=Status.TIME)
     offers = (replace(cut.offers[0], solution=stopped), *cut.offers[1:])
     assert isinstance(found_by._planner(replace(cut, offers=offers)), StoppedEarly)
+    low = with_models(own / 2, own / 2, own / 2)  # more planning would not lower the plan's value
+    offers = (replace(low.offers[0], solution=stopped), *low.offers[1:])
+    assert isinstance(found_by._planner(replace(low, offers=offers)), PlanDisagrees)
     doubted = replace(learned, reasons=(reason, MoreStates(2)))
     assert [row["kind"] for row in doubted.document()["reasons"]] == ["PlanDisagrees", "MoreStates"]
     json.dumps(doubted.document())

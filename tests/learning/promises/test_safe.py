@@ -1,4 +1,4 @@
-"""The safe choice: the highest lower bound, and a policy like that of the log."""
+"""The safe choice: a high lower bound, and a policy like that of the log."""
 
 from dataclasses import replace
 
@@ -41,14 +41,14 @@ def test_learned_policies_have_promises(learned):
 
 def with_lows(learned, *lows):
     offers = tuple(
-        replace(offer, promise=replace(offer.promise, low=low))
+        replace(offer, promise=replace(offer.promise, low=low, value=low + 1))
         for offer, low in zip(learned.safe.offers, lows, strict=True)
     )
     return replace(learned, safe=replace(learned.safe, offers=offers, index=0))
 
 
 def test_a_policy_that_does_not_beat_the_behaviour_policy_is_a_warning(learned):
-    better, worse = with_lows(learned, 2.0, 0.0, 1.0), with_lows(learned, 0.5, 0.0, 1.0)
+    better, worse = with_lows(learned, 2.1, 0.0, 1.0), with_lows(learned, 1.9, 0.0, 1.0)
     assert better.safe.beats_behaviour
     assert not any("behaviour policy" in line for line in better.warnings())
     assert any("not show that the policy is better" in line for line in worse.warnings())

@@ -69,13 +69,14 @@ def test_the_rest_is_that_of_the_formula():
     log = episodes([[1, 1, 2, 4], [1, 1, 1, 7], [5]], [False, True, True])
     hazard, rate = 1 / 4, 3 / 4 * 3 + 1 / 4 * 7  # steps 2 and 3 are late: four steps, one end
     rest = 0.5**4 * rate / (1 - 0.5 * (1 - hazard))
-    cut, ended, short = returns_of(log, 0.5)
+    (cut, ended, short), rests = returns_of(log, 0.5)
+    assert rests == pytest.approx([rest, 0, 0])
     assert cut == pytest.approx(1 + 0.5 + 0.5 + 0.5 + rest)
     assert (ended, short) == pytest.approx((1 + 0.5 + 0.25 + 7 / 8, 5))
 
 
 def test_without_ends_rewards_continue_like_the_later_half():
-    cut = returns_of(episodes([[9, 9, 2, 4]], [False]), 0.5)
+    cut, _ = returns_of(episodes([[9, 9, 2, 4]], [False]), 0.5)
     assert cut == pytest.approx([9 + 4.5 + 0.5 + 0.5 + 0.5**4 * 3 / 0.5])
 
 

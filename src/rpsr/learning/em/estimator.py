@@ -28,7 +28,6 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from rpsr.errors import DataError
 from rpsr.learning.base import Estimator, Family
 from rpsr.learning.caution import ENOUGH
 from rpsr.learning.em.bins import binned
@@ -41,7 +40,7 @@ from rpsr.learning.em.candidates import (
 )
 from rpsr.learning.em.conversion import Facts, as_pomdp, as_rpsr, caution_of
 from rpsr.learning.em.devices import Device, check_device
-from rpsr.learning.em.growth import Rounds, grown
+from rpsr.learning.em.growth import FACTOR, Rounds, grown
 from rpsr.learning.em.merge import descend
 from rpsr.learning.em.partitions import Views
 from rpsr.learning.em.settings import RANGES, Choosing, Fitting, Search
@@ -128,6 +127,7 @@ class EMRPSR(Estimator):
     pomdp_: POMDP = field(init=False, repr=False)
     _models: list[LinearModel] = field(init=False, repr=False)
     _at_largest: int | None = field(init=False, repr=False)
+    _largest: Candidate = field(init=False, repr=False)
 
     def learn(self, log: PreparedLog) -> None:
         """Learn from episodes with rewards; of a stream, a sample is searched (`partitions`)."""
@@ -154,14 +154,19 @@ class EMRPSR(Estimator):
         best = max(found, key=lambda one: one.mean)
         most = max(one.fitted.size for one in found)
         self._at_largest = most if self.states == "auto" and best.fitted.size == most else None
+        near = choose_number_of_states(found, len(found))
         refitted: dict[Found, Found] = {}
-        for one in choose_number_of_states(found, self.choosing.keep):
+        for one in near[: self.choosing.keep]:
             fitted = self._refitted(*views.to_fit(one.fitted, payoff_of))
             refitted[Found(views.likelihoods(fitted), fitted)] = one
         self.candidates_ = tuple(
             self._candidate(one.fitted, refitted[one], best, facts)
             for one in distinct(list(refitted))
         )
+        self._largest = self.candidates_[-1]
+        if len(near) > self.choosing.keep:
+            fitted = self._refitted(*views.to_fit(near[-1].fitted, payoff_of))
+            self._largest = self._candidate(fitted, near[-1], best, facts)
         self._models = [self._model(one, facts) for one in self.candidates_]
         first = self.candidates_[0]
         self.pomdp_ = as_pomdp(first.fitted, facts, self.discount)
@@ -222,7 +227,10 @@ class EMRPSR(Estimator):
         self, probe: Encoded, training: Encoded, rng: np.random.Generator
     ) -> Iterable[FittedPOMDP]:
         """The best starts of each kind, after a trial on some episodes."""
-        for states in self.search.sizes:
+        sizes = self.search.sizes
+        if self.states != "auto" and self.states > max(sizes):
+            sizes = (self.states, round(FACTOR * self.states))
+        for states in sizes:
             yield from self._tried(probe, states, rng)
         for memory in worth_remembering(training, self.search.memories):
             start = remembering_start(training, memory)
@@ -298,13 +306,7 @@ class EMRPSR(Estimator):
         rng: np.random.Generator,
     ) -> list[Found]:
         """All candidates, with those from splits of the chosen one, while the choice changes."""
-        most = max(one.fitted.size for one in found)
         found = self._allowed(found)
-        if not found:
-            raise DataError(
-                f"states: read {self.states}; the search starts from at most {most} states: ask "
-                "for fewer, or raise search.sizes"
-            )
         best = choose_number_of_states(found, 1)[0]
         for _ in range(self.search.largest):  # few rounds in practice; this bounds them
             if best.fitted.size >= self.search.largest:
@@ -326,14 +328,19 @@ class EMRPSR(Estimator):
         return list(self._models)
 
     def families(self, log: PreparedLog, most: int, refits: int, seed: int) -> list[Family]:
-        """A family for each of the first candidates, refitted by EM from its own parameters."""
+        """Families of candidates, refitted by EM from their own parameters.
+
+        The first is the chosen one. The second is the one with the most states that explains the
+        log about as well: small models of a short log may all leave out the same thing.
+        """
         views = Views.of(log, self.rewards, self.seed)
         rng, n = np.random.default_rng(seed), views.sample.episodes
         samples = [
             views.selected(np.sort(rng.integers(n, size=n))) for _ in range(refits)
         ]  # the same for all candidates
         families: list[Family] = []
-        for candidate in self.candidates_[:most]:
+        chosen = [self.candidates_[0], self._largest, *self.candidates_[1:]]
+        for candidate in list(dict.fromkeys(chosen))[:most]:
             again = [
                 iterate(candidate.fitted, sample, Prior(NO_PRIOR), AGAIN) for sample in samples
             ]

@@ -15,13 +15,15 @@ the standard error of the simulation; low is at most the least v_j, and high is 
 bounds hold if the truth is among models like these. Models that all have the same blind spot agree
 wrongly, so that `support` is asked first.
 
-Simulations end with the task, or after T steps; `unrecorded` says what stands for the rest.
+Simulations end with the task, or after T steps; `unrecorded` says what stands for the rest. It is
+a guess, so the bounds allow for a rest from none to twice as much, in the model with the largest.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import norm
@@ -36,15 +38,15 @@ from rpsr.logs.trajectories import Trajectories
 from rpsr.models.linear import LinearModel
 
 EPISODES = 200  # simulated per model
-NEGLIGIBLE, MOST_STEPS = 0.02, 300  # the power of the discount that ends a simulation, its steps
+NEGLIGIBLE, MOST_STEPS = 1e-3, 300  # the power of the discount that ends a simulation, its steps
 
 
 def value_in(
     model: LinearModel, policy: AnyPolicy, discount: float, episodes: int = EPISODES, seed: int = 0
 ) -> tuple[float, float]:
     """The value of a policy in a model, by simulation, and its standard error."""
-    values = returns_of(play(model, policy, discount, episodes, seed), discount)
-    return float(values.mean()), float(values.std() / math.sqrt(episodes))
+    found = _valued(play(model, policy, discount, episodes, seed), discount)
+    return found.value, found.error
 
 
 def play(
@@ -60,21 +62,29 @@ def models_promise(
     policy: AnyPolicy, families: Sequence[Family], allowed: Allowed, level: float, seed: int = 0
 ) -> Promise:
     """The return of a policy by families of models, of at least one refit each."""
-    found = [_values(policy, family, allowed, seed) for family in families]
-    value, room = interval([values for values, _ in found], max(e for _, e in found), level)
-    fitted = [float(values[0]) for values, _ in found]
+    found = [
+        [
+            _valued(play(model, policy, allowed.discount, seed=seed), allowed.discount)
+            for model in family
+        ]
+        for family in families
+    ]
+    values = [np.array([one.value for one in family]) for family in found]
+    value, room = interval(values, max(one.error for family in found for one in family), level)
+    rest = max(one.rest for family in found for one in family)
+    fitted = [float(family[0]) for family in values]
     return Promise(
         value=allowed.within(value),
-        low=allowed.within(min(value - room, *fitted)),
-        high=allowed.within(max(value + room, *fitted)),
+        low=allowed.within(min(value - room, *fitted) - rest),
+        high=allowed.within(max(value + room, *fitted) + rest),
         level=level,
         method="models",
         least=allowed.least,
         most=allowed.most,
         models=sum(map(len, families)),
         in_models=(
-            float(min(values.min() for values, _ in found)),
-            float(max(values.max() for values, _ in found)),
+            float(min(family.min() for family in values)),
+            float(max(family.max() for family in values)),
         ),
     )
 
@@ -94,7 +104,15 @@ def interval(values: Sequence[Floats], error: float, level: float) -> tuple[floa
     return float(centres.mean()), math.hypot(parameters, structure, simulated)
 
 
-def _values(policy: AnyPolicy, family: Family, allowed: Allowed, seed: int) -> tuple[Floats, float]:
-    """The values of a policy in a family, with common random numbers, and the largest error."""
-    found = [value_in(model, policy, allowed.discount, seed=seed) for model in family]
-    return np.array([value for value, _ in found]), max(error for _, error in found)
+class _Valued(NamedTuple):
+    """The value of a policy in a model, its standard error, and the size of the guessed rest."""
+
+    value: float
+    error: float
+    rest: float
+
+
+def _valued(log: Trajectories, discount: float) -> _Valued:
+    values, rest = returns_of(log, discount)
+    error = float(values.std() / math.sqrt(log.episodes))
+    return _Valued(float(values.mean()), error, abs(float(rest.mean())))

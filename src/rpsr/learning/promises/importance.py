@@ -71,7 +71,7 @@ def returns_promise(log: Trajectories, allowed: Allowed, level: float) -> Promis
     outcome of probability log(1 / (1 - level)) / n may still have been missed; it may have any
     return that rewards allow.
     """
-    returns = returns_of(log, allowed.discount)[log.lengths > 0]
+    returns = returns_of(log, allowed.discount)[0][log.lengths > 0]
     n, mean = len(returns), float(returns.mean()) if len(returns) else allowed.least
     missed = min(1.0, float(np.log(1 / (1 - level))) / n) if n > 1 else 1.0
     room = missed * (allowed.most - allowed.least)

@@ -9,8 +9,8 @@
   error of a resampled log's model around the fit is about that of the fit around the truth, so
   this is also what a much longer log would gain.
 - `MoreStates`: the largest size that was tried has the highest held-out likelihood.
-- `StoppedEarly`: the planner stopped at a limit, and its value differs from the simulated ones.
-- `PlanDisagrees`: the same of a planner that reached its goal.
+- `StoppedEarly`: the planner stopped at a limit, and the policy earns much more in models.
+- `PlanDisagrees`: the plan's value is not what the policy earns in models, for another reason.
 - `Unsupported`: the policy takes actions that the log hardly shows, where it takes them.
 """
 
@@ -149,7 +149,7 @@ class StoppedEarly(Reason):
 
 @dataclass(frozen=True)
 class PlanDisagrees(Reason):
-    """The value of a finished plan beside the policy's value in models."""
+    """The value of a plan beside the policy's value in models."""
 
     WORDS = (
         "the plan's value is {value:.4g} in its own model, and the policy earns {simulated:.4g} in "
@@ -221,7 +221,8 @@ def _planner(safe: SafeChoice) -> Reason | None:
     room = APART * max(abs(plan.value), abs(found.value))
     if low - room <= plan.value <= high + room:
         return None
-    if plan.status.reached_goal:
+    # More planning raises a value; one that is too high was not stopped too early.
+    if plan.status.reached_goal or plan.value > high:
         return PlanDisagrees(plan.value, found.value)
     stopped = plan.status.value.partition(":")[0]
     return StoppedEarly(stopped, plan.value, found.value)

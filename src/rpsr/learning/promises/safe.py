@@ -1,9 +1,11 @@
-"""The safe choice: of several policies, the one with the highest lower bound.
+"""The safe choice: of several policies, one with a high lower bound.
 
 The policies are the plan that was chosen among the models' plans, the plan on a table over the last
-k interactions, and the behaviour policy of the log. The behaviour policy needs no model, so its
-bounds are close. If its lower bound is the highest, the log does not show that any other policy is
-better.
+k interactions, and the behaviour policy of the log. The table is preferred to the plan only if its
+lower bound is higher by more than the simulations behind both vary (`PREFERENCE`). A policy is
+better than the behaviour policy, at the level of its promise, if its lower bound exceeds the mean
+return of the log. A comparison of two lower bounds would not show that: that of the behaviour
+policy, too, is too low on most logs.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ class SafeChoice:
 
     @property
     def chosen(self) -> Offer:
-        """The plan, or the table, with the highest lower bound."""
+        """The plan, or the table if its lower bound is clearly higher."""
         return self.offers[self.index]
 
     @property
@@ -68,17 +70,17 @@ class SafeChoice:
 
     @property
     def beats_behaviour(self) -> bool:
-        """Whether the chosen policy has a higher lower bound than the behaviour policy."""
-        return self.chosen.promise.low > self.offers[-1].promise.low
+        """Whether the chosen policy's lower bound exceeds the value of the behaviour policy."""
+        return self.chosen.promise.low > self.offers[-1].promise.value
 
     def warning(self, digits: int = 3) -> str:
-        """A line if no policy has a higher lower bound than the behaviour policy; else empty."""
+        """A line if no policy is shown to be better than the behaviour policy; else empty."""
         mine, logged = self.chosen.promise, self.offers[-1].promise
         if self.beats_behaviour or mine.least == mine.most:
             return ""
         return (
             "the log does not show that the policy is better than the behaviour policy: at least "
-            f"{mine.low:.{digits}g}, and the behaviour policy at least {logged.low:.{digits}g}. "
+            f"{mine.low:.{digits}g}, and the behaviour policy about {logged.value:.{digits}g}. "
             "Record more episodes, or keep the behaviour policy (--safe writes one like it)"
         )
 

@@ -20,8 +20,8 @@ from rpsr.logs.trajectories import Trajectories
 LATE = 2  # the later half of an episode stands for the steps after its recording
 
 
-def returns_of(log: Trajectories, discount: float) -> Floats:
-    """The discounted return of each episode, with the rest of those that were cut off, (N,)."""
+def returns_of(log: Trajectories, discount: float) -> tuple[Floats, Floats]:
+    """The discounted return of each episode, with its rest, and that rest, (N,) each."""
     rewards = log.rewards_for("a promise")
     lengths, running = log.lengths, ~log.terminated
     episode = np.repeat(np.arange(log.episodes), lengths)
@@ -32,7 +32,8 @@ def returns_of(log: Trajectories, discount: float) -> Floats:
     sums = np.bincount(episode[late], rewards[late], minlength=log.episodes)
     hazard, at_ends = _ends(log, rewards, step)
     rate = (1 - hazard) * sums / np.maximum(counts, 1) + hazard * at_ends
-    return earned + running * discount**lengths * rate / (1 - discount * (1 - hazard))
+    rest = running * discount**lengths * rate / (1 - discount * (1 - hazard))
+    return earned + rest, rest
 
 
 def _ends(log: Trajectories, rewards: Floats, step: Ints) -> tuple[float, float]:
