@@ -195,3 +195,19 @@ def test_an_edit_reaches_the_kernels_of_other_files(tmp_path, monkeypatch):
     assert run() == [22, 1]
     (tmp_path / "callee.py").write_text(CALLEE.format(factor=30))
     assert run() == [330, 0]
+
+
+def test_a_cache_of_a_version_with_other_types_is_compiled_again(tmp_path, monkeypatch):
+    """A cached signature refers to its named tuples by name, and one of them may be gone."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kept"))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    for name in ("Pair", "Couple"):
+        (tmp_path / "layout.py").write_text(
+            "from typing import NamedTuple\n\nfrom rpsr.kernels import njit\n\n\n"
+            f"class {name}(NamedTuple):\n    one: float\n    other: float\n\n\n"
+            "@njit(cache=True)\ndef total(pair):\n    return pair.one + pair.other\n"
+        )
+        code = f"import layout\nprint(layout.total(layout.{name}(1.0, 2.0)))"
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.stdout == "3.0\n", done.stderr

@@ -78,7 +78,20 @@ def _stamped(dispatcher: Any, function: Callable[..., Any]) -> Any:
         stats = [(name, os.stat(name)) for name in sorted(sources(function)) if Path(name).exists()]
         stamps = tuple((name, stat.st_mtime, stat.st_size) for name, stat in stats)
         file._source_stamp = (file._source_stamp, stamps)
+        file._load_index = _forgiving(file._load_index)
     return dispatcher
+
+
+def _forgiving(load: Callable[[], Any]) -> Callable[[], Any]:
+    """Loads what is cached of a kernel: nothing, if its types were those of another version."""
+
+    def loaded() -> Any:
+        try:
+            return load()
+        except (AttributeError, ImportError):
+            return {}
+
+    return loaded
 
 
 def _elsewhere(function: Function, options: dict[str, Any]) -> Function:

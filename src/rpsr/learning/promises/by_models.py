@@ -13,7 +13,7 @@ optimistic than v_j, because the policy was not planned on the refits. With J fa
 where t_k is the quantile of Student's distribution with k degrees of freedom at the level, and e
 the standard error of the simulation; low is at most the least v_j, and high is symmetric. The
 bounds hold if the truth is among models like these. Models that all have the same blind spot agree
-wrongly, so that `evidence` is asked first.
+wrongly, so that `support` is asked first.
 
 Simulations end with the task, or after T steps; `unrecorded` says what stands for the rest.
 """

@@ -119,12 +119,12 @@ def scan(graph: Graph, vectors: Vectors, i: int) -> float:
 
 
 @njit(cache=True)
-def value_of(moves: Moves, goes: Ints, choice: Array, values: Floats, first: Ints, s: int) -> float:
-    """The value of a choice at a corner, continuing with values that begin at `first`."""
-    row = choice[0] * moves.rewards.shape[1] + s
-    total = moves.rewards[choice[0], s]
+def value_of(moves: Moves, goes: Ints, action: int, begins: Ints, values: Floats, s: int) -> float:
+    """The value of an action at a corner, continuing with values that begin at `begins` (O,)."""
+    row = action * moves.rewards.shape[1] + s
+    total = moves.rewards[action, s]
     for m in range(moves.indptr[row], moves.indptr[row + 1]):
-        total += moves.chance[m] * values[first[choice[1 + moves.observation[m]]] + goes[m]]
+        total += moves.chance[m] * values[begins[moves.observation[m]] + goes[m]]
     return total
 
 
@@ -193,15 +193,18 @@ def continue_with(graph: Graph, vectors: Vectors, knobs: Knobs, p: int, choice: 
 @njit(cache=True)
 def lower_choice(graph: Graph, vectors: Vectors, p: int) -> tuple[int, float]:
     """The action with the best lower bound at a point, and the bound; hopeless ones are skipped."""
-    value, edge = graph.value, graph.edge
-    best, choice = -np.inf, 0
+    value, edge, node, bound = graph.value, graph.edge, graph.node, graph.bound
+    best, choice, columns = -np.inf, 0, graph.counts["columns"]
     m, last = graph.point[p]["first"], graph.point[p]["last"]
     for a in range(value.shape[2]):
         hopeless = value[0, p, a] <= best
         total = value[1, p, a]
         while m < last and edge[m]["action"] == a:
             if not hopeless:
-                total += graph.chance[m] * scan(graph, vectors, int(np.int64(edge[m]["child"])))
+                child = int(np.int64(edge[m]["child"]))
+                if node[child]["scanned"] < columns:
+                    scan(graph, vectors, child)
+                total += graph.chance[m] * bound[child]["lower"]
             m += 1
         if not hopeless and total > best:
             best, choice = total, a
@@ -225,10 +228,11 @@ def backup(graph: Graph, moves: Moves, vectors: Vectors, p: int, knobs: Knobs) -
     continue_with(graph, vectors, knobs, p, choice)
     for o in range(1, len(choice)):  # itself, where an observation is impossible
         choice[o] = vectors.origin[choice[o]] if choice[o] >= 0 else v
-    begin = parts.part[part, BEGIN]
+    begin, begins = parts.part[part, BEGIN], np.empty(len(choice) - 1, np.int64)
+    for o in range(len(begins)):
+        begins[o] = vectors.first[choice[1 + o]]
     for u in range(begin, parts.part[part, END]):
-        s = parts.member[u]
-        value = value_of(moves, parts.goes, choice, vectors.values, vectors.first, s)
+        value = value_of(moves, parts.goes, action, begins, vectors.values, parts.member[u])
         vectors.values[vectors.first[v] + u - begin] = value - knobs.shave
     counts["ops"] += entries_of(moves, parts, part, action)
     enter(graph, vectors, v)

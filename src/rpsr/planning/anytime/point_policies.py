@@ -21,6 +21,8 @@ Reference: E. A. Hansen, Solving POMDPs by searching in policy space, UAI 1998.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from rpsr.io.records import Floats, Ints
@@ -41,6 +43,18 @@ from rpsr.planning.anytime.lower_bound import (
 from rpsr.planning.corners.moves import Moves, accumulated
 
 FREELY = -1.0  # instead of what to shave off: values may also fall
+
+
+class Links(NamedTuple):
+    """What follows each of C vectors in use.
+
+    action (C,), -1 without any. first (C,): where each one's values begin. begins (C, O): where
+    those of the vector begin that it continues with after each observation.
+    """
+
+    action: Ints
+    first: Ints
+    begins: Ints
 
 
 @njit(cache=True)
@@ -67,27 +81,33 @@ def controller(graph: Graph, vectors: Vectors, knobs: Knobs, follow: Ints) -> No
 def settle(
     moves: Moves,
     vectors: Vectors,
-    follow: Array,
+    links: Links,
     values: Floats,
-    first: Ints,
     sweeps: int,
     enough: float,
     shave: float,
 ) -> int:
-    """Sweep values, which begin at first (C,), until they change little; the number of sweeps.
+    """Sweep values until they change little; the number of sweeps.
 
     shave: if it is not negative, values may only rise, by a backup less `shave` for rounding. From
     a lower bound on the value of every policy, each sweep then gives a lower bound on the value of
     the controller, with or without a discount.
     """
     parts, change, done = vectors.parts, np.inf, 0
+    action, first, begins = links
+    indptr, observation, _, chance, rewards = moves
+    k, goes, member = rewards.shape[1], parts.goes, parts.member
     while done < sweeps and change > enough:
         change = 0.0
         done += 1
         for c in range(len(first)):
             part = parts.part[vectors.part[vectors.origin[c]]]
-            for u in range(part[BEGIN], part[END] if follow[c, 0] >= 0 else part[BEGIN]):
-                fresh = value_of(moves, parts.goes, follow[c], values, first, parts.member[u])
+            for u in range(part[BEGIN], part[END] if action[c] >= 0 else part[BEGIN]):
+                # As `value_of`: for corners with few moves, calls would dominate the time.
+                row = action[c] * k + member[u]
+                fresh = rewards[action[c], member[u]]
+                for m in range(indptr[row], indptr[row + 1]):
+                    fresh += chance[m] * values[begins[c, observation[m]] + goes[m]]
                 at = first[c] + u - part[BEGIN]
                 if shave >= 0.0:
                     fresh = max(values[at], fresh - shave)
@@ -97,13 +117,15 @@ def settle(
 
 
 @njit(cache=True)
-def excesses(moves: Moves, vectors: Vectors, follow: Array, values: Floats, first: Ints) -> Floats:
+def excesses(moves: Moves, vectors: Vectors, links: Links, values: Floats) -> Floats:
     """The largest amount by which each vector exceeds its own backup, or 0, (C,)."""
+    action, first, begins = links
     parts, over = vectors.parts, np.zeros(len(first))
     for c in range(len(first)):
         part = parts.part[vectors.part[vectors.origin[c]]]
-        for u in range(part[BEGIN], part[END] if follow[c, 0] >= 0 else part[BEGIN]):
-            fresh = value_of(moves, parts.goes, follow[c], values, first, parts.member[u])
+        for u in range(part[BEGIN], part[END] if action[c] >= 0 else part[BEGIN]):
+            s = parts.member[u]
+            fresh = value_of(moves, parts.goes, action[c], begins[c], values, s)
             over[c] = max(over[c], values[first[c] + u - part[BEGIN]] - fresh)
     return over
 
@@ -170,15 +192,20 @@ def improve_policy(
         values[first[c] : first[c] + wide] = vectors.values[
             vectors.starts[c] : vectors.starts[c] + wide
         ]
+    begins = np.zeros((count, follow.shape[1] - 1), np.int64)
+    for c in range(count):
+        for o in range(begins.shape[1] if follow[c, 0] >= 0 else 0):
+            begins[c, o] = first[follow[c, 1 + o]]
+    links = Links(follow[:, 0].astype(np.int64), first, begins)
     most = max(budget // cost, 1)
     if len(floor) > 0:
         for c in range(count):
             if follow[c, 0] >= 0:
                 values[first[c] : first[c] + len(floor)] = floor  # there is one part
-        sweeps = settle(moves, vectors, follow, values, first, most, enough, knobs.shave)
+        sweeps = settle(moves, vectors, links, values, most, enough, knobs.shave)
     else:
-        sweeps = settle(moves, vectors, follow, values, first, most, enough, FREELY)
-        over = excesses(moves, vectors, follow, values, first)
+        sweeps = settle(moves, vectors, links, values, most, enough, FREELY)
+        over = excesses(moves, vectors, links, values)
         less = accumulated(over, follow, knobs.discount)
         for c in range(count):
             values[first[c] : first[c + 1] if c + 1 < count else size] -= less[c]
