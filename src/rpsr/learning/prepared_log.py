@@ -163,9 +163,8 @@ class PreparedLog:
     ) -> Sum:
         if len(parts) == 1:
             return work(reported(parts[0], progress, what))
-        groups = [Joined(group) for group in evenly(parts, max(GROUPS, -(-len(parts) // LARGEST)))]
         what = f"{what}, part"
-        return summed(work, groups, self.executor, iadd, progress, what, exact=exact)
+        return summed(work, grouped(parts), self.executor, iadd, progress, what, exact=exact)
 
     @cached_property
     def _kept(self) -> tuple[Trajectories, ...]:
@@ -320,10 +319,11 @@ class Joined:
         return chain.from_iterable(self.parts)
 
 
-def evenly(parts: Sequence[Chunks], most: int) -> list[Sequence[Chunks]]:
-    """Consecutive parts in at most `most` groups of about the same number."""
-    ends = np.linspace(0, len(parts), min(most, len(parts)) + 1).round().astype(int).tolist()
-    return [parts[a:b] for a, b in pairwise(ends)]
+def grouped(parts: Sequence[Chunks]) -> list[Joined]:
+    """Consecutive parts in groups of about the same number: `GROUPS`, or of `LARGEST` parts."""
+    count = max(min(GROUPS, len(parts)), -(-len(parts) // LARGEST))
+    ends = np.linspace(0, len(parts), count + 1).round().astype(int).tolist()
+    return [Joined(parts[a:b]) for a, b in pairwise(ends)]
 
 
 @dataclass(frozen=True)
