@@ -54,6 +54,29 @@ def die(path):
     if Path(path).name.startswith("deadly"):
         os.kill(os.getpid(), signal.SIGKILL)
     return Path(path).name
+
+def joined(one, other):
+    return f"({one} {other})"
+
+def nobody(number):
+    return frozenset()
+
+def adders(one, other):
+    return one | other | {os.getpid()}
+
+def die_adding_once(one, other):
+    if os.getpid() == int(os.environ["SAFE"]):
+        raise ValueError("the process that asked had to add")
+    if counted(os.environ["ADDITIONS"]) == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return one + other
+
+def die_adding_elsewhere(one, other):
+    counted(os.environ["ADDITIONS"])
+    if os.getpid() != int(os.environ["SAFE"]):
+        time.sleep(0.5)  # a nanny does not replace a worker that dies before it has said hello
+        os.kill(os.getpid(), signal.SIGKILL)
+    return one + other
 """
 
 

@@ -37,7 +37,7 @@ LAYERS = [
 ]
 HEIGHT = {layer: height for height, layer in enumerate(LAYERS)}
 LOWEST = ("_version", "arguments", "cluster", "compile_clock", "deadline", "kernel_cache")
-LOWEST += ("kernels", "packing", "parallel", "row_file", "shards")
+LOWEST += ("kernels", "packing", "parallel", "row_file", "shards", "tree_sums")
 for module in LOWEST:
     HEIGHT[module] = HEIGHT["errors"]
 HEIGHT["testing"] = HEIGHT["learning"]  # checks what stands below, and nothing rests on it

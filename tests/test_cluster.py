@@ -1,6 +1,7 @@
 """Dask's schedulers and workers, real ones: the same bytes, whatever is killed in the middle."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from rpsr.cluster import identity
 from rpsr.errors import RpsrError, SchedulerLost
 from rpsr.parallel import AGAIN, spread, workers
 from rpsr.predictive.survey import survey
+from rpsr.tree_sums import summed
 
 pytest.importorskip("distributed")
 # What Dask itself leaves open when a scheduler or a worker is killed.
@@ -88,6 +90,59 @@ def test_an_item_that_always_kills_is_lost_and_no_other(running, deeds, tmp_path
 def test_an_exception_of_the_work_is_raised_here(running, deeds):
     with workers(scheduler_file=running) as executor, pytest.raises(ValueError, match="no 1"):
         list(spread(deeds.fail, [1], executor))
+
+
+def test_workers_add_in_the_same_tree_as_this_process(running, deeds):
+    said = []
+    with workers(scheduler_file=running) as executor:
+        found = summed(deeds.double, range(70), executor, deeds.joined, said.append, "item")
+        adders = summed(deeds.nobody, range(70), executor, deeds.adders, None, "")
+        one = summed(deeds.double, [4], executor, deeds.joined, None, "")
+    assert found == summed(deeds.double, range(70), None, deeds.joined, None, "")
+    assert said == [f"item {number} of 70" for number in range(1, 71)]
+    assert adders
+    assert os.getpid() not in adders
+    assert one == 8
+
+
+def test_what_fails_in_a_sum_is_raised_here(running, deeds, tmp_path):
+    items = [str(tmp_path / name) for name in ("a", "deadly", "b", "c", "d")]
+    with workers(scheduler_file=running) as executor:
+        with pytest.raises(ValueError, match="no 1"):
+            summed(deeds.fail, [1] * 5, executor, deeds.joined, None, "item")
+        with pytest.raises(TypeError, match="unsupported operand"):
+            summed(deeds.double, range(5), executor, deeds.adders, None, "item")
+        with pytest.raises(RpsrError, match="item 2 of 5: its processes were killed"):
+            summed(deeds.die, items, executor, deeds.joined, None, "item")
+
+
+@pytest.mark.parametrize("deed", ["die_adding_once", "die_adding_elsewhere"])
+def test_workers_that_are_killed_while_they_add(deeds, folder, tmp_path, monkeypatch, deed):
+    """Others add again what they held; if additions kill them all, this process adds."""
+    tally = tmp_path / "additions"
+    monkeypatch.setenv("ADDITIONS", str(tally))
+    monkeypatch.setenv("SAFE", str(os.getpid()))
+    with (
+        clusters.scheduler(tmp_path) as (_, file),
+        clusters.workers(file, tmp_path, 2),
+        workers(scheduler_file=file) as executor,
+    ):
+        found = summed(deeds.double, range(40), executor, getattr(deeds, deed), None, "item")
+    assert found == 39 * 40
+    assert tally.stat().st_size > 39
+
+
+def test_moments_and_expected_counts_of_many_partitions_are_the_same_bytes(tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    from distributed import Client, LocalCluster
+    from tests.learning.em.test_partitions import sums_of_partitions
+
+    asked = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
+    here = sums_of_partitions(tmp_path, monkeypatch, None)
+    with workers(2) as executor:
+        assert sums_of_partitions(tmp_path, monkeypatch, executor) == here
+    with LocalCluster(processes=True, **asked) as cluster, Client(cluster) as client:
+        assert sums_of_partitions(tmp_path, monkeypatch, client.get_executor()) == here
 
 
 def test_the_command_line_says_the_same_rows_on_workers(running, tmp_path, monkeypatch, capsys):
@@ -184,9 +239,21 @@ def test_a_worker_that_joins_later_is_refused_by_its_first_item(tmp_path, deeds)
         clusters.scheduler(tmp_path) as (_, file),
         workers(scheduler_file=file) as executor,
         clusters.workers(file, tmp_path, source=another_version(tmp_path)),
-        pytest.raises(RpsrError, match=r"runs rpsr 0\.0\.1"),
     ):
-        list(spread(deeds.double, [1], executor))
+        with pytest.raises(RpsrError, match=r"runs rpsr 0\.0\.1"):
+            list(spread(deeds.double, [1], executor))
+        with pytest.raises(RpsrError, match=r"runs rpsr 0\.0\.1"):
+            summed(deeds.double, [1, 2], executor, deeds.joined, None, "item")
+
+
+def test_a_scheduler_that_disappears_from_a_sum_is_said(tmp_path, deeds):
+    with (
+        clusters.scheduler(tmp_path) as (process, file),
+        clusters.workers(file, tmp_path),
+        workers(scheduler_file=file) as executor,
+        pytest.raises(SchedulerLost, match="scheduler is gone"),
+    ):
+        summed(deeds.sleep, [0, 600], executor, deeds.joined, lambda _: process.kill(), "")
 
 
 @pytest.mark.parametrize(

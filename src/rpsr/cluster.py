@@ -11,11 +11,11 @@ from __future__ import annotations
 import logging
 import os
 import platform
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -61,15 +61,57 @@ class Checked:
     def __call__(self, item: bytes) -> bytes:
         """Run the work on an item."""
         try:
-            if identity() != self.asked:
-                raise OtherVersion(_other(platform.node(), identity(), self.asked))
-            work, given = _imported(self.work), _imported(item)
-            return packed((work(given), None))
+            return packed((self.imported()(imported(item)), None))
         except Exception as error:
             return packed((None, sendable(error)))
 
+    def imported(self) -> Callable[..., Any]:
+        """The work itself; an error if this process has other code."""
+        if identity() != self.asked:
+            raise OtherVersion(_other(platform.node(), identity(), self.asked))
+        return imported(self.work)
 
-def _imported(content: bytes) -> Any:
+
+class WorkFailed(Exception):
+    """An error of the work, packed: whatever depends on its result fails with it, at once."""
+
+    def __init__(self, error: bytes) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+def staying(call: Checked, *items: bytes) -> bytes:
+    """The packed result of work on packed items, for work on other workers that depends on it."""
+    try:
+        return packed(call.imported()(*items))
+    except Exception as error:
+        raise WorkFailed(packed(sendable(error))) from None
+
+
+Submit = Callable[..., Any]
+
+
+def submit_of(executor: Executor | None) -> Submit | None:
+    """What submits work that may depend on futures, if this is an executor of a Dask client.
+
+    It returns Dask's own futures, whose results stay with the workers.
+    """
+    client: Any = getattr(executor, "_client", None)
+    if not hasattr(client, "scheduler_info"):
+        return None
+    options: dict[str, Any] = getattr(executor, "_kwargs", {})
+    return partial(client.submit, **options | {"pure": False})
+
+
+def finished(futures: Sequence[Any]) -> Iterator[Any]:
+    """Dask's futures, in the order in which they finish; each is given up once it is returned."""
+    from distributed import as_completed
+
+    watch: Any = as_completed
+    return watch(futures, loop=futures[0].client.loop)
+
+
+def imported(content: bytes) -> Any:
     """What was packed elsewhere; an `RpsrError` if its functions and classes are not here."""
     try:
         return unpacked(content)

@@ -29,8 +29,10 @@ __all__ = ["Processes", "spread", "workers"]
 AGAIN = 3  # times an item is run again whose worker died, as a Dask scheduler does by default
 # One thread of linear algebra per process: several processes already use the cores.
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+LOST = "the scheduler is gone; finished work is kept"
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Progress = Callable[[str], None]
 
 
 def spread(
@@ -74,7 +76,7 @@ def in_order(
     work: Callable[[Item], Result],
     items: Sequence[Item],
     executor: Executor | None,
-    progress: Callable[[str], None] | None,
+    progress: Progress | None,
     what: str,
 ) -> Iterator[Result]:
     """The results of all items, in their order; an error if one is lost.
@@ -82,14 +84,29 @@ def in_order(
     Each comes as soon as it and those before it are there. progress: called with the number of each
     item, named `what`, before it begins here, or when it is finished elsewhere.
     """
-    progress = progress or _nothing
+    early: dict[int, Result] = {}
+    given = 0
+    for place, done in completed(work, items, executor, progress, what):
+        early[place] = done
+        while given in early:
+            yield early.pop(given)
+            given += 1
+
+
+def completed(
+    work: Callable[[Item], Result],
+    items: Sequence[Item],
+    executor: Executor | None,
+    progress: Progress | None,
+    what: str,
+) -> Iterator[tuple[int, Result]]:
+    """The place and the result of all items, as they are completed; otherwise like `in_order`."""
+    progress = progress or nothing
     if executor is None:
         for number, item in enumerate(items, 1):
             progress(f"{what} {number} of {len(items)}")
-            yield work(item)
+            yield number - 1, work(item)
         return
-    early: dict[int, Result] = {}
-    given = 0
     finished = spread(_Second(work), list(enumerate(items)), executor)
     for number, ((place, _), done) in enumerate(finished, 1):
         if done is None:
@@ -97,14 +114,11 @@ def in_order(
                 f"{what} {place + 1} of {len(items)}: its processes were killed, perhaps for "
                 "memory; try again with fewer jobs or larger workers"
             )
-        early[place] = done
         progress(f"{what} {number} of {len(items)}")
-        while given in early:
-            yield early.pop(given)
-            given += 1
+        yield place, done
 
 
-def _nothing(what: str) -> None:
+def nothing(what: str) -> None:
     """Report no progress."""
 
 
@@ -143,7 +157,7 @@ def _finished(
         except BrokenExecutor:  # a pool of the standard library does not replace a killed process
             yield from ((item, None) for item in items[len(futures) :])
         for future in as_completed(futures):
-            yield futures[future], _outcome(future)
+            yield futures.pop(future), _outcome(future)  # and its result is no longer held here
     finally:
         for future in futures:
             future.cancel()
@@ -155,7 +169,7 @@ def _outcome(future: Future[Any]) -> Any:
     except BrokenExecutor:
         return None
     except CancelledError:
-        raise SchedulerLost("the scheduler is gone; finished work is kept") from None
+        raise SchedulerLost(LOST) from None
     except Exception as error:
         if is_killed(error):
             return _DOUBTFUL

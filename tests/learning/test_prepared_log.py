@@ -13,6 +13,7 @@ from rpsr.errors import DataError
 from rpsr.learning import LastKTable, PreparedLog, SpectralRPSR, Survey, choose, off_policy_value
 from rpsr.learning.estimator_names import ESTIMATORS
 from rpsr.learning.learn import learn
+from rpsr.learning.prepared_log import grouped
 from rpsr.logs import Census, read_logs, stream_logs, write_logs
 from rpsr.logs.parts import Part
 from rpsr.logs.trajectories import join
@@ -93,6 +94,16 @@ def test_a_log_is_taken_in_whatever_form_a_user_has(tmp_path):
     expected = LastKTable(k=1).fit(log).model_.rewards
     for form in forms:
         np.testing.assert_array_equal(LastKTable(k=1).fit(form).model_.rewards, expected)
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"), [(1, 1), (20, 20), (32, 32), (100, 32), (257, 33), (1000, 125)]
+)
+def test_a_long_log_is_counted_in_more_groups(parts, expected):
+    """Of up to eight partitions each; as many workers can help."""
+    groups = grouped([[k] for k in range(parts)])
+    assert len(groups) == expected
+    assert [k for group in groups for k in group] == list(range(parts))
 
 
 def test_a_prepared_list_stays_what_it_was():

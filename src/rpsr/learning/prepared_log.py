@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from functools import cached_property, partial, reduce
+from functools import cached_property, partial
 from itertools import accumulate, chain, pairwise
 from operator import iadd
 from pathlib import Path
@@ -40,11 +40,12 @@ from rpsr.logs.records import as_log
 from rpsr.logs.task_logs import TaskLog, check_objective
 from rpsr.logs.trajectories import Trajectories, join
 from rpsr.models.objectives import Objective
-from rpsr.parallel import in_order
+from rpsr.parallel import Progress, in_order
+from rpsr.tree_sums import summed
 
-GROUPS = 32  # of partitions: as many sums travel from workers
+GROUPS = 32  # of partitions, or more if one has more than `LARGEST`
+LARGEST = 8  # partitions in a group: seconds to count, where their sum takes tenths to be sent
 LONGEST = 3  # interactions in the contexts that a survey counts, by default
-Progress = Callable[[str], None]
 Sum = TypeVar("Sum")
 
 
@@ -133,15 +134,23 @@ class PreparedLog:
         """The recorded log in parts of whole episodes."""
         return tuple(partitions(self.recorded))
 
-    def summed(self, work: Callable[[Chunks], Sum], progress: Progress | None, what: str) -> Sum:
+    def summed(
+        self,
+        work: Callable[[Chunks], Sum],
+        progress: Progress | None,
+        what: str,
+        *,
+        exact: bool = False,
+    ) -> Sum:
         """The sum of `work(chunks)` over groups of partitions, computed by the executor.
 
-        The groups depend on the files alone, and their sums are added in order, so that not even
-        the last digit of a float depends on the executor.
+        The groups depend on the files alone, and so does the tree in which their sums are added
+        (see `rpsr.tree_sums`). So not even the last digit of a float depends on the executor.
+        exact: sums are the same in any order.
         """
         if len(self._parts) == 1:
             return work(reported(self, progress, what))
-        return self._summed(work, self.partitions, progress, what)
+        return self._summed(work, self.partitions, progress, what, exact=exact)
 
     def _summed(
         self,
@@ -149,12 +158,13 @@ class PreparedLog:
         parts: Sequence[Chunks],
         progress: Progress | None,
         what: str,
+        *,
+        exact: bool = False,
     ) -> Sum:
         if len(parts) == 1:
             return work(reported(parts[0], progress, what))
-        groups = [Joined(group) for group in evenly(parts, GROUPS)]
-        sums: Iterator[Any] = in_order(work, groups, self.executor, progress, f"{what}, part")
-        return reduce(iadd, sums)  # in place, where a sum can be
+        what = f"{what}, part"
+        return summed(work, grouped(parts), self.executor, iadd, progress, what, exact=exact)
 
     @cached_property
     def _kept(self) -> tuple[Trajectories, ...]:
@@ -309,10 +319,11 @@ class Joined:
         return chain.from_iterable(self.parts)
 
 
-def evenly(parts: Sequence[Chunks], most: int) -> list[Sequence[Chunks]]:
-    """Consecutive parts in at most `most` groups of about the same number."""
-    ends = np.linspace(0, len(parts), min(most, len(parts)) + 1).round().astype(int).tolist()
-    return [parts[a:b] for a, b in pairwise(ends)]
+def grouped(parts: Sequence[Chunks]) -> list[Joined]:
+    """Consecutive parts in groups of about the same number: `GROUPS`, or of `LARGEST` parts."""
+    count = max(min(GROUPS, len(parts)), -(-len(parts) // LARGEST))
+    ends = np.linspace(0, len(parts), count + 1).round().astype(int).tolist()
+    return [Joined(parts[a:b]) for a, b in pairwise(ends)]
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,13 @@
 """EM on a log in partitions: the counts and likelihoods of EM in memory, with bounded memory."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 import rpsr
-from rpsr.learning import EMRPSR, PreparedLog
+from rpsr.learning import EMRPSR, PreparedLog, prepared_log
 from rpsr.learning.em import kept_partitions, outline, partitions
 from rpsr.learning.em.bins import binned, unbinned
 from rpsr.learning.em.conversion import Facts
@@ -14,6 +15,8 @@ from rpsr.learning.em.partitions import Partitioned, Views
 from rpsr.learning.em.settings import Choosing, Fitting, Search
 from rpsr.learning.em.starts import random_start
 from rpsr.learning.em.steps import Encoded, Prior, improve, likelihoods
+from rpsr.learning.moments.sums import Moments
+from rpsr.learning.moments.window_plan import WindowPlan
 from rpsr.logs import stream, stream_logs, write_logs
 from rpsr.logs.trajectories import join
 from rpsr.parallel import workers
@@ -31,15 +34,33 @@ def simulated(name, episodes, steps=8):
     return rpsr.simulate(pomdp, "uniform", episodes=episodes, steps=steps, seed=3, rewards=True)
 
 
-def written(log, folder, monkeypatch):
-    """The log in Parquet of several row groups, each a partition."""
+def written(log, folder, monkeypatch, steps=200):
+    """The log in Parquet of several row groups, each a partition of about so long."""
     import pyarrow.parquet as pq
 
-    monkeypatch.setattr(stream, "PARTITION", 200)
+    monkeypatch.setattr(stream, "PARTITION", steps)
     path = folder / "log.parquet"
     write_logs(log, path)
-    pq.write_table(pq.read_table(path), path, row_group_size=150)
+    pq.write_table(pq.read_table(path), path, row_group_size=3 * steps // 4)
     return stream_logs(path, action_names=log.action_names, observation_names=log.observation_names)
+
+
+def sums_of_partitions(folder, monkeypatch, executor):
+    """The moments, the survey's tables and EM's expected counts of many partitions, as bytes."""
+    log = simulated("tiger", 200)
+    monkeypatch.setattr(prepared_log, "LARGEST", 1)
+    prepared = PreparedLog.of(written(log, folder, monkeypatch, 32), executor=executor)
+    groups = len(prepared.partitions)
+    assert groups > 32
+    said = []
+    count = partial(Moments.of, plan=WindowPlan.of(prepared.survey()))
+    moments = prepared.summed(count, said.append, "counting", exact=True)
+    assert said == [f"counting, part {k} of {groups}" for k in range(1, groups + 1)]
+    views = Views.of(prepared, "auto", 0)
+    fitted = random_start(views.encoded, 5, np.random.default_rng(0))
+    counts, likelihood = views.whole.expected(fitted)
+    arrays = [moments.nodes, moments.stats, prepared.survey().tables, *counts]
+    return [np.asarray(array).tobytes() for array in arrays], likelihood
 
 
 @pytest.mark.parametrize("name", ["tiger", "4x3", "loadunload"])

@@ -1,8 +1,8 @@
 """EM on a log that does not fit into memory: expected counts are sums over its partitions.
 
 Every iteration reads the partitions, here or on the workers of an executor, with the current
-parameters, and adds up their expected counts in order. So the result does not depend on who reads
-them. Each process keeps the partitions that it has encoded (see `kept_partitions`).
+parameters, and adds up their expected counts in a tree (see `tree_sums`). So the result does not
+depend on who reads them. Each process keeps what it has encoded (see `kept_partitions`).
 
 The search over sizes uses a sample (`outline`). The chosen candidates are fitted to everything.
 
@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from itertools import chain
 from typing import Literal
 from uuid import uuid4
 
@@ -41,9 +43,10 @@ from rpsr.learning.hyperparameters import check_range
 from rpsr.learning.prepared_log import PreparedLog
 from rpsr.logs.parts import Chunks
 from rpsr.logs.trajectories import Trajectories, join
-from rpsr.parallel import in_order
 from rpsr.showing import counted
+from rpsr.tree_sums import summed
 
+Expected = tuple[list[Floats], float]  # counts, and the log-likelihood
 BLOCK = 2**16  # steps whose densities of continuous rewards are in memory
 
 
@@ -129,19 +132,14 @@ class Partitioned:
         """Whether rewards are Gaussian: every step of a partition is a payoff."""
         return self.outline.family == "gaussian"
 
-    def expected(self, parameters: FittedPOMDP) -> tuple[list[Floats], float]:
+    def expected(self, parameters: FittedPOMDP) -> Expected:
         """Expected counts and the log-likelihood, as `counts_of` returns them.
 
         Of continuous rewards, `reward_sums` in place of the counts of payoffs.
         """
         work = _Expectation(self.outline, parameters, self.name, self.bins)
         items = list(enumerate(self.parts))
-        counts: list[Floats] = []
-        total = 0.0
-        for part, likelihood in in_order(work, items, self.executor, None, "partition"):
-            counts = [a + b for a, b in zip(counts, part, strict=True)] if counts else part
-            total += likelihood
-        return counts, total
+        return summed(work, items, self.executor, _added, None, "partition")
 
     def encode(self, log: Trajectories) -> Encoded:
         """Some episodes of the log, as integers."""
@@ -188,18 +186,24 @@ class _Expectation:
     name: str
     bins: Bins | None
 
-    def __call__(self, item: tuple[int, Chunks]) -> tuple[list[Floats], float]:
+    def __call__(self, item: tuple[int, Chunks]) -> Expected:
         number, part = item
-        counts: list[Floats] = []
-        total = 0.0
-        continuous = self.outline.family == "gaussian"
-        pieces = (piece for chunk in part for piece in (_blocks(chunk) if continuous else [chunk]))
+        pieces = chain.from_iterable(map(_blocks, part)) if self.continuous else part
         chunks = (encode(self.outline, piece) for piece in pieces)
-        for log in kept(self.name, number, chunks, self.outline):
-            paid = _paid(self.parameters, log, self.bins) if continuous else self.parameters
-            found, likelihood = counts_of(paid, log)
-            if continuous:
-                found[3] = reward_sums(log, found[3])
-            counts = [a + b for a, b in zip(counts, found, strict=True)] if counts else found
-            total += likelihood
-        return counts, total
+        found = map(self._expected, kept(self.name, number, chunks, self.outline))
+        return reduce(_added, found)
+
+    def _expected(self, log: Encoded) -> Expected:
+        paid = _paid(self.parameters, log, self.bins) if self.continuous else self.parameters
+        counts, likelihood = counts_of(paid, log)
+        if self.continuous:
+            counts[3] = reward_sums(log, counts[3])
+        return counts, likelihood
+
+    @property
+    def continuous(self) -> bool:
+        return self.outline.family == "gaussian"
+
+
+def _added(one: Expected, other: Expected) -> Expected:
+    return [a + b for a, b in zip(one[0], other[0], strict=True)], one[1] + other[1]

@@ -160,12 +160,13 @@ class SpectralRPSR(FromMoments):
         self.plan_ = self._plan(survey)
         trials: tuple[Trial, ...] = ()
         rank = self.rank
+        count = partial(Moments.of, plan=self.plan_)
         if rank == "auto":
-            count = partial(Moments.of, plan=self.plan_)
-            part = hankel(log.training.summed(count, self.progress, "counting training episodes"))
+            what = "counting training episodes"
+            part = hankel(log.training.summed(count, self.progress, what, exact=True))
             most = min(self._cut(part) + BEYOND, LARGEST_RANK)
             rank, trials = choose_rank(lambda n: self._trial(part, n, most), log.held_out, most)
-        moments = log.summed(partial(Moments.of, plan=self.plan_), self.progress, "counting")
+        moments = log.summed(count, self.progress, "counting", exact=True)
         self.overlap_ = survey.overlap
         self.fit_hankel(hankel(moments), rank)
         self.trials_ = trials
