@@ -288,6 +288,13 @@ def test_a_horizon_is_a_number_of_steps(tmp_path, horizon):
         verify(two_states(), written(tmp_path, good()), horizon=horizon)
 
 
+def test_a_certificate_of_another_version_says_so(tmp_path):
+    path = written(tmp_path, good())
+    path.write_text(path.read_text().replace("rpsr.certificate/2", "rpsr.certificate/1"))
+    with pytest.raises(InputError, match=r"was written by another version of rpsr .*write the"):
+        verify(two_states(), path)
+
+
 def test_more_lines_than_stated_are_refused(tmp_path):
     lines = good()
     assert "more lines of kind point than the 2" in refused(tmp_path, [*lines, lines[-1]])

@@ -4,6 +4,7 @@ import gzip
 import os
 import stat
 import sys
+import threading
 import tracemalloc
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -284,3 +285,13 @@ def test_a_file_that_may_not_be_written_to_is_not_replaced(tmp_path):
     with pytest.raises(InputError, match="cannot be written: Permission denied"):
         files.check_writable(target)
     assert target.read_text() == "before"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with names are of POSIX")
+def test_lines_of_a_pipe_are_read(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_bytes, args=(b"one\ntwo\n",))
+    writer.start()
+    assert list(files.read_lines(path)) == [b"one\n", b"two\n"]
+    writer.join()

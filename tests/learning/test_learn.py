@@ -194,7 +194,9 @@ def test_a_reward_out_of_reach_is_named_by_its_place():
 @pytest.mark.parametrize("discount", [None, 1, 1 - 1e-15])
 def test_a_discount_that_no_plan_can_have_is_refused_before_learning(discount):
     steps = []
-    with pytest.raises(InputError, match=r"discount: read .*, expected one below 1 to plan with"):
+    with pytest.raises(
+        InputError, match=r"discount: read .*, expected one below 1 to choose among plans by a log"
+    ):
         learn("spectral", LOG, discount=discount, plan=True, progress=steps.append)
     assert steps == []
 

@@ -1,11 +1,14 @@
 """A POMDP that ends after a number of steps has the values of that horizon."""
 
+from fractions import Fraction
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.planning.anytime.test_undiscounted import game
 
 import rpsr
+from rpsr.domains.rules import tabulate
 from rpsr.errors import ModelError
 from rpsr.models.timed import timed
 
@@ -49,3 +52,19 @@ def test_a_clock_that_is_too_large_is_refused(monkeypatch):
     monkeypatch.setattr("rpsr.models.timed.MOST_MOVES", 1000)
     with pytest.raises(ModelError, match="plan with vi or reachable"):
         timed(rpsr.load("tiger"), 10**9)
+
+
+def test_a_state_whose_start_is_below_the_range_of_floats_is_possible():
+    tiny = Fraction(1, 10**330)
+    pomdp = tabulate(
+        name="underflow",
+        states=("safe", "pit"),
+        actions=("wait",),
+        observations=("nothing",),
+        start={"safe": 1 - tiny, "pit": tiny},
+        transition=lambda state, action: {state: Fraction(1)},
+        emission=lambda action, state: {"nothing": Fraction(1)},
+        reward=lambda state, action, after, seen: Fraction(-(10**100) if state == "pit" else 0),
+        discount=Fraction(1),
+    )
+    assert timed(pomdp, 1).states == ("safe@0", "pit@0", "safe@1", "pit@1")

@@ -20,8 +20,10 @@ from typing import Any
 
 from rpsr.errors import InputError
 from rpsr.io.files import packed, place_of, read_lines, write_bytes
+from rpsr.io.printable import quoted
 
-SCHEMA = "rpsr.certificate/2"
+FAMILY = "rpsr.certificate/"
+SCHEMA = f"{FAMILY}2"
 DIGITS = 4000  # of a number at most; Python reads no longer ones by default
 LARGEST = 10**300  # of a statement, so that floats can show it
 _DECIMAL = re.compile(rf"[-+]?\d{{1,{DIGITS}}}(\.\d{{1,{DIGITS}}})?([eE][-+]?\d{{1,3}})?", re.ASCII)
@@ -49,7 +51,14 @@ class Reader:
     def header(self) -> dict[str, Any]:
         """The first line."""
         header = self._next()
-        if header is None or header.get("schema") != SCHEMA:
+        schema = None if header is None else header.get("schema")
+        if isinstance(schema, str) and schema != SCHEMA and schema.startswith(FAMILY):
+            raise InputError(
+                f"was written by another version of rpsr ({quoted(schema)}, expected {SCHEMA}): "
+                "write the certificate again",
+                place=self._place,
+            )
+        if header is None or schema != SCHEMA:
             raise InputError(
                 f"is not a certificate: expected the schema {SCHEMA}", place=self._place
             )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from operator import index
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -39,7 +40,8 @@ from rpsr.models.timed import timed
 class Verified:
     """What a certificate proves.
 
-    lower, upper: bounds on the optimal value at the start, or None. psr_rank, rpsr_rank: the ranks,
+    lower, upper: bounds on the optimal value at the start, or None. horizon: the number of steps
+    that they are for, None for the infinite horizon. psr_rank, rpsr_rank: the ranks,
     or None. accurate: whether a PSR is accurate (see `rpsr.accuracy`), or None. controller_value:
     the exact value of a controller at the start, or None. sizes: the number of lines of each kind.
     size: bytes of text. seconds: of the check.
@@ -55,6 +57,7 @@ class Verified:
     sizes: dict[str, int] = field(default_factory=dict[str, int])
     size: int = 0
     seconds: float = 0.0
+    horizon: int | None = None
 
 
 def verify(pomdp: POMDP, path: str | Path, *, horizon: int | None = None) -> Verified:
@@ -66,17 +69,26 @@ def verify(pomdp: POMDP, path: str | Path, *, horizon: int | None = None) -> Ver
     began, pomdp = perf_counter(), as_pomdp(pomdp)
     reader = Reader(path_text(path, "path"))
     header = reader.header()
-    if horizon is not None:
-        given: Any = horizon
-        if not isinstance(given, int) or isinstance(given, bool) or given < 1:
-            raise InputError(f"horizon: read {given!r}, expected a number of steps of at least 1")
-        pomdp = timed(pomdp, given)
+    steps = None if horizon is None else _steps(horizon)
+    pomdp = pomdp if steps is None else timed(pomdp, steps)
     try:
         _check_identity(pomdp, header)
         found = check(ExactModel(pomdp.record), header, reader.lines())
     except Fault as fault:
         raise InputError(fault.message, place=place_of(path)) from None
-    return replace(found, name=pomdp.name, size=reader.size, seconds=perf_counter() - began)
+    seconds = perf_counter() - began
+    return replace(found, name=pomdp.name, horizon=steps, size=reader.size, seconds=seconds)
+
+
+def _steps(horizon: Any) -> int:
+    """A number of steps of any integer type."""
+    try:
+        steps = 0 if isinstance(horizon, bool) else index(horizon)
+    except TypeError:
+        steps = 0
+    if steps < 1:
+        raise InputError(f"horizon: read {horizon!r}, expected a number of steps of at least 1")
+    return steps
 
 
 KINDS = ("vector", "point", "rank", "controller")

@@ -86,6 +86,7 @@ def _document(found: Verified, bounds: Bounds) -> dict[str, Any]:
         "name": found.name,
         "lower": lower,
         "upper": upper,
+        "horizon": found.horizon,
         "psr_rank": found.psr_rank,
         "rpsr_rank": found.rpsr_rank,
         "accurate": found.accurate,

@@ -81,9 +81,12 @@ def _unpacks_to_more(largest: int, place: str) -> InputError:
 
 
 def read_lines(path: str | Path) -> Iterator[bytes]:
-    """The lines of a file one by one, decompressed if it is gzip; `-` is standard input."""
+    """The lines of a file one by one, decompressed if it is gzip; `-` is standard input.
+
+    What is not a regular file, such as a pipe, is read as a whole.
+    """
     place = place_of(path)
-    if str(path) == "-":
+    if str(path) == "-" or (os.path.exists(path) and not os.path.isfile(path)):
         yield from read_bytes(path).splitlines(keepends=True)
         return
     try:

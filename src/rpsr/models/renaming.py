@@ -7,7 +7,9 @@ task in logs without such an observation, can run on a system without `END`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -45,13 +47,22 @@ def renamed(
     seen = {name: o for o, name in enumerate(model.observations) if name in observations}
     new = len(observations) - len(seen)
     chance = UNSEEN / (1 + UNSEEN * new)
-    matrices = []
-    for a in order:
-        known = [model.operators.matrix(a, o) for o in range(len(model.observations))]
-        blind = chance * np.sum([known[o] for o in seen.values()], axis=0)
-        matrices.append(
-            [(1 - chance * new) * known[seen[o]] if o in seen else blind for o in observations]
-        )
+
+    def reordered(matrix: Callable[[int, int], Any]) -> list[list[Any]]:
+        rows = list[list[Any]]()
+        for a in order:
+            known = [matrix(a, o) for o in range(len(model.observations))]
+            blind = chance * sum(known[o] for o in seen.values())
+            rows.append(
+                [(1 - chance * new) * known[seen[o]] if o in seen else blind for o in observations]
+            )
+        return rows
+
+    matrices, domain = reordered(model.operators.matrix), model.domain
+    if domain.kernel is not None:
+        kernel = domain.kernel
+        moved = reordered(lambda a, o: kernel[a][o])
+        domain = replace(domain, kernel=tuple(map(tuple, moved)), record=None)
     if isinstance(model.operators, SparseOperators):
         operators = SparseOperators(
             tuple(tuple(sp.csr_array(matrix) for matrix in row) for row in matrices)
@@ -63,6 +74,7 @@ def renamed(
         actions=actions,
         observations=observations,
         operators=operators,
+        domain=domain,
         rewards=model.rewards[:, order],
         final=tuple(name for name in model.final if name in observations),
         record=None,

@@ -67,7 +67,8 @@ def layers_of(pomdp: POMDP, steps: int) -> list[Ints]:
     moves, n = pomdp.record.transition, len(pomdp.states)
     each = np.diff(moves.indptr).reshape(-1, n).sum(axis=0)  # moves from each state
     source = moves.row_of_entry() % n
-    now: Bools = pomdp.start > 0
+    now: Bools = np.zeros(n, dtype=np.bool_)
+    now[pomdp.record.start.indices] = True  # also if a probability is below the range of floats
     layers, total = [np.flatnonzero(now)], 0
     for _ in range(steps):
         total += int(each[now].sum())
