@@ -71,7 +71,9 @@ def test_an_error_that_is_not_known_says_why(say, monkeypatch, options, reason):
 def test_people_read_a_table_and_errors_below_it(say):
     Path("bad.pomdp").write_text("nonsense\n")
     code, out, err = say("accuracy", "paint", "bad.pomdp", "tiger")
-    assert (code, err) == (1, "")
+    assert code == 1
+    assert err.startswith("rpsr: bad.pomdp:1:1: ")
+    assert err.count("\n") == 1
     lines = [line.split() for line in out.splitlines()]
     assert ["paint", "4", "4", "2", "2", "4", "no", "no", "1.333", "1.333", "1.333"] in [
         line[:11] for line in lines
@@ -80,7 +82,12 @@ def test_people_read_a_table_and_errors_below_it(say):
         line[:11] for line in lines
     ]
     assert "1 of 2 models are not accurate as PSRs." in out
-    assert out.splitlines()[-1].startswith("bad.pomdp:1:1: ")
+    assert ["bad", "error"] in lines
+    code, out, err = say("accuracy", "bad.pomdp")
+    assert (code, out, err.partition("1:1: ")[0]) == (1, "", "rpsr: bad.pomdp:")
+    code, out, err = say("accuracy", "bad.pomdp", "nowhere.pomdp")
+    assert ["nowhere", "error"] in [line.split() for line in out.splitlines()]
+    assert (code, err.count("rpsr: ")) == (1, 2)
 
 
 def test_a_narrow_terminal_cuts_no_digits_off(say, monkeypatch):
@@ -93,7 +100,8 @@ def test_a_narrow_terminal_cuts_no_digits_off(say, monkeypatch):
 def test_one_source_is_told_with_its_costly_merges(say):
     out = say("accuracy", "loadunload")[1]
     assert "no test distinguishes states loaded-0 and empty-0, but the reward of actions" in out
-    assert "look alike" not in say("accuracy", "loadunload", "tiger")[1]
+    assert "There are 5 groups of states that no test distinguishes. Those with different" in out
+    assert "groups" not in say("accuracy", "loadunload", "tiger")[1]
 
 
 @pytest.mark.parametrize(
@@ -199,9 +207,9 @@ def slow_clock(monkeypatch):
 
 
 def test_a_limit_on_time_is_a_row_and_exit_code_3(say, slow_clock):
-    code, out, _ = say("accuracy", "paint", "--time-limit", "2.5")
-    assert code == 3
-    assert out.startswith("paint: the time limit of 2.5 seconds was reached while ")
+    code, out, err = say("accuracy", "paint", "--time-limit", "2.5")
+    assert (code, out) == (3, "")
+    assert err.startswith("rpsr: paint: the time limit of 2.5 seconds was reached while ")
 
 
 def test_a_source_at_fault_outweighs_a_limit(say, slow_clock):

@@ -195,12 +195,17 @@ def test_a_plan_is_chosen_among_models_and_reported(log, tmp_path, capsys):
     text = page.read_text(encoding="utf-8")
     promise = f"about {document['promise']['value']:.4g}, discounted, over the whole task"
     verdict = text.index("Is a PSR enough? <strong>")
+    assert "as if tasks continued after the last logged step (" in text
+    assert "steps only, not comparable" in text
+    assert "by the log alone" not in text
     assert text.index(promise) < verdict < text.index("<nav") < text.index(">The chosen plan</h2>")
     assert main(["evaluate", "loadunload", "--policy", str(policy), "--episodes", "50"]) == 0
     capsys.readouterr()
     assert main(words) == 0
     out = capsys.readouterr().out
     assert "off-policy" in out
+    assert "as if tasks continued after the last logged step (" in " ".join(out.split())
+    assert "returns, extended beyond the last rows" in out
     for option in choice["options"]:  # number, rank, planner's value, mean value, lowest value
         said = (option["dimension"], option["own_value"], option["mean_value"])
         cells = " +".join(re.escape(f"{number:.4g}") for number in (*said, min(option["values"])))

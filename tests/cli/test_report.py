@@ -15,6 +15,7 @@ from rpsr.errors import ModelError
 from rpsr.planning import Reachable, solve
 from rpsr.planning.solution import Status
 from rpsr.report.model_page import condition
+from rpsr.report.verdict_card import _with_precision
 
 PAGE = Path("page.html")
 
@@ -83,7 +84,12 @@ def card() -> str:
     """The text of the verdict."""
     found = re.search(r'<div class="card.*?</div>\n', PAGE.read_text(encoding="utf-8"), re.DOTALL)
     assert found is not None
-    return unescape(re.sub("<.*?>", " ", found[0]))
+    return unescape(re.sub("<.*?>", " ", unspanned(found[0])))
+
+
+def unspanned(text: str) -> str:
+    """A page without the spans around the options of commands."""
+    return re.sub("</?span[^>]*>", "", text)
 
 
 def test_the_verdict_comes_first_with_what_to_do(say):
@@ -93,10 +99,42 @@ def test_the_verdict_comes_first_with_what_to_do(say):
     words = card()
     assert "confuses states loaded-0 and empty-0 (and 1 more group of states)" in words
     assert "gets rewards wrong by up to 0.5" in words
-    assert "rpsr solve loadunload --model rpsr -o policy.json" in words
+    assert "rpsr solve loadunload -o policy.json" in words
     optimum = solve(build("loadunload"), Reachable()).value
-    assert f"{optimum:.4g}, proven" in words
-    assert "earns 0.6339, promised 9.149" in words  # of the PSR's policy
+    value, precision = re.search(r"([\d.]+), proven to ([\d.e-]+)", words).groups()
+    assert abs(float(value) - optimum) <= float(precision) < 1e-4
+    assert "earns 0.6339; the PSR expects 9.149" in words  # of the PSR's policy
+    assert "(50 % of the largest reward)" in text
+    assert "their own observations" not in text
+
+
+@pytest.mark.parametrize(
+    ("value", "lower", "upper", "words"),
+    [
+        (1.88987995801, 1.88987995801, 1.88991748557, "1.88988, proven to 4e-05"),
+        (1 / 3, 1 / 3, 1 / 3, "0.33333, proven to 1e-05"),
+        (-1e-9, -1e-9, 1e-9, "0.00000, proven to 1e-05"),
+        (-0.61451, -0.61451, -0.614, "\u22120.6145, proven to 0.0006"),
+        (4567.25, 4567, 4569.9, "4567, proven to 3"),
+        (1e7, 1e7, 1e7 + 40, "10000000, proven to 40"),
+    ],
+)
+def test_a_value_is_shown_with_what_is_proven_of_it(value, lower, upper, words):
+    assert _with_precision(value, lower, upper) == words
+
+
+def test_states_that_their_own_observations_would_tell_apart(say):
+    # Arriving at b or c is seen; afterwards nothing tells them apart, but they pay differently.
+    Path("m.pomdp").write_text(
+        "discount: 0.9\nvalues: reward\nstates: a b c\nactions: go\nobservations: x y\nstart: a\n"
+        "T: go\n0 .5 .5\n1 0 0\n1 0 0\nO: go\n.9 .1\n1 0\n0 1\nR: go : c : * : * 1\n"
+    )
+    assert say("report", "m.pomdp", "-o", "page.html")[0] == 0
+    words = "confuses states b and c (their own observations differ, but the state of a PSR"
+    assert words in PAGE.read_text(encoding="utf-8")
+    out = say("accuracy", "m.pomdp")[1]
+    assert "1 in c (their own observations differ, but the state of a PSR predicts only" in out
+    assert "group" not in out  # the sentence names the only one
 
 
 def test_the_verdict_is_undecided_where_floats_cannot_tell(say, monkeypatch):
@@ -117,7 +155,7 @@ def test_a_task_without_a_discount_is_planned_where_its_sums_converge(say):
     discounted = solve(build("line4-2goals").with_discount(1 - 1e-9), Reachable()).value
     for model in ("POMDP", "R-PSR"):
         assert float(found[model]["value"]) == pytest.approx(discounted, rel=1e-5)
-    text = unescape(PAGE.read_text(encoding="utf-8"))
+    text = unspanned(unescape(PAGE.read_text(encoding="utf-8")))
     assert "PSR" not in found  # by its rewards, staying pays at every step
     assert "Planning on the PSR is left out: " in text
     assert "rpsr report line4-2goals --discount 0.95 -o page.html" in text
@@ -152,7 +190,7 @@ def test_a_condition_number_says_what_it_means(number, words):
 
 def test_what_cannot_be_planned_is_said(say, monkeypatch):
     assert say("report", "parr", "-o", "page.html", "--discount", "1")[0] == 0
-    text = PAGE.read_text(encoding="utf-8")
+    text = unspanned(PAGE.read_text(encoding="utf-8"))
     assert "Planning is left out: " in text
     assert "rpsr solve parr --horizon 20" in text
     monkeypatch.setattr("rpsr.report.planning_section.MOST_STATES", 1)

@@ -1,5 +1,6 @@
 """The verbs: what they print, what they write, and the JSON contract."""
 
+import json
 import re
 from pathlib import Path
 
@@ -193,3 +194,17 @@ def test_help_names_every_format_of_policies(verb, say):
     code, out, _ = say(verb, "--help")
     assert code == 0
     assert all(suffix in out for suffix in (".json", ".alpha", ".pg", ".policy"))
+
+
+def test_a_mean_that_cannot_be_computed_is_a_dash_with_its_reason(say):
+    words = ["evaluate", "tiger", "--online", "0.001", "--episodes", "3", "--steps", "2"]
+    code, out, _ = say(*words, "--model", "pomdp")
+    assert code == 0
+    assert out.splitlines()[-1] == (
+        "No exact mean (-): the policy is not a finite table of actions."
+    )
+    row = next(line for line in out.splitlines() if "online" in line)
+    assert row.split()[7] == "-"
+    (row,) = json.loads(say(*words, "--model", "pomdp", "--json")[1])["rows"]
+    assert row["exact"] is None
+    assert "No exact mean" not in say("evaluate", "tiger", "--episodes", "3")[1]

@@ -260,10 +260,21 @@ def test_costly_merges_are_named():
 
 def test_merges_that_cost_nothing_are_counted_and_not_named():
     answer = accuracy(build("loadunload"))
-    assert answer.merged_states == 10
+    assert (answer.merged_states, answer.merged_groups) == (10, 5)
     assert {s for merge in answer.merges for s in merge.states} == {
         "loaded-0", "empty-0", "loaded-4", "empty-4"
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(("entered", "apart"), [([0, 0.5, 0.5], True), ([0, 1, 0], False)])
+def test_only_observations_that_can_be_made_tell_states_apart(entered, apart):
+    # Without an entry, what would be observed on arrival says nothing.
+    transitions = np.array([[entered, [1, 0, 0], [1, 0, 0]]])
+    emissions = np.array([[[0.5, 0.5], [1, 0], [0, 1]]])
+    pomdp = POMDP.from_arrays(transitions, emissions, np.array([[0], [0], [1]]))
+    (merge,) = costly_merges(pomdp, np.array([0, 1, 1]))
+    assert merge.seen_apart == apart
+    assert merge.remark.startswith(" (their own observations differ") == apart
 
 
 def test_rounding_is_no_cost():

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from rpsr.report.prose import plain, prose
 
+SPAN = '<span style="white-space:nowrap">'
+
 
 @pytest.mark.parametrize(
     ("markdown", "expected"),
@@ -17,6 +19,8 @@ from rpsr.report.prose import plain, prose
         ("one\ntwo\n\nthree", "<p>one two</p>\n<p>three</p>\n"),
         ("- a\n  b\n- c", "<ul><li>a b</li><li>c</li></ul>\n"),
         ("`x*y*` **s** *e*", "<p><code>x*y*</code> <strong>s</strong> <em>e</em></p>\n"),
+        ("`a -o b-c`", f"<p><code>a {SPAN}-o</span> b-c</code></p>\n"),
+        ("`r --time-limit <3`", f"<p><code>r {SPAN}--time-limit</span> &lt;3</code></p>\n"),
         ("[w](#there)", '<p><a href="#there">w</a></p>\n'),
         ("[w](javascript:x)", "<p>[w](javascript:x)</p>\n"),
         (r"\*a\*", "<p>*a*</p>\n"),

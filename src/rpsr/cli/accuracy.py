@@ -77,11 +77,12 @@ def accuracy(
 ) -> int:
     """Decide for each source whether a PSR is accurate, and how large its reward error is.
 
-    A folder means all model files in it. A source that cannot be read gives a row with its error;
-    the exit code is then 1, after all rows. --time-limit applies to each source; one that reaches
-    it gives a row that says so, and the exit code is 3, unless another row makes it 1. After an
-    interrupt, or if the -o file can no longer be written, the finished rows are shown. A
-    certificate proves both ranks and the verdict on all beliefs, for one source.
+    A folder means all model files in it. A source that cannot be read gives a row with its error,
+    which is also a line on standard error; the exit code is then 1, after all rows. --time-limit
+    applies to each source; one that reaches it gives a row that says so, and the exit code is 3,
+    unless another row makes it 1. After an interrupt, or if the -o file can no longer be written,
+    the finished rows are shown. A certificate proves both ranks and the verdict on all beliefs, for
+    one source.
     """
     from rpsr.parallel import one_thread_each, workers
 
@@ -139,8 +140,8 @@ def accuracy(
 
 def _show(rows: list[Row]) -> None:
     good = [row for row in rows if row["error"] is None]
-    if good:
-        table: list[list[Any]] = [[row[key] for key in _COLUMNS.values()] for row in good]
+    if good or len(rows) > 1:
+        table = [_cells(row) for row in rows]
         print_table(
             list(_COLUMNS),
             table,
@@ -149,6 +150,7 @@ def _show(rows: list[Row]) -> None:
             "reachable beliefs only. (relative): divided by the largest absolute reward. --json "
             "shows more.",
         )
+    if good:
         print_lines([f"{_verdict(good)} {_sureness(good)}"])
     for row in good:
         for warning in row["warnings"] or []:
@@ -157,18 +159,33 @@ def _show(rows: list[Row]) -> None:
             note(f"{row['source']}: {row['note']}")
     if len(good) == 1:
         merges = good[0]["merges"] or []
-        if good[0]["merged_states"]:
-            equal = ", and have its rewards" if good[0]["accurate"] else ""
-            print_lines(
-                [f"{good[0]['merged_states']} states look like another state to every test{equal}."]
-            )
-        print_lines(merges[:_MOST_MERGES])
+        print_lines([*_groups(good[0]), *merges[:_MOST_MERGES]])
         if len(merges) > _MOST_MERGES:
-            print_lines([f"... and {len(merges) - _MOST_MERGES} more groups of states (--json)"])
+            print_lines([f"... and {len(merges) - _MOST_MERGES} more (--json)"])
     for row in rows:
         if row["error"] is not None:
             named = row["domain"] in row["error"]
-            print_lines([row["error"] if named else f"{row['domain']}: {row['error']}"])
+            note(row["error"] if named else f"{row['domain']}: {row['error']}")
+
+
+def _cells(row: Row) -> list[Any]:
+    """The row of the table; where there is an error, it says so instead of an answer."""
+    cells = {key: row[key] for key in _COLUMNS.values()}
+    if row["error"] is not None:
+        cells["accurate"] = "error" if row["limit"] is None else f"{row['limit']} limit"
+    return list(cells.values())
+
+
+def _groups(row: Row) -> list[str]:
+    """How many groups of states no test distinguishes, unless the sentence on one says all."""
+    groups, merges = row["merged_groups"] or 0, row["merges"] or []
+    if groups == 0 or groups == len(merges) == 1:
+        return []
+    subject = "There is 1 group" if groups == 1 else f"There are {groups} groups"
+    subject += " of states that no test distinguishes"
+    if not merges:
+        return [f"{subject}; rewards are equal within {'it' if groups == 1 else 'each'}."]
+    return [f"{subject}:" if groups == 1 else f"{subject}. Those with different rewards:"]
 
 
 def _verdict(rows: list[Row]) -> str:

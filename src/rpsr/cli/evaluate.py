@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter, validators
@@ -123,7 +123,10 @@ def evaluate(
     rows: list[Estimate] = []
 
     def show() -> None:
-        _report(_different(rows, policies), system, source, seed, json)
+        named: dict[str, AnyPolicy] = {
+            name: followed for ways in policies for name, followed in ways.items()
+        }
+        _report(_different(rows, policies), system, named, source, seed, json)
 
     try:
         with live_line("evaluating") as say:
@@ -149,7 +152,12 @@ def evaluate(
 
 
 def _report(
-    rows: list[Estimate], system: POMDP | LinearModel, source: str, seed: int, json: bool
+    rows: list[Estimate],
+    system: POMDP | LinearModel,
+    policies: Mapping[str, AnyPolicy],
+    source: str,
+    seed: int,
+    json: bool,
 ) -> None:
     """Show rows, and say of which policies later steps matter."""
     from rpsr.evaluation.estimates import missing
@@ -162,7 +170,7 @@ def _report(
         head = {"name": system.name, "discount": system.discount, "seed": seed}
         print_json("evaluate", source, head | {"rows": [_row(row) for row in rows]})
     else:
-        _show(rows, system)
+        _show(rows, system, policies)
 
 
 def _counting(say: Callable[[str], None] | None) -> Callable[[int, int], None] | None:
@@ -205,10 +213,14 @@ def _row(estimate: Estimate) -> dict[str, Any]:
     return {column: getattr(estimate, column) for column in _COLUMNS}
 
 
-def _show(rows: list[Estimate], system: POMDP | LinearModel) -> None:
+def _show(
+    rows: list[Estimate], system: POMDP | LinearModel, policies: Mapping[str, AnyPolicy]
+) -> None:
+    from rpsr.evaluation.simulation import why_no_table
+
     sum_of = "undiscounted" if system.discount is None else f"discounted by {system.discount:g}"
     columns = [_HEADERS.get(column, column) for column in _COLUMNS]
-    print_table(columns, [list(_row(row).values()) for row in rows])
+    print_table(columns, [list(_row(row).values()) for row in rows], missing="-")
     print_lines(
         [
             f"Returns {sum_of}, by each model's own expected rewards, over the steps shown. exact "
@@ -216,3 +228,7 @@ def _show(rows: list[Estimate], system: POMDP | LinearModel) -> None:
             "later steps."
         ]
     )
+    without = dict.fromkeys(row.policy for row in rows if row.exact is None)
+    reasons = dict.fromkeys(why_no_table(policies[name], system) for name in without)
+    if reasons:
+        print_lines([f"No exact mean (-): {'; '.join(reasons)}."])

@@ -128,6 +128,8 @@ def _for_people(facts: dict[str, Any]) -> list[tuple[str, Any]]:
                 shown.append(("nonzeros", text))
         elif key == "reward_range":
             shown.append(("rewards", f"{value[0]:g} to {value[1]:g}"))
+        elif key == "reset_rows":
+            shown.append(("declared reset rows", value))
         else:
             shown.append((key.replace("_", " "), value))
     return shown

@@ -317,7 +317,7 @@ def _show(learned: Learned) -> None:
         compared, level = learned.safe, learned.safe.chosen.promise.level
         print_table(
             compared.COLUMNS,
-            compared.summary(),
+            compared.summary(bool(learned.continued)),
             "Promises: the discounted return on the true system, by the log. Each bound is meant "
             f"to hold with probability {level:.4g}, under the assumptions of its method; the "
             "documentation of learning says how often that was so. Chosen: the plan, or the table "
@@ -350,5 +350,5 @@ def _facts(learned: Learned) -> list[tuple[str, Any]]:
     words = f"negative probability {heldout.negative_mass:.4g} per step"
     facts.append(("inconsistency", words))
     if learned.promise is not None:
-        facts.append(("promise", learned.promise.words(learned.census.digits)))
+        facts.append(("promise", learned.promise_words))
     return [*facts, ("seconds", learned.seconds)]

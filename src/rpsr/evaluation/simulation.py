@@ -179,6 +179,17 @@ def as_table(
     return table
 
 
+def why_no_table(policy: AnyPolicy, system: POMDP | LinearModel) -> str:
+    """Why a policy on a system has no exact return, if it has none."""
+    if isinstance(system, LinearModel) and not system.domain.known:
+        return "the model's valid states are unknown, as of a learned one"
+    if not isinstance(policy, AlphaPolicy | StagedPolicy):
+        return "the policy is not a finite table of actions"
+    if policy.model.estimated:
+        return "the policy filters with a learned model, which corrects its own predictions"
+    return "the policy reaches too many states to become a finite controller"
+
+
 def _joined(blocks: list[Trajectories]) -> Trajectories:
     """Blocks of episodes as one."""
     columns: dict[str, Any] = {}

@@ -9,6 +9,7 @@ errors.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -25,6 +26,7 @@ _COMMENT = re.compile(rb"#[^\r\n]*")
 _LONE_SIGN = re.compile(rb"(?<![^\s:])([+-])[ \t]+(?=[.\d])")
 _TOKEN = re.compile(rb":|[+-][ \t]+(?=[.\d])[^\s:]+|[^\s:]+")
 _NUMBER = re.compile(rb"([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?")
+_LINE_END = re.compile(rb"\r\n|\r|\n")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 _CONTROL_BYTES = bytes(b for b in range(128) if _CONTROL.match(bytes([b])))
 MOST_DIGITS = 400  # after the point, and the largest power of ten: beyond any float
@@ -122,10 +124,19 @@ class Tokens:
 
     def error(self, at: int, message: str) -> InputError:
         """An error at the token numbered `at` (the end of the text if there is none)."""
-        text = _COMMENT.sub(lambda comment: b" " * len(comment[0]), self.text)
-        match = next(islice(_TOKEN.finditer(text), at, None), None)
-        offset = len(text) if match is None else match.start()
+        match = next(self._matches(at, at + 1), None)
+        offset = len(self.text) if match is None else match.start()
         return error_at(self.text, offset, message, self.place)
+
+    def lines_of(self, first: int, end: int) -> Ints:
+        """The line of each token from `first` to before `end`, counted from 1; for errors."""
+        starts = np.fromiter((match.start() for match in self._matches(first, end)), np.int64)
+        ends = np.fromiter((match.end() for match in _LINE_END.finditer(self.text)), np.int64)
+        return 1 + np.searchsorted(ends, starts, side="right")
+
+    def _matches(self, first: int, end: int) -> Iterator[re.Match[bytes]]:
+        text = _COMMENT.sub(lambda comment: b" " * len(comment[0]), self.text)
+        return islice(_TOKEN.finditer(text), first, end)
 
 
 def error_at(text: bytes, offset: int, message: str, place: str) -> InputError:

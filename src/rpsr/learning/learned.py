@@ -23,6 +23,8 @@ from rpsr.planning.solution import Solution
 from rpsr.planning.value.policies import AlphaPolicy
 from rpsr.showing import Shown, counted
 
+NEGLIGIBLE = 1e-3  # of rewards: what is left of later ones by the discount
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Learned(Shown):
@@ -71,7 +73,7 @@ class Learned(Shown):
         if self.choice is not None:
             facts.append(("plan", self.policy().title()))
         if self.safe is not None:
-            facts.append(("promise", self.safe.chosen.promise.words(self.census.digits)))
+            facts.append(("promise", self.promise_words))
         facts.append(("seconds", f"{self.seconds:.3g}"))
         return facts
 
@@ -91,6 +93,22 @@ class Learned(Shown):
     def promise(self) -> Promise | None:
         """What the chosen policy will earn on the true system; None without a plan."""
         return None if self.safe is None else self.safe.chosen.promise
+
+    @property
+    def promise_words(self) -> str:
+        """The promise in a line; empty without a plan."""
+        words = "" if self.promise is None else self.promise.words(self.census.digits)
+        return "; ".join(filter(None, (words, self.continued if words else "")))
+
+    @property
+    def continued(self) -> str:
+        """What a promise assumes of the steps after the log's; empty if these hardly count."""
+        logged, discount = self.census.mean_length, self.model.discount
+        ahead = 1.0 if discount is None else discount**logged
+        if not self.census.cut_off or ahead < NEGLIGIBLE:
+            return ""
+        mean = "1 step" if logged == 1 else f"{logged:.3g} steps"
+        return f"as if tasks continued after the last logged step ({mean} on average)"
 
     def save(self, path: str | Path) -> None:
         """Write the model to a native file, completely or not at all."""

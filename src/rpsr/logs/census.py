@@ -92,6 +92,17 @@ class Census:
         return min(DIGITS + ceil(log10(largest / extent)), 17)
 
     @property
+    def cut_off(self) -> int:
+        """The number of episodes that did not terminate."""
+        return self.lengths.total() - self.ended
+
+    @property
+    def mean_length(self) -> float:
+        """The mean number of steps, without empty episodes."""
+        steps = sum(length * times for length, times in self.lengths.items())
+        return steps / max(self.lengths.total(), 1)
+
+    @property
     def unmarked_ends(self) -> str:
         """A line if tasks may have ended without a mark in the log; else empty.
 

@@ -35,6 +35,7 @@ from rpsr.predictive.reach import accurate_on_reachable, reachable_states
 from rpsr.predictive.rewards import reconstruct
 from rpsr.showing import Shown
 
+BEFORE = "their own observations differ, but the state of a PSR predicts only what follows"
 SAME_REWARD = 1e-12  # relative: expected rewards are sums of rounded products
 PRIMES = 2, 8, 32  # tried in turn to find a basis of rationals: rare events have long fractions
 # Singular values of a basis restricted to some states: floats cannot decide between these two.
@@ -47,12 +48,14 @@ NOISE = 1e-10  # largest error of a basis that replaces NOTHING
 class Merge:
     """States that no test distinguishes although the rewards of some actions differ.
 
-    rewards: the reward of these actions in each state, in the order of `states`.
+    rewards: the reward of these actions in each state, in the order of `states`. seen_apart:
+    whether, after some action, arriving in one gives other observations than arriving in another.
     """
 
     states: tuple[str, ...]
     actions: tuple[str, ...]
     rewards: tuple[float, ...]
+    seen_apart: bool = False
 
     def __str__(self) -> str:
         noun = "action" if len(self.actions) == 1 else "actions"
@@ -67,6 +70,11 @@ class Merge:
             f"no test distinguishes states {_listed(self.states)}, "
             f"but the reward of {noun} {_listed(self.actions)} is {rewards}"
         )
+
+    @property
+    def remark(self) -> str:
+        """Why different observations do not help, in parentheses after a space; else empty."""
+        return f" ({BEFORE})" if self.seen_apart else ""
 
 
 def _listed(names: tuple[str, ...], most: int = 4) -> str:
@@ -105,6 +113,11 @@ class Accuracy(Shown):
     margin: tuple[float, float]
     seconds: float
     note: str | None = None
+
+    @property
+    def merged_groups(self) -> int:
+        """The number of groups of states that have the same outcomes."""
+        return int((np.bincount(self.psr.labels) > 1).sum())
 
     def title(self) -> str:
         """A description in one line."""
@@ -245,8 +258,24 @@ def costly_merges(pomdp: POMDP, labels: Ints) -> tuple[Merge, ...]:
             if differ:
                 costly.setdefault(tuple(earned.tolist()), []).append(name)
         states = tuple(pomdp.states[s] for s in members.tolist())
-        merges += [Merge(states, tuple(names), earned) for earned, names in costly.items()]
+        apart = bool(costly) and _seen_apart(pomdp, members)
+        merges += [Merge(states, tuple(names), earned, apart) for earned, names in costly.items()]
     return tuple(merges)
+
+
+def _seen_apart(pomdp: POMDP, members: Ints) -> bool:
+    """Whether arriving in some of these states, by the same action, gives other observations.
+
+    Not decided where observations also depend on the previous state.
+    """
+    if pomdp.record.emission_by_edge:
+        return False
+    for action in pomdp.actions:
+        entered = members[pomdp.transition(action).sum(axis=0)[members] > 0]
+        rows = pomdp.emission(action)[entered]
+        if len(entered) > 1 and abs(rows - rows[np.zeros(len(entered), int)]).max() > SAME_REWARD:
+            return True
+    return False
 
 
 def _block_errors(pomdp: POMDP, labels: Ints, chosen: Bools) -> Floats:

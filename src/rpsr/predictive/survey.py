@@ -49,6 +49,7 @@ class Row(TypedDict):
     rpsr_d_inf: float | None
     history_error: dict[str, float] | None
     merged_states: int | None
+    merged_groups: int | None
     merges: list[str] | None
     certified: bool | None
     error_probability: float | None
@@ -110,7 +111,8 @@ def survey_row(source: str, options: Options = DEFAULT, folder: str = "") -> Row
         row["d_inf_reachable"], row["rpsr_d_inf"] = found.d_inf_reachable, found.rpsr_d_inf
         row["history_error"] = dict(zip(("mean", "max"), found.history_error, strict=True))
         row["merged_states"] = found.merged_states
-        row["merges"] = [str(merge) for merge in found.merges]
+        row["merged_groups"] = found.merged_groups
+        row["merges"] = [f"{merge}{merge.remark}" for merge in found.merges]
         row["certified"], row["error_probability"] = found.certified, found.error_probability
         row["margin"] = margin_document(found.margin)
         row["note"] = found.note

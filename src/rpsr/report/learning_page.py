@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from rpsr.learning.diagnostics import Diagnosis
 from rpsr.learning.findings import CoreIntent, Findings, Spectrum
 from rpsr.learning.learned import Learned
 from rpsr.learning.plan_choice.choice import Choice
-from rpsr.learning.promises.reasons import Reason
+from rpsr.learning.plan_choice.off_policy import OffPolicyEstimate
 from rpsr.learning.promises.safe import SafeChoice
 from rpsr.learning.spectral.enough import GROUPS, Enough
 from rpsr.logs.census import Census
@@ -37,7 +37,7 @@ def learning_page(learned: Learned, source: str) -> Page:
     if learned.choice is not None:
         sections.append(Section("The chosen plan", _choice(learned.choice, learned.census.digits)))
     if learned.safe is not None:
-        blocks = _promises(learned.safe, learned.reasons, learned.census.digits)
+        blocks = _promises(learned, learned.safe)
         sections.append(Section("The promise", blocks))
     sections += [
         Section("Is a PSR enough?", (_enough(learned.psr_enough),)),
@@ -97,16 +97,17 @@ def verdict_card(learned: Learned) -> Card:
         low, high = (f"{end:.{digits}g}" for end in promise.in_models)
         facts.append(("in models of the log", f"{low} to {high}"))
     if chosen.off_policy is not None and safe.index == 0:  # the policy is that of the plan
-        facts.append(("by the log alone (off-policy)", plain(str(chosen.off_policy))))
+        facts.append(_off_policy(chosen.off_policy))
     doubts = [chosen.doubt, safe.warning(digits), *(reason.words for reason in learned.reasons)]
     doubts = [f"- {plain(doubt)}" for doubt in doubts if doubt]
     listed = "**Do not trust this number yet:**\n\n" + "\n".join(doubts) + "\n\n" if doubts else ""
     title = (
         f"The chosen policy is promised to earn at least {promise.low:.{digits}g} and about "
-        f"{promise.value:.{digits}g}, discounted, over the whole task (level {promise.level:.4g})."
+        f"{promise.value:.{digits}g}, discounted, over the whole task (level {promise.level:.4g})"
+        f"{', ' if learned.continued else ''}{learned.continued}."
     )
     if promise.vacuous:
-        title = f"The chosen policy has no promise: {plain(promise.words(digits))}."
+        title = f"The chosen policy has no promise: {plain(learned.promise_words)}."
     return Card(
         "bad" if doubts else tone,
         badge,
@@ -114,6 +115,13 @@ def verdict_card(learned: Learned) -> Card:
         f"{listed}{enough}",
         tuple(facts),
     )
+
+
+def _off_policy(found: OffPolicyEstimate) -> tuple[str, str]:
+    """The off-policy value of a plan: of fewer steps than a promise."""
+    if found.steps == 0:
+        return "off-policy value", plain(str(found))
+    return "off-policy value", f"{found.interval}, {found.over} only, not comparable"
 
 
 def _facts(rows: Iterable[tuple[str, Any]]) -> Table:
@@ -228,10 +236,11 @@ def _choice(choice: Choice, digits: int) -> tuple[Block, ...]:
     return text, Table("", choice.COLUMNS, rows, formats=formats, footnotes=footnotes), figure
 
 
-def _promises(safe: SafeChoice, doubts: Sequence[Reason], digits: int) -> tuple[Block, ...]:
-    promise = safe.chosen.promise
+def _promises(learned: Learned, safe: SafeChoice) -> tuple[Block, ...]:
+    promise, doubts, digits = safe.chosen.promise, learned.reasons, learned.census.digits
     text = (
-        "What each policy will earn on the true system, discounted, by the log alone. Each bound "
+        "What each policy will earn on the true system, discounted, by the log and models of it. "
+        "Each bound "
         f"is meant to hold with probability {promise.level:.4g}, under the assumptions of its "
         "method; the documentation of learning says how often that was so. "
         "*models*: the policy was simulated in models that explain the log, and in models of "
@@ -239,6 +248,11 @@ def _promises(safe: SafeChoice, doubts: Sequence[Reason], digits: int) -> tuple[
         "after them. *returns*: the returns of the log. The plan is chosen, or "
         "the table if its lower bound is clearly higher."
     )
+    if learned.continued:
+        text += (
+            f"\n\nAll promises are for the whole task, {learned.continued}. *returns* therefore "
+            "extends the returns of the log beyond its last rows, by the rewards of late steps."
+        )
     if safe.warning(digits):
         text += f"\n\n**{plain(safe.warning(digits))}**."
     reasons = dict.fromkeys(offer.promise.reason for offer in safe.offers if offer.promise.reason)
@@ -247,7 +261,8 @@ def _promises(safe: SafeChoice, doubts: Sequence[Reason], digits: int) -> tuple[
         listed = "".join(f"\n- {plain(one.words)}: {plain(one.advice)}" for one in doubts)
         text += f"\n\nWhy it may fail, and what to do:\n{listed}"
     formats = ("", *(f".{digits}g",) * 3, "", "")
-    return Text(text), Table("", safe.COLUMNS, tuple(safe.summary()), formats=formats)
+    rows = tuple(safe.summary(bool(learned.continued)))
+    return Text(text), Table("", safe.COLUMNS, rows, formats=formats)
 
 
 def _shown(census: Census, observations: tuple[str, ...]) -> tuple[Block, ...]:

@@ -143,7 +143,7 @@ def _measured(found: Accuracy) -> tuple[tuple[str, Cell], ...]:
         ("… relative to the largest reward", found.rel_d_inf),
         ("error along random histories, mean", found.history_error[0]),
         ("error along random histories, largest", found.history_error[1]),
-        ("states that look like another state to every test", found.merged_states),
+        ("groups of states that no test distinguishes", found.merged_groups),
     )
 
 

@@ -12,6 +12,7 @@ _SPANS = re.compile(
     r"|\*(?P<em>[^*\s][^*]*)\*"
     r"|\[(?P<words>[^\]]+)\]\((?P<where>(?:https?://|#)[^)\s]+)\)"
 )
+_OPTION = re.compile(r"(?<!\S)--?[a-z][\w-]*")  # a line must not end after its hyphens
 
 
 def prose(markdown: str) -> str:
@@ -48,7 +49,10 @@ def spans(text: str) -> str:
             pieces.append(html.escape(match[kind]))
         else:
             assert kind is not None
-            pieces.append(f"<{kind}>{html.escape(match[kind])}</{kind}>")
+            inside = html.escape(match[kind])
+            if kind == "code":
+                inside = _OPTION.sub(r'<span style="white-space:nowrap">\g<0></span>', inside)
+            pieces.append(f"<{kind}>{inside}</{kind}>")
     return "".join([*pieces, html.escape(text[at:])])
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 from rpsr.predictive.certainty import sentence
-from rpsr.predictive.reward_accuracy import Accuracy
+from rpsr.predictive.reward_accuracy import BEFORE, Accuracy, Merge
 from rpsr.report.page import Card
 from rpsr.report.planning_section import Plans
 from rpsr.report.prose import plain
 from rpsr.showing import counted
 
+MOST_DIGITS = 6  # of a value
 MOST_STATES = 3  # of a group of confused states that are named
 
 
@@ -22,7 +25,7 @@ def verdict_card(found: Accuracy, plans: Plans, source: str) -> Card:
             "A PSR is enough for this task: its state determines every reward.",
             f"Plan on whichever model you like: the PSR ({counted(found.psr.rank, 'core test')}) "
             "and the POMDP expect the same rewards after every history, and have the same optimal "
-            f"policies. {_best(source, 'pomdp')}",
+            f"policies. {_best(source)}",
             facts,
         )
     wrong = f"gets rewards wrong by up to {found.d_inf:.4g}"
@@ -32,7 +35,7 @@ def verdict_card(found: Accuracy, plans: Plans, source: str) -> Card:
             "PSR accurate from the start",
             f"A PSR is enough for every history that can happen; from other beliefs it {wrong}.",
             "If the start never changes, plan on whichever model you like; else use the R-PSR "
-            f"({counted(found.rpsr.rank, 'core intent')}). {_best(source, 'rpsr')}",
+            f"({counted(found.rpsr.rank, 'core intent')}). {_best(source)}",
             facts,
         )
     return Card(
@@ -40,7 +43,7 @@ def verdict_card(found: Accuracy, plans: Plans, source: str) -> Card:
         "PSR not accurate",
         f"A PSR is not enough for this task: it {_confusion(found)} and {wrong}.",
         f"Use the POMDP or its R-PSR ({counted(found.rpsr.rank, 'core intent')}), whose rewards "
-        f"are exact. {_best(source, 'rpsr')}",
+        f"are exact. {_best(source)}",
         facts,
     )
 
@@ -51,7 +54,7 @@ def undecided_card(reason: str, plans: Plans, source: str) -> Card:
         "open",
         "undecided",
         "Whether a PSR is enough for this task is undecided.",
-        f"Reason: {plain(reason)}. The POMDP itself is exact: plan on it. {_best(source, 'pomdp')}",
+        f"Reason: {plain(reason)}. The POMDP itself is exact: plan on it. {_best(source)}",
         _facts(plans),
     )
 
@@ -68,27 +71,38 @@ def verdict(found: Accuracy) -> str:
         text = (
             f"**A PSR is not enough.** Its state of {tests} does not determine "
             f"the rewards: the closest rewards have an error of up to {found.d_inf:.4g} "
-            f"({found.rel_d_inf:.3g} of the largest reward). The R-PSR, with {intents}, is exact."
+            f"({100 * found.rel_d_inf:.3g} % of the largest reward). The R-PSR, with {intents}, is "
+            f"exact.{_apart(found)}"
         )
         if found.accurate_reachable:
             text += " On every reachable belief, though, the PSR is right."
     return f"{text} {sentence('This is', found.certified, found.error_probability, found.margin)}"
 
 
+def _apart(found: Accuracy) -> str:
+    """A sentence on states that are confused though their own observations differ; else empty."""
+    apart = next((merge for merge in found.merges if merge.seen_apart), None)
+    return f" The PSR confuses states {_named(apart)} ({BEFORE})." if apart is not None else ""
+
+
+def _named(merge: Merge) -> str:
+    """The states of a group, some of them if there are many."""
+    names = [plain(state) for state in merge.states]
+    if len(names) > MOST_STATES:
+        names[MOST_STATES - 1 :] = [f"{len(names) - MOST_STATES + 1} more"]
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
 def _confusion(found: Accuracy) -> str:
     if not found.merges:
         return "does not determine the rewards"
-    states = found.merges[0].states
-    names = [plain(state) for state in states]
-    if len(names) > MOST_STATES:
-        names[MOST_STATES - 1 :] = [f"{len(names) - MOST_STATES + 1} more"]
     groups = len({merge.states for merge in found.merges}) - 1
     more = f" (and {counted(groups, 'more group')} of states)" if groups else ""
-    return f"confuses states {', '.join(names[:-1])} and {names[-1]}{more}"
+    return f"confuses states {_named(found.merges[0])}{more}"
 
 
-def _best(source: str, model: str) -> str:
-    return f"The best policy: `rpsr solve {source} --model {model} -o policy.json`."
+def _best(source: str) -> str:
+    return f"The best policy: `rpsr solve {source} -o policy.json`."
 
 
 def _facts(plans: Plans) -> tuple[tuple[str, str], ...]:
@@ -96,12 +110,26 @@ def _facts(plans: Plans) -> tuple[tuple[str, str], ...]:
     found = plans.solutions.get("POMDP")
     if found is None:
         return ()
-    lower, upper, value = (plans.shown(each) for each in (found.lower, found.upper, found.value))
-    known = found.status.reached_goal or lower == upper
-    optimum = f"{value}, proven" if known else f"between {lower} and {upper}"
+    lower, upper = plans.shown(found.lower), plans.shown(found.upper)
+    optimum = f"between {lower} and {upper}"
+    if found.upper is None:
+        optimum = f"at least {lower}"
+    elif found.status.reached_goal or lower == upper:
+        optimum = _with_precision(found.value, found.lower, found.upper)
     facts = [("optimal value at the start", optimum)]
-    earned, promised = plans.earned.get("PSR"), plans.solutions.get("PSR")
-    if earned is not None and promised is not None:
-        words = f"earns {plans.shown(earned)}, promised {plans.shown(promised.value)}"
+    earned, expected = plans.earned.get("PSR"), plans.solutions.get("PSR")
+    if earned is not None and expected is not None:
+        words = f"earns {plans.shown(earned)}; the PSR expects {plans.shown(expected.value)}"
         facts.append(("policy planned on the PSR", words))
     return tuple(facts)
+
+
+def _with_precision(value: float, lower: float, upper: float) -> str:
+    """A value with the digits that its bounds prove, and how far from them it is, as shown."""
+    finest = 10.0 ** min(0, 1 - MOST_DIGITS + math.floor(math.log10(max(abs(value), 1.0))))
+    digits = max(0, -math.floor(math.log10(max(upper - lower, finest))))
+    rounded = round(value, digits) + 0.0
+    error = max(upper - rounded, rounded - lower, finest)
+    unit = 10.0 ** math.floor(math.log10(error))
+    shown = f"{rounded:.{digits}f}".replace("-", "\N{MINUS SIGN}")
+    return f"{shown}, proven to {math.ceil(error / unit) * unit:g}"

@@ -93,6 +93,7 @@ def test_a_row_that_was_never_given_is_named(text, message):
 
 # ---- everything else, with its place
 
+FOUR = "numbers, expected 2 x 2 = 4"
 FAULTS = [
     # numbers
     ("T: a : s -0.1 1.1", "6:10", f"read '-0.1', {PROBABILITY}"),
@@ -115,13 +116,18 @@ FAULTS = [
     ),
     ("discount: .9 .8", "6:14", "'discount': read '.8', expected one number in [0, 1]"),
     # too few, too many
-    ("T: a : s 1", "6:11", "'T': read 1 number, expected 2"),
-    ("T: a : s 1 0 0", "6:14", "'T': read 3 numbers, expected 2"),
-    ("T: a 1 0 0", "6:11", "'T': read 3 numbers, expected 4"),
-    ("T: a : s : t", "6:13", "'T': read 0 numbers, expected 1"),
-    ("O: a : s : x .5 .5", "6:17", "'O': read 2 numbers, expected 1"),
-    ("R: a : s 1 2 3", "6:15", "'R': read 3 numbers, expected 4"),
-    ("OO: a : s : t 1", "6:16", "'OO': read 1 number, expected 2"),
+    ("T: a : s 1", "6:1", "T: a : s: read 1 number, expected 2"),
+    ("T: a : s 1 0 0", "6:14", "T: a : s: read 3 numbers, expected 2"),
+    ("T: a 1 0 0", "6:1", f"T: a: read 3 {FOUR}"),
+    ("T :a\n1 0\n\n 0\nT: b identity", "6:1", f"T: a: read 3 {FOUR} (line 9 has 1)"),
+    ("T: * 1 # 2 3\r\n0 1\r\nT: b 1", "6:1", f"T: *: read 3 {FOUR} (line 6 has 1)"),
+    ("T: a\n1\n0\n0\n", "6:1", f"T: a: read 3 {FOUR}"),
+    ("O: a\n1 0\n0 0 1\nT: b identity", "8:5", f"O: a: read 5 {FOUR} (line 8 has 3)"),
+    ("T: a : s : t", "6:1", "T: a : s : t: read 0 numbers, expected 1"),
+    ("O: a : s : x .5 .5", "6:17", "O: a : s : x: read 2 numbers, expected 1"),
+    ("R: a : s 1 2 3", "6:1", f"R: a : s: read 3 {FOUR}"),
+    ("R: a : s\n1\n2 3\n", "6:1", f"R: a : s: read 3 {FOUR} (line 7 has 1)"),
+    ("OO: a : s : t 1", "6:1", "OO: a : s : t: read 1 number, expected 2"),
     ("T: a\n1 0 x", "7:5", "read 'x', expected a number"),
     ("T: a\n1 0 x 1", "7:5", f"read 'x', {PROBABILITY}"),
     ("T: a : s : t : x 1", "6:14", "read ':', expected a number"),

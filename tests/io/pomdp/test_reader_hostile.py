@@ -170,7 +170,7 @@ def peak_of_refusal(text: str) -> tuple[str, int]:
         ),
         (
             "states: 100000\nactions: 2\nobservations: 2\nT: * 1 0 0 1\n",
-            "f:5:1: 'T': read 4 numbers, expected 10000000000",
+            "f:4:1: T: *: read 4 numbers, expected 100000 x 100000 = 10000000000",
         ),
         (
             "states: 700\nactions: 1\nobservations: 700\nT: * uniform\nO: * uniform\n",

@@ -36,7 +36,12 @@ def test_learned_policies_have_promises(learned):
     assert [row["chosen"] for row in document["promises"]].count(True) == 1
     assert learned.promise is learned.safe.chosen.promise
     assert learned.plan is learned.safe.solution
-    assert dict(learned.facts())["promise"] == learned.promise.words(learned.census.digits)
+    said = dict(learned.facts())["promise"]
+    assert said.startswith(learned.promise.words(learned.census.digits))
+    mean = learned.steps / learned.episodes
+    assert said.endswith(f"after the last logged step ({mean:.3g} steps on average)")
+    ended = replace(learned, census=replace(learned.census, ended=learned.episodes))
+    assert ended.continued == ""
 
 
 def with_lows(learned, *lows):

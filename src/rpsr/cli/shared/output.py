@@ -31,11 +31,16 @@ def print_json(schema: str, source: Any, document: dict[str, Any]) -> None:
 
 
 def print_table(
-    columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "", digits: int = 4
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    caption: str = "",
+    digits: int = 4,
+    missing: str = "",
 ) -> None:
-    """Print a table; numbers are right-aligned, missing values blank.
+    """Print a table; numbers are right-aligned.
 
-    caption: sentences below the table. digits: significant digits of numbers.
+    caption: sentences below the table. digits: significant digits of numbers. missing: shown for
+    None.
     """
     from rpsr.showing import grid
 
@@ -44,7 +49,7 @@ def print_table(
         "right" if all(isinstance(row[i], int | float | None) for row in cells) else "left"
         for i in range(len(columns))
     ]
-    shown = [[show(cell, digits) for cell in row] for row in cells]
+    shown = [[missing if cell is None else show(cell, digits) for cell in row] for row in cells]
     table = grid([printable(column) for column in columns], shown, sides)
     console = _console()
     width = console.width

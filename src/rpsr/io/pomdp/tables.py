@@ -14,6 +14,7 @@ from math import prod
 import numpy as np
 
 from rpsr.errors import InputError
+from rpsr.io.printable import shortened
 from rpsr.io.records import IN_RANGE, LARGEST_REWARD, Ints
 from rpsr.io.statements import ANY, Entries, Shaped, Statements, shape_statements
 from rpsr.io.tokens import Tokens
@@ -94,7 +95,7 @@ def _numbers(tokens: Tokens, shaped: Shaped, given: int, layout: Layout) -> tupl
     needed = prod(missing)
     wrong = np.flatnonzero(shaped.length != needed)
     if len(wrong):
-        raise _wrong_count(tokens, shaped, int(wrong[0]), needed, layout)
+        raise _wrong_count(tokens, shaped, int(wrong[0]), missing)
     at = (shaped.body[:, None] + np.arange(needed)).ravel()
     words = tokens.ids[at]
     _check(tokens, at, words, layout)
@@ -138,10 +139,13 @@ def _check(tokens: Tokens, at: Ints, words: Ints, layout: Layout) -> None:
         raise tokens.error(place, f"read {tokens.show(place)}, expected {expected}")
 
 
-def _wrong_count(
-    tokens: Tokens, shaped: Shaped, which: int, needed: int, layout: Layout
-) -> InputError:
-    body, length = int(shaped.body[which]), int(shaped.length[which])
+def _wrong_count(tokens: Tokens, shaped: Shaped, which: int, shape: tuple[int, ...]) -> InputError:
+    """The error of a statement whose body is no array of this shape.
+
+    Too few numbers are an error of the statement, not of the token after them.
+    """
+    first, body = int(shaped.first[which]), int(shaped.body[which])
+    length, needed = int(shaped.length[which]), prod(shape)
     read = np.append(tokens.is_number[tokens.ids[body : body + length]], False)
     numbers = int(np.argmin(read))
     at = body + min(numbers, needed)
@@ -149,8 +153,29 @@ def _wrong_count(
         return _expected_statement(tokens, at)
     if numbers < min(needed, length):
         return tokens.error(at, f"read {tokens.show(at)}, expected a number")
+    product = f"{' x '.join(map(str, shape))} = " if len(shape) > 1 else ""
     noun = "number" if numbers == 1 else "numbers"
-    return tokens.error(at, f"'{layout.keyword}': read {numbers} {noun}, expected {needed}")
+    message = f"{_head(tokens, first, body)}: read {numbers} {noun}, expected {product}{needed}"
+    message += _wrong_line(tokens, body, body + numbers, shape)
+    return tokens.error(first if numbers < needed else at, message)
+
+
+def _head(tokens: Tokens, first: int, body: int) -> str:
+    """A statement without its body, as `T: a : s`."""
+    words = [tokens.words[i].decode("utf-8", "backslashreplace") for i in tokens.ids[first:body:2]]
+    return f"{words[0]}: {' : '.join(map(shortened, words[1:]))}"
+
+
+def _wrong_line(tokens: Tokens, body: int, end: int, shape: tuple[int, ...]) -> str:
+    """Which line of a matrix is too short or too long; empty unless each row has its own line."""
+    if len(shape) < 2:
+        return ""
+    lines, counts = np.unique(tokens.lines_of(body, end), return_counts=True)
+    wrong = (counts < shape[-1]) if end - body < prod(shape) else (counts > shape[-1])
+    if len(lines) != prod(shape[:-1]) or not wrong.any():
+        return ""
+    which = int(np.argmax(wrong))
+    return f" (line {lines[which]} has {counts[which]})"
 
 
 def _expected_statement(tokens: Tokens, at: int) -> InputError:

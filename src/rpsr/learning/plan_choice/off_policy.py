@@ -52,11 +52,19 @@ class OffPolicyEstimate:
         """The estimate, its interval, its steps, and the episodes that agree at the last step."""
         if self.steps == 0:
             return "none: no episode agrees with the plan"
-        value = f"{self.value:.3g} ({self.low:.3g} to {self.high:.3g})"
-        over = "first step" if self.steps == 1 else f"first {self.steps} steps"
         last = self.agreeing[1]
         agree = "episode still agrees" if last == 1 else "episodes still agree"
-        return f"{value}, {over}; {last} {agree} at step {self.steps}"
+        return f"{self.interval}, {self.over}; {last} {agree} at step {self.steps}"
+
+    @property
+    def interval(self) -> str:
+        """The estimate and its interval."""
+        return f"{self.value:.3g} ({self.low:.3g} to {self.high:.3g})"
+
+    @property
+    def over(self) -> str:
+        """The steps that count."""
+        return "first step" if self.steps == 1 else f"first {self.steps} steps"
 
     def document(self) -> dict[str, Any]:
         """The estimate as plain JSON values."""

@@ -91,15 +91,16 @@ class SafeChoice:
             for offer in self.offers
         ]
 
-    def summary(self) -> list[tuple[Any, ...]]:
-        """One row per policy, under `COLUMNS`."""
+    def summary(self, continued: bool = False) -> list[tuple[Any, ...]]:
+        """One row per policy, under `COLUMNS`; continued: returns count later steps, too."""
+        names = {"returns": "returns, extended beyond the last rows"} if continued else {}
         return [
             (
                 offer.name,
                 offer.promise.low,
                 offer.promise.value,
                 offer.promise.high,
-                offer.promise.method,
+                names.get(offer.promise.method, offer.promise.method),
                 "yes" if offer is self.chosen else "",
             )
             for offer in self.offers
