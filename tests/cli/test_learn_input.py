@@ -15,7 +15,7 @@ from rpsr.cli.app import main
     [
         (["-o", "m.txt", "--discount", "0.9"], 1, "ending in .rpsr"),
         (["-o", "m.rpsr", "--discount", "1.5"], 2, "discount"),
-        (["-o", "m.rpsr"], 1, "--discount: missing, expected it or an objective such as --goal"),
+        (["-o", "m.rpsr"], 1, "expected it, such as --discount 0.95, or an objective"),
         (["-o", "m.rpsr", "--discount", "0.9", "--goal", "x"], 1, "without a discount was given"),
         (["-o", "m.rpsr", "--goal", "x"], 1, "goal: no observation is called 'x'; choose from"),
         (["-o", "m.rpsr", "--avoid", "x"], 1, "--avoid: expected with --goal"),
