@@ -67,8 +67,16 @@ class Registry:
     def unknown(self, name: str) -> str:
         """The error message for an unknown name."""
         names = self.names()
-        close = get_close_matches(name, names, n=3)
         advice = (
-            f"did you mean {' or '.join(close)}?" if close else f"choose from {', '.join(names)}"
+            did_you_mean(name, {each: each for each in names}) or f"choose from {', '.join(names)}"
         )
         return f"no {self.kind} is called {name!r}; {advice}"
+
+
+def did_you_mean(name: str, names: Mapping[str, str]) -> str:
+    """The question whether one of the names that resemble a wrong one was meant; '' if none do.
+
+    names: how to show each name.
+    """
+    close = get_close_matches(name, names, n=3)
+    return f"did you mean {' or '.join(names[each] for each in close)}?" if close else ""

@@ -100,10 +100,10 @@ def grid(columns: Sequence[str], rows: Sequence[Sequence[str]], sides: Sequence[
     return table
 
 
-def some(names: Sequence[str]) -> str:
+def some(names: Sequence[str], most: int = MOST_NAMES) -> str:
     """The first names of a list, and the number of all if some are omitted."""
-    shown = ", ".join(names[:MOST_NAMES])
-    return shown if len(names) <= MOST_NAMES else f"{shown}, ... ({len(names)} in all)"
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"
 
 
 def counted(number: int, noun: str, nouns: str = "") -> str:

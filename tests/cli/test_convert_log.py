@@ -22,7 +22,7 @@ def test_columns_of_the_source_are_named(say):
     Path("a.csv").write_text("patient,ward,drug,test\nann,3,go,x\nann,3,go,y\nbob,4,stay,x\n")
     code, _, error = say("convert", "a.csv", "b.csv")
     assert (code, error.count("\n")) == (1, 1)
-    assert "a.csv: has no column 'action' for the action; its columns are drug, patient" in error
+    assert "a.csv: has no column 'action' for the action; its columns are patient, ward" in error
     columns = ("--columns", "episode=patient,action=drug,observation=test")
     code, _, error = say("convert", "a.csv", "b.csv", *columns)
     assert code == 0

@@ -15,7 +15,7 @@ from rpsr.cli.app import main
     [
         (["-o", "m.txt", "--discount", "0.9"], 1, "ending in .rpsr"),
         (["-o", "m.rpsr", "--discount", "1.5"], 2, "discount"),
-        (["-o", "m.rpsr"], 1, "--discount: missing, expected it or an objective such as --goal"),
+        (["-o", "m.rpsr"], 1, "expected it, such as --discount 0.95, or an objective"),
         (["-o", "m.rpsr", "--discount", "0.9", "--goal", "x"], 1, "without a discount was given"),
         (["-o", "m.rpsr", "--goal", "x"], 1, "goal: no observation is called 'x'; choose from"),
         (["-o", "m.rpsr", "--avoid", "x"], 1, "--avoid: expected with --goal"),
@@ -24,6 +24,8 @@ from rpsr.cli.app import main
         (["-o", "m.rpsr", "--discount", "0.9", "--estimator", "magic"], 2, "magic"),
         (["-o", "m.rpsr", "--discount", "0.9", "--columns", "act=a"], 2, "a role of episode, step"),
         (["-o", "m.rpsr", "--discount", "0.9", "--columns", "action"], 2, "expected ROLE=NAME"),
+        (["-o", "m.rpsr", "--discount", "0.9", "--columns", "acton=a"], 2, "did you mean action?"),
+        (["-o", "m.rpsr", "--discount", "0.9", "--columns", "a=action"], 2, "role first: action=a"),
         (["-o", "m.rpsr", "--discount", "0.9", "--columns", "step=a,step=b"], 2, "step twice"),
         (["-o", "m.rpsr", "--discount", "0.9", "--columns", "step=t"], 1, "need a table"),
     ],
@@ -51,7 +53,7 @@ def test_columns_of_a_table_may_have_names_of_their_own(tmp_path, say):
     assert read["heldout"] == expected["heldout"]
     code, _, error = say("learn", "u.parquet", *words, "--columns", "action=act")
     assert code == 1
-    assert "u.parquet: has no column 'act' for the action; its columns are episode, gain" in error
+    assert "u.parquet: has no column 'act' for the action; its columns are episode, step" in error
 
 
 def test_a_csv_file_with_columns_of_its_own(say, log):

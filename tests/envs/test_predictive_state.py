@@ -57,14 +57,17 @@ def test_gymnasium_accepts_the_wrapper():
     assert again.reset(seed=0)[0] == pytest.approx([0.5, 0.5])
 
 
-def test_the_cores_predictions_instead_of_coordinates():
+def test_the_cores_predictions_instead_of_coordinates(learned):
     pomdp = rpsr.load("loadunload")
     model = rpsr.psr(pomdp)
     env = PredictiveState(make(pomdp), model, core=True)
     state, _ = env.reset(seed=0)
     assert state == pytest.approx(model.start @ model.coordinates)
-    with pytest.raises(ModelError, match="a belief model has no core set"):
+    with pytest.raises(ModelError, match="a belief model has no core set; leave out core=True"):
         PredictiveState(make(pomdp), pomdp, core=True)
+    told = rf"model \(learned by {learned.estimator}\) has no core set; leave out core=True"
+    with pytest.raises(ModelError, match=told):
+        PredictiveState(make(pomdp), learned, core=True)
 
 
 @pytest.mark.parametrize("mode", list(AutoresetMode))

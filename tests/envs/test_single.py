@@ -34,6 +34,12 @@ def play(env, policy, seed=0, steps=200):
     return seen, paid, infos, terminated, truncated
 
 
+def test_an_environment_without_a_model_asks_for_one():
+    for make_it in (gymnasium.make, gymnasium.make_vec):
+        with pytest.raises(InputError, match=r'^source: missing, .*: source="tiger"$'):
+            make_it("rpsr.envs:rpsr/POMDP-v0")
+
+
 @pytest.mark.parametrize("source", ["tiger", "4x3", "hallway", "loadunload", "t-maze", "network"])
 def test_gymnasium_accepts_every_domain(source):
     gymnasium_check(gymnasium.make(ID, source=source).unwrapped)

@@ -94,7 +94,7 @@ def test_where_episodes_end_without_a_column_for_them(tmp_path):
     steps = csv(tmp_path / "c.csv", "t,action,obs\n0,go,x\n1,go,x\n0,go,x\n")
     assert read_logs(steps).lengths.tolist() == [2, 1]
     unclear = csv(tmp_path / "d.csv", "patient,action,obs\nann,go,x\nbob,go,x\n")
-    with pytest.raises(InputError, match="no column 'episode' for the episode; its columns are ac"):
+    with pytest.raises(InputError, match="no column 'episode' for the episode; its columns are pa"):
         read_logs(unclear)
 
 

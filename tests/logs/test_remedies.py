@@ -28,11 +28,14 @@ def _elsewhere(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("role", ["action", "observation"])
 def test_a_column_that_is_not_found_can_be_named(role):
-    told = f'; name it with --columns {role}=NAME, in Python columns=Columns({role}="NAME")'
+    named = f'columns={{"{role}": "NAME"}}'
+    told = f"; name it with --columns {role}=NAME, in Python {named} of read_logs or from_frame"
     assert refused(HEAD.replace(role, "x") + ROWS[0]).endswith(told)
     frame = pd.DataFrame({"episode": [0], "action": ["a"], "observation": ["o"]})
-    with pytest.raises(InputError, match="name it with --columns"):
+    with pytest.raises(InputError) as caught:
         LastKTable().fit(frame.rename(columns={role: "x"}))
+    told = f"; name it: log = rpsr.logs.from_frame(frame, {named}), then fit(log)"
+    assert str(caught.value).endswith(told)
     assert "name it with" not in refused(HEAD + ROWS[0], columns=Columns(**{role: "y"}))
 
 
@@ -49,6 +52,70 @@ def test_an_unknown_role_is_refused_with_the_known_ones():
     with pytest.raises(InputError, match="Columns: read 'observaton', expected a role of episode,"):
         Columns(observaton="x")
     assert Columns("e", action="a") == Columns(episode="e", action="a")
+    for role, name, told in (
+        ("acton", "x", "state; did you mean action?"),
+        ("obs", "x", "state; did you mean observation?"),
+        ("measure", "action", "read 'measure', expected the role first: action=measure"),
+    ):
+        with pytest.raises(InputError) as caught:
+            Columns(**{role: name})
+        assert str(caught.value).endswith(told)
+
+
+def test_columns_may_be_a_dictionary():
+    frame = pd.DataFrame({"episode": [0, 0], "drug": ["a", "b"], "observation": ["o", "o"]})
+    assert from_frame(frame, columns={"action": "drug"}).action_names == ("a", "b")
+    records = frame.to_dict("records")
+    assert from_records(records, columns={"action": "drug"}).action_names == ("a", "b")
+    frame.to_csv("log.csv", index=False)
+    assert read_logs("log.csv", columns={"action": "drug"}).action_names == ("a", "b")
+    for wrong, told in (
+        (["drug"], "columns: read list ['drug'], expected roles and names, such as {\"action\": "),
+        ({"action": 3}, "Columns: action: read 3, expected the name of a column"),
+        ({"drug": "action"}, "Columns: read 'drug', expected the role first: action=drug"),
+    ):
+        with pytest.raises(InputError) as caught:
+            from_frame(frame, columns=wrong)
+        assert str(caught.value).startswith(told)
+
+
+def test_a_misspelt_column_is_guessed_from_all_columns():
+    head = "pond,day,cut,lab,measure,dead,Profit\n"
+    columns = Columns("pond", "day", "measure", "lab", reward="proft")
+    assert refused(head + "a,0,x,y,z,0,1", columns=columns) == (
+        "log.csv: has no column 'proft' for the reward; its columns are pond, day, cut, lab, "
+        "measure, dead, Profit; did you mean 'Profit'?"
+    )
+    told = refused(",".join(f"x{i}" for i in range(30)) + "\n")
+    assert "x18, x19, ... (30 in all); name it" in told
+
+
+def test_whole_numbers_with_a_gap_are_said_to_be_missing():
+    frame = pd.DataFrame({"action": ["a"] * 9, "observation": [0, 1, None, 2, 1, None, 0, 1, 2]})
+    with pytest.raises(InputError) as caught:
+        from_frame(frame)
+    assert str(caught.value) == (
+        "DataFrame: column 'observation': read nothing in rows 2, 5 (iloc), expected a value for "
+        "the observation; whole numbers are decimal (double) because values are missing; where "
+        "nothing was observed, that is an observation: frame['observation'].fillna(-1).astype(int)"
+    )
+    frame["observation"] = frame["observation"].fillna(-1).astype(int)
+    assert from_frame(frame).observation_names == ("-1", "0", "1", "2")
+    frame["action"] = [1.0, None, *range(7)]
+    with pytest.raises(InputError, match=r"in row 1 \(iloc\).*; cut the episode before an unknown"):
+        from_frame(frame)
+    frame["action"] = [1.5, None, *range(7)]
+    with pytest.raises(InputError, match="read decimal numbers"):
+        from_frame(frame)
+
+
+def test_ends_and_columns_without_a_name():
+    head = "episode,action,observation,terminated\n"
+    assert "expected a value for `terminated`" in refused(head + "0,a,o,\n")
+    assert "read 'yes', expected true or false, or 1 or 0" in refused(head + "0,a,o,yes\n")
+    pd.DataFrame({"episode": [0], "action": ["a"], "observation": ["o"]}).to_csv("log.csv")
+    with pytest.warns(UserWarning, match=r"ignored a column without a name \(the index of pandas"):
+        read_logs("log.csv")
 
 
 def test_rows_that_are_not_sorted_are_said_to_be():
@@ -59,8 +126,9 @@ def test_rows_that_are_not_sorted_are_said_to_be():
     )
     assert refused(HEAD + "\n".join([ROWS[0], "m1,3,run,bad,2"])) == (
         "log.csv:3: episode m1, step 3: column 'step': read '3', expected 2; a row is missing, or "
-        "the rows are not sorted by episode and step"
+        "the rows are not sorted: sort the rows by episode and step"
     )
+    assert refused(HEAD + "m1,7,run,bad,2").endswith("; sort the rows by episode and step")
 
 
 def test_places_have_the_names_of_the_table():

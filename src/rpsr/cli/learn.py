@@ -226,7 +226,8 @@ def learn(
     stated.check(discount)
     goal = stated.objective
     if goal is None and discount is None:
-        raise InputError("--discount: missing, expected it or an objective such as --goal")
+        expected = "expected it, such as --discount 0.95, or an objective such as --goal"
+        raise InputError(f"--discount: missing, {expected}")
     asked: dict[str, Any] = {
         "discount": discount if goal is None else 1.0,
         "plan": plan is not None,

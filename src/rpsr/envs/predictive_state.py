@@ -42,7 +42,9 @@ class Reader:
         self._check(linear)
         self.model = linear = with_other(linear)
         if core and linear.coordinates is None:
-            raise ModelError(f"core: a {linear.kind} model has no core set")
+            origin = f" (learned by {linear.estimator})" if linear.estimator else ""
+            cause = f"a {linear.kind} model{origin} has no core set"
+            raise ModelError(f"core: {cause}; leave out core=True")
         self._coordinates = linear.coordinates if core else None
         self._index = {
             "action": {name: i for i, name in enumerate(linear.actions)},

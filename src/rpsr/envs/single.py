@@ -43,7 +43,7 @@ class POMDPEnv(OfModel, gymnasium.Env[Any, Any]):
     # The arguments are options, each given by name.
     def __init__(
         self,
-        source: Source,
+        source: Source | None = None,
         *,
         render_mode: str | None = None,
         hidden_state: bool = False,

@@ -33,13 +33,17 @@ class System:
 
     def __init__(
         self,
-        source: Source,
+        source: Source | None,
         *,
         normalize: bool,
         discount: float | str | None,
         ends: bool,
         optimum: Any,
     ) -> None:
+        if source is None:
+            raise InputError(
+                'source: missing, expected a file, a domain or a model: source="tiger"'
+            )
         self.model = opened(source, normalize=normalize, discount=discount)
         self.actions = NamedDiscrete(self.model.actions)
         self.observations = observation_space(self.model.observations)

@@ -39,7 +39,7 @@ class POMDPVectorEnv(OfModel, VectorEnv[Ints, Ints, np.ndarray]):
     # The arguments are options, each given by name.
     def __init__(
         self,
-        source: Source,
+        source: Source | None = None,
         *,
         num_envs: int = 1,
         max_episode_steps: int | None = None,

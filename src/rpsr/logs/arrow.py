@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from rpsr.io.records import Bools, Ints
 from rpsr.logs.blocks import DISCRETISE, Labels, Numbers, numbers_of
 from rpsr.logs.columns import NEEDED, Columns, Roles, roles_of
 from rpsr.logs.tables import Rows
+from rpsr.showing import some
 
 
 @dataclass(frozen=True)
@@ -108,11 +109,19 @@ class ArrowColumn:
         return self.array.to_numpy(zero_copy_only=False)
 
 
-_ADVICE = f"{DISCRETISE}; of whole numbers, make integers (in pandas: astype(int), without gaps)"
+_ADVICE = (
+    f"{DISCRETISE}; of whole numbers, make integers (in pandas: astype(int); missing values, which "
+    "make a column decimal, must be filled first)"
+)
 
 
-def arrow_roles(schema: Any, columns: Columns, place: str) -> Roles:
-    """The roles of the columns of a schema; an error if actions or observations are decimals."""
+def arrow_roles(
+    schema: Any, columns: Columns, place: str, column: Callable[[str], Any] | None = None
+) -> Roles:
+    """The roles of the columns of a schema; an error if actions or observations are decimals.
+
+    column: the values of a column, to look for missing ones among whole numbers.
+    """
     import pyarrow as pa
 
     types = pa.types
@@ -124,10 +133,34 @@ def arrow_roles(schema: Any, columns: Columns, place: str) -> Roles:
         kind = schema.field(name).type
         kind = kind.value_type if types.is_dictionary(kind) else kind
         if types.is_floating(kind) or types.is_decimal(kind):
+            if column is not None and (gaps := _gaps(column(name), name, role)):
+                raise InputError(f"column {name!r}: {gaps}", place=place)
             read = f"column {name!r}: read decimal numbers ({kind})"
             expected = f"expected names or whole numbers for the {role}"
             raise InputError(f"{read}, {expected}; {_ADVICE}", place=place)
     return roles
+
+
+def _gaps(column: Any, name: str, role: str) -> str:
+    """What to say of whole numbers that are decimal because some are missing; '' of others."""
+    try:
+        values = column.cast("float64").to_numpy(zero_copy_only=False)
+    except ValueError:  # too long for a float
+        return ""
+    present = values[~np.isnan(values)]
+    if len(present) in (0, len(values)) or (present % 1 != 0).any():
+        return ""
+    missing = np.flatnonzero(np.isnan(values)).tolist()
+    rows = f"row{'s' * (len(missing) > 1)} {some(list(map(str, missing)))}"
+    lowest = int(min(-1, present.min() - 1))
+    remedy = (
+        "cut the episode before an unknown action"
+        if role == "action"
+        else "where nothing was observed, that is an observation: "
+        f"frame[{name!r}].fillna({lowest}).astype(int)"
+    )
+    read = f"read nothing in {rows} (iloc), expected a value for the {role}"
+    return f"{read}; whole numbers are decimal ({column.type}) because values are missing; {remedy}"
 
 
 def arrow_rows(batches: Iterable[Any], roles: Roles, first: int) -> Iterator[Rows]:

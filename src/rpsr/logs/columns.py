@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rpsr.errors import InputError
 from rpsr.io.printable import shortened
+from rpsr.registry import did_you_mean
 from rpsr.showing import some
+
+MOST_COLUMNS = 20  # of a table, in a message
 
 
 @dataclass(frozen=True)
@@ -31,16 +35,40 @@ class Columns:
 
     def __new__(cls, *_: str, **named: str) -> Columns:
         """Refuse a role that does not exist."""
-        for role in named:
+        for role, name in named.items():
             if role not in cls.__dataclass_fields__:
-                known = ", ".join(cls.__dataclass_fields__)
-                raise InputError(f"Columns: read {role!r}, expected a role of {known}")
+                raise InputError(f"Columns: read {role!r}, {wrong_role(role, name)}")
+            if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise InputError(f"Columns: {role}: read {name!r}, expected the name of a column")
         return super().__new__(cls)
 
+    @staticmethod
+    def of(given: Columns | Mapping[str, str] | None) -> Columns:
+        """The names that a user gives, also as a dictionary of roles and names."""
+        if given is None or isinstance(given, Columns):
+            return given or Columns()
+        if isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            return Columns(**{str(role): name for role, name in given.items()})
+        expected = 'expected roles and names, such as {"action": "NAME"}'
+        raise InputError(f"columns: read {_read(given)}, {expected}")
 
-def naming(role: str) -> str:
-    """How to say which column has a role, for a message."""
-    return f'name it with --columns {role}=NAME, in Python columns=Columns({role}="NAME")'
+
+def _read(given: Any) -> str:
+    return f"{type(given).__name__} {shortened(repr(given))}"
+
+
+ColumnsLike = Columns | Mapping[str, str]
+
+
+def naming(role: str, reader: str = "") -> str:
+    """How to say which column has a role, for a message.
+
+    reader: the function that reads what the user holds, with its argument; "" for files.
+    """
+    columns = f'columns={{"{role}": "NAME"}}'
+    if reader:
+        return f"name it: log = rpsr.logs.{reader}, {columns}), then fit(log)"
+    return f"name it with --columns {role}=NAME, in Python {columns} of read_logs or from_frame"
 
 
 ROLES = tuple(vars(Columns()))
@@ -58,6 +86,20 @@ USUAL = {
     "truncated": ("timeout", "timeouts", "truncations"),
     "state": ("states",),
 }
+
+
+def wrong_role(role: str, name: Any) -> str:
+    """What was expected in place of a role that does not exist."""
+    if name in ROLES:
+        return f"expected the role first: {name}={role}"
+    known = f"expected a role of {', '.join(ROLES)}"
+    usual = [right for right, others in USUAL.items() if _plain(role) in others]
+    meant = (
+        f"did you mean {usual[0]}?"
+        if usual
+        else did_you_mean(_plain(role), {each: each for each in ROLES})
+    )
+    return f"{known}; {meant}" if meant else known
 
 
 @dataclass(frozen=True)
@@ -101,9 +143,16 @@ _DEFAULT = Columns()
 
 def _absent(name: str, role: str, present: Sequence[str], place: str, unnamed: bool) -> InputError:
     """unnamed: whether the user has not said which column has the role."""
-    columns = some(sorted(map(shortened, set(present)))) or "none"
+    distinct = list(dict.fromkeys(present))
+    columns = some(list(map(shortened, distinct)), MOST_COLUMNS) or "none"
     message = f"has no column {name!r} for the {role}; its columns are {columns}"
-    return InputError(f"{message}; {naming(role)}" if unnamed else message, place=place)
+    meant = did_you_mean(_plain(name), {_plain(one): shortened(repr(one)) for one in distinct})
+    advice = naming(role, READERS.get(place, "")) if unnamed else ""
+    return InputError("; ".join(filter(None, (message, meant, advice))), place=place)
+
+
+# What reads a table that is no file, by its place in messages.
+READERS = {"DataFrame": "from_frame(frame", "records": "from_records(records"}
 
 
 def _found(
@@ -129,8 +178,11 @@ def _plain(name: str) -> str:
     return re.sub(r"[\s.\-]+", "_", name.strip().casefold())
 
 
+_NAMELESS = "a column without a name (the index of pandas? write with index=False)"
+
+
 def ignored_note(names: Sequence[str], known: Sequence[str], places: Sequence[str]) -> str:
     """The note on unknown keys or columns: which, and where they were found first."""
     more = f" and {len(places) - 1} more files" if len(places) > 1 else ""
-    read = some([repr(name) for name in names])
+    read = some([repr(name) if name.strip() else _NAMELESS for name in names])
     return f"{places[0]}{more}: ignored {read}; a log consists of {', '.join(known)}"

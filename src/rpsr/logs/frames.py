@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rpsr.errors import InputError
 from rpsr.logs.arrow import arrow_roles, arrow_rows
-from rpsr.logs.columns import ROLES, Columns, ignored_note
+from rpsr.logs.columns import ROLES, Columns, ColumnsLike, ignored_note
 from rpsr.logs.episodes import gathered
 from rpsr.logs.steps import step_columns
 from rpsr.logs.tables import Table
@@ -26,7 +26,7 @@ PLACE = "DataFrame"
 def from_frame(
     frame: Any,
     *,
-    columns: Columns | None = None,
+    columns: ColumnsLike | None = None,
     action_names: Sequence[str] | None = None,
     observation_names: Sequence[str] | None = None,
 ) -> Trajectories:
@@ -37,7 +37,7 @@ def from_frame(
     counted from 0, as `iloc` counts them.
     """
     table = _arrow_table(frame)
-    roles = arrow_roles(table.schema, columns or Columns(), PLACE)
+    roles = arrow_roles(table.schema, Columns.of(columns), PLACE, table.column)
     if roles.ignored:
         import warnings
 

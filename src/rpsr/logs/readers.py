@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rpsr.logs.columns import Columns
+from rpsr.logs.columns import ColumnsLike
 from rpsr.logs.stream import LogStream, Paths, stream_logs
 from rpsr.logs.trajectories import Trajectories, join
 
@@ -16,7 +16,7 @@ def read_logs(
     *,
     action_names: Sequence[str] | None = None,
     observation_names: Sequence[str] | None = None,
-    columns: Columns | None = None,
+    columns: ColumnsLike | None = None,
 ) -> Trajectories:
     """The episodes of a file, a folder of files, or several of these, in order of file name.
 
@@ -34,7 +34,7 @@ def read_logs(
     return join(log.held() or log)
 
 
-def open_logs(paths: Paths, *, columns: Columns | None = None) -> Trajectories | LogStream:
+def open_logs(paths: Paths, *, columns: ColumnsLike | None = None) -> Trajectories | LogStream:
     """The episodes of files or folders: in memory if small, as a stream if large."""
     log = stream_logs(paths, columns=columns)
     held = log.held(SMALL)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rpsr.errors import InputError
-from rpsr.logs.columns import ROLES, Columns, ignored_note, roles_of
+from rpsr.logs.columns import ROLES, Columns, ColumnsLike, ignored_note, roles_of
 from rpsr.logs.episodes import gathered
 from rpsr.logs.frames import from_frame, is_frame
 from rpsr.logs.listed import PlainColumn
@@ -23,7 +23,7 @@ PLACE = "records"
 def from_records(
     records: Sequence[Mapping[str, Any]],
     *,
-    columns: Columns | None = None,
+    columns: ColumnsLike | None = None,
     action_names: Sequence[str] | None = None,
     observation_names: Sequence[str] | None = None,
 ) -> Trajectories:
@@ -44,7 +44,7 @@ def from_records(
 
     if not records:
         return gathered([], action_names, observation_names)
-    roles = roles_of(list(names), columns or Columns(), PLACE, whole)
+    roles = roles_of(list(names), Columns.of(columns), PLACE, whole)
     if roles.ignored:
         warnings.warn(ignored_note(roles.ignored, ROLES, [PLACE]), stacklevel=2)
     used = {role: PlainColumn(found[name]) for role, name in roles.used.items()}

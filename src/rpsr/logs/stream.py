@@ -20,7 +20,7 @@ from rpsr.io.allowance import excess
 from rpsr.io.file_kinds import expect_kind
 from rpsr.io.records import Ints
 from rpsr.logs.blocks import Block
-from rpsr.logs.columns import ROLES, Columns, ignored_note
+from rpsr.logs.columns import ROLES, Columns, ColumnsLike, ignored_note
 from rpsr.logs.csv_files import CSV_SUFFIXES, csv_blocks
 from rpsr.logs.episodes import NOTHING, Alphabet, alphabets, chunks
 from rpsr.logs.json_lines import JSON_SUFFIXES, KEYS, LogFile, StandardInput, json_blocks, size_of
@@ -175,7 +175,7 @@ def stream_logs(
     *,
     action_names: Sequence[str] | None = None,
     observation_names: Sequence[str] | None = None,
-    columns: Columns | None = None,
+    columns: ColumnsLike | None = None,
     chunk: int = CHUNK,
 ) -> LogStream:
     """A log as a stream of chunks: a file, a folder of files, or several of these.
@@ -203,7 +203,7 @@ def stream_logs(
         files,
         None if action_names is None else tuple(action_names),
         None if observation_names is None else tuple(observation_names),
-        columns or Columns(),
+        Columns.of(columns),
         chunk,
     )
 

@@ -26,6 +26,7 @@ BLOCK = 2**16  # rows, about
 ROW_BYTES = 160  # of memory per row
 NAME_BYTES = 120  # of memory per name of an episode
 SOME = 5  # rows in a message
+ENDS = ("terminated", "truncated")
 
 
 class Column(Protocol):
@@ -105,7 +106,7 @@ class Rows:
         if "episode" in self.columns:
             return np.append(0, self.columns["episode"].changes())
         begins = np.zeros(len(self), dtype=np.bool_)
-        for role in ("terminated", "truncated"):
+        for role in ENDS:
             begins[1:] |= self.flags(role)[0][:-1]
         if "step" in self.columns:
             begins[1:] |= ~_follows(self.columns["step"].numbers("steps"))
@@ -181,10 +182,11 @@ class Table:
                 found.append((int(np.argmax(wrong)), role, message))
 
         for role, column in rows.columns.items():
-            fault(role, column.missing(), f"read nothing, expected a value for the {role}")
-        for role in ("terminated", "truncated"):
+            what = f"`{role}`" if role in ENDS else f"the {role}"
+            fault(role, column.missing(), f"read nothing, expected a value for {what}")
+        for role in ENDS:
             true, neither = rows.flags(role)
-            fault(role, neither, "read {}, expected true or false")
+            fault(role, neither, "read {}, expected true or false, or 1 or 0")
             early = np.zeros(len(rows), dtype=np.bool_)
             early[:-1] = true[:-1] & (steps[1:] > 0)
             fault(role, early, "read true, expected it in the last row of an episode only")
@@ -201,8 +203,8 @@ class Table:
                 at = int(np.argmax(wrong))
                 first = " or ".join(map(str, self._firsts)) + " in the first row of an episode"
                 wanted = f"read {{}}, expected {expected[at] if steps[at] else first}"
-                hint = _UNSORTED if steps[at] else _CONTINUES if len(self._firsts) == 1 else ""
-                fault("step", wrong, f"{wanted}; {hint}" if hint else wanted)
+                begun = _CONTINUES if len(self._firsts) == 1 else _SORT
+                fault("step", wrong, f"{wanted}; {_UNSORTED if steps[at] else begun}")
         elif "episode" in rows.columns:
             fault("episode", self._again(rows.columns["episode"], starts, len(rows)), _SPLIT)
         if not found:
@@ -288,5 +290,6 @@ class Table:
 
 
 _SPLIT = "read {} again, expected the rows of an episode to be consecutive: sort them by episode"
-_CONTINUES = "if an earlier episode continues here, sort the rows by episode and step"
-_UNSORTED = "a row is missing, or the rows are not sorted by episode and step"
+_SORT = "sort the rows by episode and step"
+_CONTINUES = f"if an earlier episode continues here, {_SORT}"
+_UNSORTED = f"a row is missing, or the rows are not sorted: {_SORT}"

@@ -97,15 +97,16 @@ def shard(_type: Any, tokens: Sequence[Token]) -> Shard:
 
 def column_names(_type: Any, tokens: Sequence[Token]) -> dict[str, str]:
     """Names of columns by their roles, from `role=name` with commas between."""
-    from rpsr.logs.columns import ROLES
+    from rpsr.logs.columns import ROLES, wrong_role
 
     columns: dict[str, str] = {}
     for pair in tokens[0].value.split(","):
         role, equals, name = map(str.strip, pair.partition("="))
-        if role not in ROLES or not (equals and name):
-            raise ValueError(
-                f"read {pair.strip()!r}, expected ROLE=NAME, a role of {', '.join(ROLES)}"
-            )
+        if not (role and equals and name):
+            expected = f"expected ROLE=NAME, a role of {', '.join(ROLES)}"
+            raise ValueError(f"read {pair.strip()!r}, {expected}")
+        if role not in ROLES:
+            raise ValueError(f"read {pair.strip()!r}, {wrong_role(role, name)}")
         if role in columns:
             raise ValueError(f"read {role} twice")
         columns[role] = name
