@@ -261,7 +261,7 @@ def learn(
                 "learn", logs, learned.document() | {"seed": seed, "output": output, "plan": plan}
             )
         else:
-            _show(learned)
+            _show(learned, plan or "", safe)
     finally:
         write_each(
             {
@@ -284,7 +284,7 @@ def _write_plan(learned: Learned, target: str, safe: bool) -> None:
         save_policy(learned.plan, target)
 
 
-def _show(learned: Learned) -> None:
+def _show(learned: Learned, plan: str, safe: bool) -> None:
     from rpsr.predictive.futures import NOTATION
 
     print_facts(_facts(learned))
@@ -308,7 +308,7 @@ def _show(learned: Learned) -> None:
         words = (
             choice.own_model,
             choice.agreement(digits),
-            f"Chosen: the plan with {choice.rule}. Off-policy value: importance-sampled return, "
+            f"Best: the plan with {choice.rule}. Off-policy value: importance-sampled return, "
             "over the steps where some logged episode still agrees with the plan, with a 90 % "
             "interval. It is slightly optimistic, because the plan comes from the same log.",
         )
@@ -318,10 +318,11 @@ def _show(learned: Learned) -> None:
         print_table(
             compared.COLUMNS,
             compared.summary(),
+            f"Written to {plan}: {compared.written(safe)}. "
             "Promises: the discounted return on the true system, by the log. Each bound is meant "
             f"to hold with probability {level:.4g}, under the assumptions of its method; the "
-            "documentation of learning says how often that was so. Chosen: the plan, or the table "
-            "if its lower bound is clearly higher.",
+            "documentation of learning says how often that was so. Chosen: the best plan, or the "
+            "table if its lower bound is clearly higher.",
             learned.census.digits,
         )
 

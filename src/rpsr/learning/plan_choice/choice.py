@@ -62,7 +62,7 @@ class Choice:
         "mean value",
         "lowest value",
         "off-policy value",
-        "chosen",
+        "best plan",
     )
 
     options: tuple[Option, ...]
@@ -86,14 +86,14 @@ class Choice:
 
     @property
     def own_model(self) -> str:
-        """A sentence if the chosen plan is not of the first model, the learned one; else empty."""
+        """A sentence if the best plan is not of the first model, the learned one; else empty."""
         if self.index == 0:
             return ""
         ranks = [option.solution.model.dimension for option in self.options]
         return (
-            f"The policy was planned on the model of plan {self.index + 1} (rank "
-            f"{ranks[self.index]}), which the policy file contains; the learned model is that of "
-            f"plan 1 (rank {ranks[0]}), so the planner's value does not hold for it."
+            f"The best plan was made on another model (rank {ranks[self.index]}) than the learned "
+            f"one, that of plan 1 (rank {ranks[0]}), so its planner's value does not hold for the "
+            "learned one."
         )
 
     def rows(self) -> list[dict[str, Any]]:

@@ -58,6 +58,17 @@ class SafeChoice:
         return self.offers[self.index]
 
     @property
+    def which(self) -> str:
+        """The chosen policy, in words: the best plan, or the plan on a table."""
+        if self.index == 0:
+            return f"the best plan, made on a model of rank {self.solution.model.dimension}"
+        return f"the plan on the table of the {self.chosen.name}"
+
+    def written(self, safe: bool = False) -> str:
+        """The policy that is written, in words; safe: as with `rpsr learn --safe`."""
+        return "one like the behaviour policy" if safe and not self.beats_behaviour else self.which
+
+    @property
     def solution(self) -> Solution:
         """The plan of the chosen offer."""
         assert self.chosen.solution is not None, "only the behaviour policy has no plan"
@@ -78,10 +89,12 @@ class SafeChoice:
         mine, logged = self.chosen.promise, self.offers[-1].promise
         if self.beats_behaviour or mine.least == mine.most:
             return ""
+        name = f", {self.which}," if self.index else ""
         return (
-            "the log does not show that the policy is better than the behaviour policy: at least "
-            f"{mine.low:.{digits}g}, and the behaviour policy about {logged.value:.{digits}g}. "
-            "Record more episodes, or keep the behaviour policy (--safe writes one like it)"
+            f"the log does not show that the policy{name} is better than the behaviour policy: at "
+            f"least {mine.low:.{digits}g}, and the behaviour policy about "
+            f"{logged.value:.{digits}g}. Record more episodes, or keep the behaviour policy "
+            "(--safe writes one like it)"
         )
 
     def rows(self) -> list[dict[str, Any]]:
