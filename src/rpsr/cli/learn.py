@@ -352,4 +352,6 @@ def _facts(learned: Learned) -> list[tuple[str, Any]]:
     facts.append(("inconsistency", words))
     if learned.promise is not None:
         facts.append(("promise", learned.promise.words(learned.census.digits)))
+    if learned.safe is not None and learned.safe.acts:
+        facts.append(("policy", learned.safe.acts))
     return [*facts, ("seconds", learned.seconds)]

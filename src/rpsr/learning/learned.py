@@ -154,6 +154,7 @@ class Learned(Shown):
             "resets": heldout.resets,
             "choice": None if choice is None else {"rule": choice.rule, "options": choice.rows()},
             "promise": None if self.promise is None else self.promise.document(),
+            "policy_actions": None if self.safe is None else self.safe.chosen.shares or None,
             "promises": [] if self.safe is None else self.safe.rows(),
             "reasons": [reason.document() for reason in self.reasons],
             "warnings": self.warnings(),

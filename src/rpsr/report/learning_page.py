@@ -87,7 +87,7 @@ def verdict_card(learned: Learned) -> Card:
     chosen, promise, logged = choice.chosen, safe.chosen.promise, safe.offers[-1].promise
     facts = [
         ("the model", size),
-        ("the policy", plain(safe.which)),
+        ("the policy", "; ".join(plain(words) for words in (safe.which, safe.acts) if words)),
         ("at most", f"{promise.high:.{digits}g}"),
         (
             "the behaviour policy",
