@@ -28,6 +28,7 @@ import numpy as np
 
 import rpsr
 from rpsr.domains.rock_simulator import RockSampleSimulator
+from rpsr.models.labels import Index
 from rpsr.planning import OnlinePolicy, ParticlePolicy, PomdpSimulator, limits
 from rpsr.planning.online.simulator import Batches
 
@@ -253,7 +254,7 @@ def episode(simulator: Any, policy: Any, steps: int, seed: int) -> tuple[float, 
         # Tag does not end, but nothing is worth doing once the opponent is caught.
         if done[0] or (reward[0] == 10 and not hasattr(simulator, "rocks")):
             return total, step + 1, spent
-        policy.update(action, int(seen[0]))
+        policy.update(action, Index(seen[0]))
     return total, steps, spent
 
 

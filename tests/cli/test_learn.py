@@ -198,7 +198,7 @@ def test_a_plan_is_chosen_among_models_and_reported(log, tmp_path, capsys):
     assert "as if tasks continued after the last logged step (" in text
     assert "steps only, not comparable" in text
     assert "by the log alone" not in text
-    assert text.index(promise) < verdict < text.index("<nav") < text.index(">The chosen plan</h2>")
+    assert text.index(promise) < verdict < text.index("<nav") < text.index(">The best plan</h2>")
     assert main(["evaluate", "loadunload", "--policy", str(policy), "--episodes", "50"]) == 0
     capsys.readouterr()
     assert main(words) == 0
@@ -206,6 +206,10 @@ def test_a_plan_is_chosen_among_models_and_reported(log, tmp_path, capsys):
     assert "off-policy" in out
     assert "as if tasks continued after the last logged step (" in " ".join(out.split())
     assert "returns, extended beyond the last rows" in out
+    assert "best plan" in out
+    chosen = next(row for row in document["promises"] if row["chosen"])
+    assert chosen["policy"] == "plan"
+    assert "p.json: the best plan, made on a model of rank" in " ".join(out.split())
     for option in choice["options"]:  # number, rank, planner's value, mean value, lowest value
         said = (option["dimension"], option["own_value"], option["mean_value"])
         cells = " +".join(re.escape(f"{number:.4g}") for number in (*said, min(option["values"])))
@@ -369,6 +373,6 @@ def test_a_policy_of_another_model_is_reported(log, tmp_path, say, monkeypatch):
     words = ["learn", str(log), "-o", "m.rpsr", "--discount", "0.9", "--estimator", "last-k"]
     code, out, _ = say(*words, "--plan", "p.json", "--ensemble", "1", "--report", "p.html")
     assert code == 0
-    expected = "The policy was planned on the model of plan 2"
+    expected = "The best plan was made on another model"
     assert expected in out
     assert expected in Path("p.html").read_text()

@@ -262,7 +262,7 @@ def learn(
                 "learn", logs, learned.document() | {"seed": seed, "output": output, "plan": plan}
             )
         else:
-            _show(learned)
+            _show(learned, plan or "", safe)
     finally:
         write_each(
             {
@@ -285,7 +285,7 @@ def _write_plan(learned: Learned, target: str, safe: bool) -> None:
         save_policy(learned.plan, target)
 
 
-def _show(learned: Learned) -> None:
+def _show(learned: Learned, plan: str, safe: bool) -> None:
     from rpsr.predictive.futures import NOTATION
 
     print_facts(_facts(learned))
@@ -309,7 +309,7 @@ def _show(learned: Learned) -> None:
         words = (
             choice.own_model,
             choice.agreement(digits),
-            f"Chosen: the plan with {choice.rule}. Off-policy value: importance-sampled return, "
+            f"Best: the plan with {choice.rule}. Off-policy value: importance-sampled return, "
             "over the steps where some logged episode still agrees with the plan, with a 90 % "
             "interval. It is slightly optimistic, because the plan comes from the same log.",
         )
@@ -319,10 +319,11 @@ def _show(learned: Learned) -> None:
         print_table(
             compared.COLUMNS,
             compared.summary(bool(learned.continued)),
+            f"Written to {plan}: {compared.written(safe)}. "
             "Promises: the discounted return on the true system, by the log. Each bound is meant "
             f"to hold with probability {level:.4g}, under the assumptions of its method; the "
-            "documentation of learning says how often that was so. Chosen: the plan, or the table "
-            "if its lower bound is clearly higher.",
+            "documentation of learning says how often that was so. Chosen: the best plan, or the "
+            "table if its lower bound is clearly higher.",
             learned.census.digits,
         )
 
@@ -352,4 +353,6 @@ def _facts(learned: Learned) -> list[tuple[str, Any]]:
     facts.append(("inconsistency", words))
     if learned.promise is not None:
         facts.append(("promise", learned.promise_words))
+    if learned.safe is not None and learned.safe.acts:
+        facts.append(("policy", learned.safe.acts))
     return [*facts, ("seconds", learned.seconds)]

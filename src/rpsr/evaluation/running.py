@@ -15,6 +15,7 @@ from rpsr.evaluation.systems import FilteredStates, HiddenStates
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.filter_batch import filter_batch
+from rpsr.models.labels import Index
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.value.policies import AlphaPolicy, Policy, StagedPolicy
@@ -231,5 +232,5 @@ class _Asked:
         return np.array([action]), row[[action]]
 
     def update(self, actions: Ints, observations: Ints) -> Bools:
-        self._policy.update(int(actions[0]), int(observations[0]))
+        self._policy.update(int(actions[0]), Index(observations[0]))
         return np.ones(1, dtype=np.bool_)

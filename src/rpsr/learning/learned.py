@@ -110,6 +110,14 @@ class Learned(Shown):
         mean = "1 step" if logged == 1 else f"{logged:.3g} steps"
         return f"as if tasks continued after the last logged step ({mean} on average)"
 
+    @property
+    def plan_doubt(self) -> str:
+        """Why the model of the best plan is not believed, or empty; says if a table is followed."""
+        doubt = "" if self.choice is None else self.choice.chosen.doubt
+        if not doubt or self.safe is None or self.safe.index == 0:
+            return doubt
+        return f"about the best plan, not {self.safe.which}, which is the policy: {doubt}"
+
     def save(self, path: str | Path) -> None:
         """Write the model to a native file, completely or not at all."""
         save_native(self.model, path)
@@ -126,7 +134,7 @@ class Learned(Shown):
         lines = [self.census.unmarked_ends, *self.census.slips(), self.overlap.warning]
         lines.append(self.findings.caution.warning)
         if self.choice is not None:
-            lines.insert(0, self.choice.chosen.doubt)
+            lines.insert(0, self.plan_doubt)
         if self.safe is not None:
             lines.insert(1, self.safe.warning(self.census.digits))
         lines += [f"{reason.words}: {reason.advice}" for reason in self.reasons]
@@ -164,6 +172,7 @@ class Learned(Shown):
             "resets": heldout.resets,
             "choice": None if choice is None else {"rule": choice.rule, "options": choice.rows()},
             "promise": None if self.promise is None else self.promise.document(),
+            "policy_actions": None if self.safe is None else self.safe.chosen.shares or None,
             "promises": [] if self.safe is None else self.safe.rows(),
             "reasons": [reason.document() for reason in self.reasons],
             "warnings": self.warnings(),

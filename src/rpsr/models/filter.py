@@ -11,7 +11,7 @@ import numpy as np
 
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.as_model import as_linear
-from rpsr.models.labels import Label, index_of
+from rpsr.models.labels import Label, index_of, observed
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 
@@ -49,10 +49,12 @@ class Filter:
     def update(self, action: Label, observation: Label) -> Floats:
         """Update with one interaction; returns the new state, (n,).
 
-        An observation of probability zero raises `ImpossibleObservation` and leaves the filter
-        unchanged.
+        action, observation: a string is a name, an integer an index. An integer that is also the
+        name of another observation is an `InputError`. An observation of probability zero raises
+        `ImpossibleObservation` and leaves the filter unchanged.
         """
-        self._state = self.model.update(self._state, action, observation)
+        o = observed(self.model.observations, observation)
+        self._state = self.model.update(self._state, action, o)
         return self._state
 
     def after(self, action: Label, observation: Label) -> Self:
@@ -109,7 +111,7 @@ class RobustFilter(Filter):
     def update(self, action: Label, observation: Label) -> Floats:
         """Update with one interaction; returns the new state, (n,). Accepts every observation."""
         a = index_of(self.model.actions, action, "action")
-        o = index_of(self.model.observations, observation, "observation")
+        o = observed(self.model.observations, observation)
         below = np.maximum(-self._raw(a), 0.0).sum()
         self._negative += float(below) if below < MOST_MASS else MOST_MASS
         self._updates += 1

@@ -11,6 +11,10 @@ from rpsr.errors import InputError
 Label = str | int
 
 
+class Index(int):
+    """A number that is surely an index, in whatever way things are named."""
+
+
 def index_of(names: Sequence[str], label: Label, kind: str) -> int:
     """The index of a name, or a valid index itself; else an `InputError` that lists names.
 
@@ -28,5 +32,25 @@ def index_of(names: Sequence[str], label: Label, kind: str) -> int:
     except TypeError:
         raise InputError(f"{kind}: read {label!r}, expected a name or an index") from None
     if isinstance(label, bool) or not 0 <= index < len(names):
-        raise InputError(f"{kind}: read {label!r}, expected an index from 0 to {len(names) - 1}")
+        name = f", or the name {str(label)!r} in quotes" if str(label) in names else ""
+        raise InputError(
+            f"{kind}: read {label!r}, expected an index from 0 to {len(names) - 1}{name}"
+        )
     return index
+
+
+def observed(names: Sequence[str], label: Label) -> int:
+    """The index of an observation, as `index_of`, for labels from outside.
+
+    In a table of numbers, 1 is a name. So a number that is both an index and the name of another
+    observation is an `InputError`; an `Index` is not. Actions need no such rule: a number is the
+    index that `act` returned.
+    """
+    index = index_of(names, label, "observation")
+    if isinstance(label, str | Index) or names[index] == str(index) or str(index) not in names:
+        return index
+    listed = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
+    raise InputError(
+        f"observation: read {label!r}, expected a name in quotes: observations are called "
+        f"{listed}, so {index} may mean {str(index)!r} or, as an index from 0, {names[index]!r}"
+    )

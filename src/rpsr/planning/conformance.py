@@ -16,6 +16,7 @@ import numpy as np
 from rpsr.errors import InputError, ModelError
 from rpsr.models.as_model import as_linear
 from rpsr.models.domain import Corners
+from rpsr.models.labels import Index
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import DenseOperators
 from rpsr.models.pomdp import POMDP
@@ -143,7 +144,7 @@ def check_policy(
             twin.update(model.actions[action], model.observations[observation])
             kept = np.array_equal(policy.memory, before)
             _require(kept, f"{where}: updating a copy changed the original")
-            policy.update(action, observation)
+            policy.update(action, Index(observation))
             _require(len(policy.memory) == length, f"{where}: the length of `memory` changed")
             agree = np.array_equal(policy.memory, twin.memory)
             _require(agree or not deterministic, f"{where}: names and indices have other effects")

@@ -35,7 +35,7 @@ def learning_page(learned: Learned, source: str) -> Page:
     found = learned.findings
     sections: list[Section] = []
     if learned.choice is not None:
-        sections.append(Section("The chosen plan", _choice(learned.choice, learned.census.digits)))
+        sections.append(Section("The best plan", _choice(learned)))
     if learned.safe is not None:
         blocks = _promises(learned, learned.safe)
         sections.append(Section("The promise", blocks))
@@ -87,6 +87,7 @@ def verdict_card(learned: Learned) -> Card:
     chosen, promise, logged = choice.chosen, safe.chosen.promise, safe.offers[-1].promise
     facts = [
         ("the model", size),
+        ("the policy", "; ".join(plain(words) for words in (safe.which, safe.acts) if words)),
         ("at most", f"{promise.high:.{digits}g}"),
         (
             "the behaviour policy",
@@ -98,7 +99,11 @@ def verdict_card(learned: Learned) -> Card:
         facts.append(("in models of the log", f"{low} to {high}"))
     if chosen.off_policy is not None and safe.index == 0:  # the policy is that of the plan
         facts.append(_off_policy(chosen.off_policy))
-    doubts = [chosen.doubt, safe.warning(digits), *(reason.words for reason in learned.reasons)]
+    doubts = [
+        chosen.doubt if safe.index == 0 else "",
+        safe.warning(digits),
+        *(reason.words for reason in learned.reasons),
+    ]
     doubts = [f"- {plain(doubt)}" for doubt in doubts if doubt]
     listed = "**Do not trust this number yet:**\n\n" + "\n".join(doubts) + "\n\n" if doubts else ""
     title = (
@@ -217,20 +222,23 @@ def _candidates(found: Findings) -> tuple[Block, ...]:
     return Text(words), Table("", columns, rows)
 
 
-def _choice(choice: Choice, digits: int) -> tuple[Block, ...]:
+def _choice(learned: Learned) -> tuple[Block, ...]:
+    choice, digits = learned.choice, learned.census.digits
+    assert choice is not None, "there are plans"
     text = Text(
         "Each model that explains the log gives a plan, and each plan was simulated in every "
-        "model: a plan that exploits an error of one model has a low value in the others. Chosen: "
+        "model: a plan that exploits an error of one model has a low value in the others. Best: "
         f"the plan with {choice.rule}. The off-policy value is the importance-sampled return, over "
         "the steps where some logged episode still agrees with the plan. It is not used to choose."
     )
     figure = Figure(
         plot_choice(choice),
         alt="Values of each plan in every model, and its off-policy value",
-        caption="Circles: the value of a plan in each model; bar: the mean, by which the plan is "
-        "chosen; square: the off-policy value, with its interval.",
+        caption="Circles: the value of a plan in each model; bar: the mean, by which the best "
+        "plan is found; square: the off-policy value, with its interval.",
     )
-    footnotes = tuple(filter(None, (choice.own_model, choice.agreement(digits))))
+    footnotes = (choice.own_model, choice.agreement(digits), plain(learned.plan_doubt))
+    footnotes = tuple(filter(None, footnotes))
     formats = (f".{digits}g",) * len(choice.COLUMNS)
     rows = tuple(choice.summary())
     return text, Table("", choice.COLUMNS, rows, formats=formats, footnotes=footnotes), figure
@@ -245,7 +253,7 @@ def _promises(learned: Learned, safe: SafeChoice) -> tuple[Block, ...]:
         "method; the documentation of learning says how often that was so. "
         "*models*: the policy was simulated in models that explain the log, and in models of "
         "resampled logs. *importance*: weighted episodes, and the range of rewards for the steps "
-        "after them. *returns*: the returns of the log. The plan is chosen, or "
+        "after them. *returns*: the returns of the log. The best plan is chosen, or "
         "the table if its lower bound is clearly higher."
     )
     if learned.continued:
@@ -356,7 +364,7 @@ def plot_choice(choice: Choice) -> Drawing:
                 [logged.value], [row - 0.18], xerr=spread, fmt="s", color=COLOURS[6], markersize=3
             )
     labels = [
-        f"plan {number}{', chosen' if option is choice.chosen else ''}"
+        f"plan {number}{', best' if option is choice.chosen else ''}"
         for number, option in enumerate(choice.options, 1)
     ]
     axes.set_yticks(range(len(labels)), labels)

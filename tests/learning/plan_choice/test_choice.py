@@ -57,8 +57,7 @@ def test_a_policy_of_another_model_than_the_learned_one_says_so(tiger):
     choice = choose([tiger.belief_model(), rpsr.predictive.rpsr(tiger)], episodes=10, steps=3)
     assert replace(choice, index=0).own_model == ""
     assert replace(choice, index=1).own_model.startswith(
-        "The policy was planned on the model of plan 2 (rank 2), which the policy file contains; "
-        "the learned model is that of plan 1 (rank 2)"
+        "The best plan was made on another model (rank 2) than the learned one, that of plan 1"
     )
 
 

@@ -18,6 +18,7 @@ from rpsr.learning.promises.reasons import (
     ModelsDisagree,
     MoreData,
     MoreStates,
+    OneAction,
     PlanDisagrees,
     StoppedEarly,
     Unsupported,
@@ -25,6 +26,7 @@ from rpsr.learning.promises.reasons import (
 from rpsr.learning.promises.record import Gap
 from rpsr.models import DenseOperators
 from rpsr.planning import Status
+from rpsr.report.learning_page import verdict_card
 
 LOG = simulate("loadunload", 150, 15, seed=0)
 TRUTH = rpsr.load_pomdp("loadunload").belief_model()
@@ -134,3 +136,25 @@ def test_a_reason_names_its_numbers_and_what_to_do(reason, words, advice):
     assert (document["words"], document["advice"]) == (reason.words, reason.advice)
     assert document["kind"] == type(reason).__name__
     assert len(document) == 3 + len(vars(reason))
+
+
+def test_a_policy_that_ignores_every_observation_is_reported():
+    """All rewards are those of one action: the plan takes it always."""
+    reward = (LOG.actions == 1).astype(float)
+    learned = learn("last-k", replace(LOG, rewards=reward), discount=0.9, rank=1, plan=True)
+    only = LOG.action_names[1]
+    assert learned.document()["policy_actions"] == {only: 1.0}
+    assert learned.safe.acts == f"always takes {only}, whatever is observed in simulations"
+    assert OneAction(only) in learned.reasons
+    assert any("always takes" in line and "--rank 2" in line for line in learned.warnings())
+    assert "always takes" in dict(verdict_card(learned).facts)["the policy"]
+
+
+def test_shares_of_actions_are_those_of_steps():
+    learned = learn("last-k", LOG, discount=0.9, rank=2, plan=True)
+    shares = learned.document()["policy_actions"]
+    assert sum(shares.values()) == pytest.approx(1)
+    assert len(shares) == 2
+    assert list(shares.values()) == sorted(shares.values(), reverse=True)
+    assert learned.safe.acts.endswith(" % of steps")
+    assert not any(isinstance(reason, OneAction) for reason in learned.reasons)

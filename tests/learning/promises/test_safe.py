@@ -15,6 +15,7 @@ from rpsr.learning.learn import learn
 from rpsr.learning.promises.promise import blind_to_rewards
 from rpsr.learning.promises.safe import _beats, behaviour_like
 from rpsr.logs import Trajectories
+from rpsr.report.learning_page import verdict_card
 
 LOG = simulate("loadunload", 60, 15, seed=0)
 POMDP = rpsr.load_pomdp("loadunload")
@@ -57,6 +58,26 @@ def test_a_policy_that_does_not_beat_the_behaviour_policy_is_a_warning(learned):
     assert better.safe.beats_behaviour
     assert not any("behaviour policy" in line for line in better.warnings())
     assert any("not show that the policy is better" in line for line in worse.warnings())
+
+
+def test_what_is_said_of_a_policy_names_the_one_that_is_written(learned):
+    """Also if the table is followed, and not the best plan of the models."""
+    plan = with_lows(learned, 1.9, 0.0, 1.0)
+    table = replace(plan, safe=replace(plan.safe, index=1))
+    rank = plan.plan.model.dimension
+    assert plan.safe.written() == f"the best plan, made on a model of rank {rank}"
+    assert table.safe.written().startswith("the plan on the table of the last ")
+    assert table.safe.written(safe=True) == "one like the behaviour policy"
+    which = table.safe.which
+    assert any(f"show that the policy, {which}, is better" in line for line in table.warnings())
+    options = (replace(plan.choice.chosen, doubt="it is wrong"), *plan.choice.options[1:])
+    choice = replace(plan.choice, options=options, index=0)
+    assert "it is wrong" in replace(plan, choice=choice).warnings()
+    doubted = replace(table, choice=choice)
+    assert f"about the best plan, not {which}, which is the policy: it is wrong" in (
+        doubted.warnings()
+    )
+    assert "it is wrong" not in verdict_card(doubted).text
 
 
 def test_a_table_with_a_higher_lower_bound_is_preferred_to_a_wide_promise(learned):

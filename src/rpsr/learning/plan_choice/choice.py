@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
@@ -38,12 +38,16 @@ OFF_POLICY_STEPS = 200_000  # steps of a log that are enough for an off-policy e
 
 @dataclass(frozen=True, eq=False)
 class Option:
-    """One plan: its solution, its simulated values in all models (M,), its off-policy value."""
+    """One plan: its solution, its simulated values in all models (M,), its off-policy value.
+
+    shares: of its actions, as in `PlayedOut`.
+    """
 
     solution: Solution
     values: Floats
     off_policy: OffPolicyEstimate | None
     doubt: str = ""  # the reason not to believe its own model, or empty
+    shares: dict[str, float] = field(default_factory=dict[str, float])
 
     @property
     def mean(self) -> float:
@@ -62,7 +66,7 @@ class Choice:
         "mean value",
         "lowest value",
         "off-policy value",
-        "chosen",
+        "best plan",
     )
 
     options: tuple[Option, ...]
@@ -86,14 +90,14 @@ class Choice:
 
     @property
     def own_model(self) -> str:
-        """A sentence if the chosen plan is not of the first model, the learned one; else empty."""
+        """A sentence if the best plan is not of the first model, the learned one; else empty."""
         if self.index == 0:
             return ""
         ranks = [option.solution.model.dimension for option in self.options]
         return (
-            f"The policy was planned on the model of plan {self.index + 1} (rank "
-            f"{ranks[self.index]}), which the policy file contains; the learned model is that of "
-            f"plan 1 (rank {ranks[0]}), so the planner's value does not hold for it."
+            f"The best plan was made on another model (rank {ranks[self.index]}) than the learned "
+            f"one, that of plan 1 (rank {ranks[0]}), so its planner's value does not hold for the "
+            "learned one."
         )
 
     def rows(self) -> list[dict[str, Any]]:
@@ -188,24 +192,20 @@ def _option(
     steps: int,
     seed: int,
 ) -> Option:
-    """A plan with its values."""
+    """A plan with its values; it is doubted if its model cannot be believed."""
+    played = play_out(plan, seed=seed)
     return Option(
         plan,
         np.array([simulated_value(plan, model, episodes, steps, seed) for model in models]),
         None if log is None else _off_policy(plan, log, seed),
-        _doubt(plan, census, seed),
+        (played.doubt if played is not None else "") or too_good(plan, census),
+        {} if played is None else played.shares,
     )
 
 
 def _off_policy(plan: Solution, log: PreparedLog, seed: int) -> OffPolicyEstimate:
     """The value of a plan's policy by the log."""
     return off_policy_value(plan.model, plan.vectors, log, seed=seed)
-
-
-def _doubt(plan: Solution, census: Census, seed: int) -> str:
-    """Why the model of a plan cannot be believed, or an empty string."""
-    played = play_out(plan, seed=seed)
-    return (played.doubt if played is not None else "") or too_good(plan, census)
 
 
 def precise(log: PreparedLog | None, seed: int) -> Planner:

@@ -9,12 +9,13 @@ more than the best reward of the log at every step.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from rpsr.evaluation.episode_returns import recorded_returns
 from rpsr.evaluation.simulation import simulate
+from rpsr.evaluation.systems import ending_observations
 from rpsr.io.records import Floats
 from rpsr.logs.census import Census
 from rpsr.logs.trajectories import Trajectories
@@ -34,13 +35,15 @@ class PlayedOut:
 
     mean: the mean return, over `steps` simulated steps and, from the states reached then, by the
     plan's value function; stderr: its standard error. doubt: the reason not to believe the model,
-    or an empty string.
+    or an empty string. shares: of the steps before the task ends, by action, the most frequent
+    first; empty if the policy observes nothing before it acts.
     """
 
     mean: float
     stderr: float
     steps: int
     doubt: str
+    shares: dict[str, float] = field(default_factory=dict[str, float])
 
 
 def play_out(plan: Solution, *, episodes: int = 1000, seed: int = 0) -> PlayedOut | None:
@@ -65,7 +68,18 @@ def play_out(plan: Solution, *, episodes: int = 1000, seed: int = 0) -> PlayedOu
     mean, stderr = float(values.mean()), float(values.std() / math.sqrt(episodes))
     room = DOUBT * max(abs(mean), abs(plan.value)) + PRECISION * size + 3 * stderr
     doubt = "" if abs(mean - plan.value) <= room else _inconsistent(mean, plan.value)
-    return PlayedOut(mean, stderr, steps, doubt)
+    return PlayedOut(mean, stderr, steps, doubt, _shares(plan.model, log))
+
+
+def _shares(model: LinearModel, log: Trajectories) -> dict[str, float]:
+    """The shares of actions in the steps of simulated episodes until the task ends."""
+    over = ending_observations(model)[log.padded("observations", 0)]
+    before = np.cumsum(over, axis=1) - over == 0  # no earlier observation ended the task
+    if not before[:, 1:].any():
+        return {}
+    counts = np.bincount(log.padded("actions", 0)[before], minlength=len(model.actions))
+    order = np.argsort(-counts, kind="stable").tolist()
+    return {model.actions[a]: float(counts[a] / counts.sum()) for a in order if counts[a]}
 
 
 def _inconsistent(played: float, value: float) -> str:

@@ -10,6 +10,7 @@
   this is also what a much longer log would gain.
 - `MoreStates`: the largest size that was tried has the highest held-out likelihood.
 - `StoppedEarly`: the planner stopped at a limit, and the policy earns much more in models.
+- `OneAction`: the policy takes the same action at every step, whatever it observes in simulations.
 - `PlanDisagrees`: the plan's value is not what the policy earns in models, for another reason.
 - `Unsupported`: the policy takes actions that the log hardly shows, where it takes them.
 """
@@ -133,6 +134,19 @@ class MoreStates(Reason):
 
 
 @dataclass(frozen=True)
+class OneAction(Reason):
+    """The only action of the policy."""
+
+    WORDS = "the policy always takes {action}, whatever is observed in simulations"
+    ADVICE = (
+        "if that cannot be right, try another --estimator, such as spectral, or fewer states "
+        "(--rank 2), or record more episodes"
+    )
+
+    action: str
+
+
+@dataclass(frozen=True)
 class StoppedEarly(Reason):
     """The planner's value beside the policy's value in models; status: why it stopped."""
 
@@ -187,6 +201,7 @@ def reasons(
     gap = safe.chosen.promise.gap
     found = [
         None if gap is None else Unsupported(gap),
+        _one_action(safe),
         _disagreement(safe),
         _predictions(trained.fitted_, held_out),
         _rewards(heldout),
@@ -195,6 +210,13 @@ def reasons(
         _planner(safe),
     ]
     return tuple(reason for reason in found if reason is not None)
+
+
+def _one_action(safe: SafeChoice) -> Reason | None:
+    shares, model = safe.chosen.shares, safe.solution.model
+    if len(shares) != 1 or min(len(model.actions), len(model.observations)) == 1:
+        return None
+    return OneAction(next(iter(shares)))
 
 
 def _disagreement(safe: SafeChoice) -> Reason | None:

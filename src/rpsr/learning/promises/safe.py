@@ -11,7 +11,7 @@ policy, too, is too low on most logs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,17 +26,23 @@ from rpsr.learning.promises.promise import behaviour_promise, promise
 from rpsr.learning.promises.record import LEVEL, Promise
 from rpsr.planning.solution import Solution
 from rpsr.planning.value.policies import AlphaPolicy
+from rpsr.showing import counted
 
+MOST = 5  # actions whose shares are in words
 PREFERENCE = 0.05  # of the width of a table's interval, by which its lower bound must be higher
 
 
 @dataclass(frozen=True, eq=False)
 class Offer:
-    """A policy and its promise. solution: its plan; None for the behaviour policy."""
+    """A policy and its promise. solution: its plan; None for the behaviour policy.
+
+    shares: of its actions, as in `PlayedOut`.
+    """
 
     name: str
     promise: Promise
     solution: Solution | None = None
+    shares: dict[str, float] = field(default_factory=dict[str, float])
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +62,27 @@ class SafeChoice:
     def chosen(self) -> Offer:
         """The plan, or the table if its lower bound is clearly higher."""
         return self.offers[self.index]
+
+    @property
+    def which(self) -> str:
+        """The chosen policy, in words: the best plan, or the plan on a table."""
+        if self.index == 0:
+            return f"the best plan, made on a model of rank {self.solution.model.dimension}"
+        return f"the plan on the table of the {self.chosen.name}"
+
+    @property
+    def acts(self) -> str:
+        """How often the chosen policy takes which actions, in words; empty if not simulated."""
+        shares = self.chosen.shares
+        if len(shares) == 1:
+            return f"always takes {next(iter(shares))}, whatever is observed in simulations"
+        often = [f"{name} {_percent(share)}" for name, share in shares.items()]
+        more = f", {counted(len(often) - MOST, 'other action')}" if len(often) > MOST else ""
+        return f"{', '.join(often[:MOST])} of steps{more}" if often else ""
+
+    def written(self, safe: bool = False) -> str:
+        """The policy that is written, in words; safe: as with `rpsr learn --safe`."""
+        return "one like the behaviour policy" if safe and not self.beats_behaviour else self.which
 
     @property
     def solution(self) -> Solution:
@@ -78,10 +105,12 @@ class SafeChoice:
         mine, logged = self.chosen.promise, self.offers[-1].promise
         if self.beats_behaviour or mine.least == mine.most:
             return ""
+        name = f", {self.which}," if self.index else ""
         return (
-            "the log does not show that the policy is better than the behaviour policy: at least "
-            f"{mine.low:.{digits}g}, and the behaviour policy about {logged.value:.{digits}g}. "
-            "Record more episodes, or keep the behaviour policy (--safe writes one like it)"
+            f"the log does not show that the policy{name} is better than the behaviour policy: at "
+            f"least {mine.low:.{digits}g}, and the behaviour policy about "
+            f"{logged.value:.{digits}g}. Record more episodes, or keep the behaviour policy "
+            "(--safe writes one like it)"
         )
 
     def rows(self) -> list[dict[str, Any]]:
@@ -107,6 +136,10 @@ class SafeChoice:
         ]
 
 
+def _percent(share: float) -> str:
+    return "under 1 %" if share < 0.01 else f"{100 * share:.0f} %"
+
+
 # The arguments are what `rpsr.learning.learn.learn` has found.
 def safe_choice(
     choice: Choice,
@@ -123,16 +156,17 @@ def safe_choice(
     distrust: a reason not to value policies in the families, or empty.
     """
 
-    def offer(name: str, plan: Solution, distrust: str) -> Offer:
+    def offer(name: str, plan: Solution, distrust: str, shares: dict[str, float]) -> Offer:
         policy = plan.value_function.policy(plan.model)
         how: dict[str, Any] = {"level": level, "distrust": distrust, "seed": seed}
-        return Offer(name, promise(policy, log, families, **how), plan)
+        return Offer(name, promise(policy, log, families, **how), plan, shares)
 
-    offers = [offer("plan", choice.solution, distrust or choice.chosen.doubt)]
+    best = choice.chosen
+    offers = [offer("plan", best.solution, distrust or best.doubt, best.shares)]
     if table is not None:
         played = play_out(table, episodes=200, seed=seed)
-        doubt = "" if played is None else played.doubt
-        offers.append(offer(table.model.name, table, distrust or doubt))
+        doubt, shares = ("", {}) if played is None else (played.doubt, played.shares)
+        offers.append(offer(table.model.name, table, distrust or doubt, shares))
     index = int(len(offers) > 1 and _beats(offers[1].promise, offers[0].promise))
     logged = behaviour_promise(log, choice.solution.model.discount, level=level)
     offers.append(Offer("behaviour policy", logged))

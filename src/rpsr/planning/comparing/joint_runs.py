@@ -19,6 +19,7 @@ from scipy.sparse.linalg import splu
 from rpsr.errors import InputError
 from rpsr.io.records import Floats
 from rpsr.models.as_model import as_linear
+from rpsr.models.labels import Index
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.as_policy import AnyPolicy, as_policy
@@ -75,7 +76,7 @@ def walk(
                 continue
             following = [_copied(policy) for policy in node.policies]
             for policy in following:
-                policy.update(action, o)
+                policy.update(action, Index(o))
             history = (*node.history, (model.actions[action], seen))
             found = Node(after / chance, following, history, node.probability * chance)
             target = table.find(_key(found))

@@ -109,7 +109,10 @@ class ParticlePolicy(Shown, Policy):
         return tree.best()
 
     def update(self, action: Label, observation: Any) -> None:
-        """Keep the particles that agree with an observation."""
+        """Keep the particles that agree with an observation.
+
+        Where actions and observations have names, a string is a name, an integer an index.
+        """
         a, seen = self._batches.action(action), self._batches.observation(observation)
         if len(self._states):  # else the episode is over
             self._states = self._agreeing(a, seen)

@@ -36,7 +36,7 @@ from rpsr.io.records import Floats
 from rpsr.kernels import interpreted_first
 from rpsr.models.as_model import as_linear, wrong_type
 from rpsr.models.filter import REPLAY
-from rpsr.models.labels import Label, index_of
+from rpsr.models.labels import Label, index_of, observed
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.anytime.beginning import begin
@@ -182,9 +182,12 @@ class OnlinePolicy(Shown, Policy):
         return int(state.vectors.choice[state.vectors.origin[root["vector"]], 0]), below
 
     def update(self, action: Label, observation: Label) -> None:
-        """Move to the next state, and continue the search from there."""
+        """Move to the next state, and continue the search from there.
+
+        action, observation: a string is a name, an integer an index.
+        """
         a = index_of(self.model.actions, action, "action")
-        o = index_of(self.model.observations, observation, "observation")
+        o = observed(self.model.observations, observation)
         recent: Interactions = (*self._recent, (a, o))[-REPLAY:]
         self._mixture = self._filter.after(self._mixture, recent)
         self._recent, self._action = recent, None

@@ -37,7 +37,7 @@ import numpy as np
 from rpsr.arguments import real
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Bools, Floats, Ints
-from rpsr.models.labels import Label, index_of
+from rpsr.models.labels import Label, index_of, observed
 
 Rng = np.random.Generator
 States = Any  # an array of B rows, or of B objects
@@ -171,7 +171,7 @@ class Batches:
             except TypeError:
                 raise InputError(f"observation: read {given!r}, expected {HASHABLE}") from None
             return given
-        return index_of(self.observations, given, "observation")
+        return observed(self.observations, given)
 
     def action(self, given: Label) -> int:
         """The index of an action."""

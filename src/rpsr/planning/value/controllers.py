@@ -22,7 +22,7 @@ from scipy.sparse.linalg import splu
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Floats, Ints
 from rpsr.models.as_model import as_linear, as_model, wrong_type
-from rpsr.models.labels import Label, index_of
+from rpsr.models.labels import Label, index_of, observed
 from rpsr.models.linear import LinearModel
 from rpsr.models.operators import Sparse, SparseOperators, StackedProcess, entries_of
 from rpsr.models.pomdp import POMDP
@@ -190,7 +190,7 @@ class ControllerPolicy(Shown, Policy):
         return int(self.controller.actions[self._node])
 
     def update(self, action: Label, observation: Label) -> None:
-        """Move to the successor for an observation; the action must be the node's."""
+        """Move on by an observation; the action must be the node's. Names or indices."""
         controller = self.controller
         taken = index_of(controller.action_names, action, "action")
         if taken != self.act():
@@ -199,7 +199,7 @@ class ControllerPolicy(Shown, Policy):
                 f"the controller chose {names[self.act()]!r}, update received {names[taken]!r}: "
                 "a controller has successors for its own actions only"
             )
-        seen = index_of(controller.observation_names, observation, "observation")
+        seen = observed(controller.observation_names, observation)
         self._node = controller.after(self._node, seen)
 
     def title(self) -> str:

@@ -26,7 +26,7 @@ from rpsr.arguments import whole
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Floats, Ints
 from rpsr.models.as_model import as_linear, as_model
-from rpsr.models.labels import Label, index_of
+from rpsr.models.labels import Label, index_of, observed
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.convergence import ROUNDING, infinite_discount
@@ -57,7 +57,11 @@ class Policy(Protocol):
         ...
 
     def update(self, action: Label, observation: Label) -> None:
-        """Update the memory with an action and the observation after it."""
+        """Update the memory with an action and the observation after it.
+
+        Both are names or indices: a string is a name; an integer is an index, as `act` returns it.
+        An integer that is also the name of another observation is an `InputError`.
+        """
         ...
 
     def copy(self) -> Self:
@@ -136,7 +140,11 @@ class AlphaPolicy(Shown, Policy):
         return self.action_at(self._filter.state)
 
     def update(self, action: Label, observation: Label) -> None:
-        """Filter one interaction."""
+        """Filter one interaction.
+
+        action, observation: a string is a name; an integer is an index, as `act` returns it. An
+        integer that is also the name of another observation is an `InputError`.
+        """
         self._filter = self._filter.after(action, observation)  # copies keep the old one
 
     def action_at(self, x: Floats) -> int:
@@ -202,7 +210,7 @@ class StagedPolicy(Shown, Policy):
         return int(self.actions_at(self._filter.state[None], self._left)[0])
 
     def update(self, action: Label, observation: Label) -> None:
-        """Filter one interaction; one step fewer is left."""
+        """Filter one interaction, names or indices; one step fewer is left."""
         self._filter = self._filter.after(action, observation)
         self._left = max(0, self._left - 1)
 
@@ -254,7 +262,7 @@ class UniformPolicy(Shown, Policy):
     def update(self, action: Label, observation: Label) -> None:
         """Sample the next action; the observation is only checked to exist."""
         index_of(self.model.actions, action, "action")
-        index_of(self.model.observations, observation, "observation")
+        observed(self.model.observations, observation)
         self._action = self._draw()
 
     def copy(self) -> Self:

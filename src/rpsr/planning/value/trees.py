@@ -14,7 +14,7 @@ import numpy as np
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Floats, Ints
 from rpsr.models.as_model import as_linear
-from rpsr.models.labels import Label, index_of
+from rpsr.models.labels import Label, index_of, observed
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.convergence import planning_discount
@@ -149,7 +149,10 @@ class TreePolicy(Shown, Policy):
         return int(self.tree.layers[self._left - 1][0][self._node])
 
     def update(self, action: Label, observation: Label) -> None:
-        """Move to the subtree for an observation; the action must be the tree's."""
+        """Move to the subtree for an observation; the action must be the tree's.
+
+        Both are names or indices: a string is a name, an integer an index.
+        """
         names = self.tree.action_names
         taken = index_of(names, action, "action")
         if self._left and taken != self.act():
@@ -157,7 +160,7 @@ class TreePolicy(Shown, Policy):
                 f"the tree chose {names[self.act()]!r}, update received {names[taken]!r}: "
                 "a tree has subtrees for its own actions only"
             )
-        seen = index_of(self.tree.observation_names, observation, "observation")
+        seen = observed(self.tree.observation_names, observation)
         if self._left > 1:
             self._node = self.tree.after(self._left, self._node, seen)
         self._left = max(0, self._left - 1)

@@ -13,7 +13,7 @@ from rpsr.errors import InputError
 from rpsr.io.records import Floats
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.as_model import named_models, wrong_type
-from rpsr.models.labels import Label, index_of
+from rpsr.models.labels import Index, Label, index_of
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.report.plots.style import (
@@ -78,7 +78,8 @@ def plot_states(
     for name, model in linear.items():
         log.check_names(model.actions, model.observations, f"those of {name} are")
     steps = slice(log.offsets[episode], min(log.offsets[episode + 1], log.offsets[episode] + most))
-    history = list(zip(log.actions[steps].tolist(), log.observations[steps].tolist(), strict=True))
+    seen = map(Index, log.observations[steps])
+    history = list(zip(log.actions[steps].tolist(), seen, strict=True))
     if not history:
         raise InputError(f"episode {episode} has no steps")
     given = models if isinstance(models, Mapping) else dict.fromkeys(linear, models)
