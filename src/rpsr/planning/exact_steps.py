@@ -9,7 +9,10 @@ from collections.abc import Callable
 from fractions import Fraction
 from math import gcd, lcm
 
+import numpy as np
+
 from rpsr.io.records import Ints, Record
+from rpsr.models.expectations import exact_expectations
 
 LONGEST = 4096  # bits of a weight: beliefs of longer ones are not computed
 
@@ -32,11 +35,14 @@ class ExactSteps:
         self.first = {part: s for s, part in reversed([*enumerate(self.part_of)])}
         self._rows: dict[tuple[int, int], Outcomes] = {}
 
-    def lumps(self, check: Callable[[], None]) -> bool:
+    def lumps(self, check: Callable[[], None], *, earning: bool = True) -> bool:
         """Whether all states of a part move alike: to each part, with each observation, as likely.
 
-        check: called before each state, to keep to a time limit.
+        earning: whether they must have equal expected rewards, too. check: called before each
+        state, to keep to a time limit.
         """
+        if earning and len(self.first) < len(self.part_of) and not self._earn_alike():
+            return False
         for state, part in enumerate(self.part_of):
             first = self.first[part]
             if state == first:
@@ -46,6 +52,12 @@ class ExactSteps:
                 if _summed(self._moves(action, state)) != _summed(self._moves(action, first)):
                     return False
         return True
+
+    def _earn_alike(self) -> bool:
+        """Whether all states of a part have the same expected rewards."""
+        above, below = (x.reshape(-1, len(self.part_of)) for x in exact_expectations(self.record))
+        like = [self.first[part] for part in self.part_of]
+        return bool(np.array_equal(above * below[:, like], above[:, like] * below))
 
     def start(self) -> Belief | None:
         """The start; None if its weights are too long."""

@@ -15,6 +15,7 @@ from rpsr.evaluation import exact_return
 from rpsr.models.row_edits import join_rows, split_rows
 from rpsr.planning import Status
 from rpsr.planning.corners.corner_model import corner_process
+from rpsr.planning.corners.reward_signs import exact_rewards
 from rpsr.planning.corners.undiscounted_bounds import reward_cap, undiscounted_bounds
 from rpsr.planning.exact_steps import ExactSteps
 from rpsr.planning.limits import no_limits
@@ -196,12 +197,27 @@ def test_states_are_one_only_if_they_move_exactly_alike():
     assert not ExactSteps(exact, np.array([0, 1, 0, 2, 3])).lumps(lambda: None)
 
 
+def test_states_are_one_only_if_they_earn_exactly_alike():
+    exact = with_twin(two_doors(), Fraction(1, 2)).record
+    parts, index = np.array([0, 0, 1, 2, 3]), exact.rewards.index.copy()
+    state = exact.transition.row_of_entry()[exact.outcome_entries()[0]] % len(exact.states)
+    index[state == 1] = 1
+    table = replace(
+        exact.rewards, values=np.array([0.0, 1e-18]), index=index, exact=(0 * ONE, ONE / 10**18)
+    )
+    near = replace(exact, rewards=table)
+    assert not ExactSteps(near, parts).lumps(lambda: None)
+    assert ExactSteps(near, parts).lumps(lambda: None, earning=False)
+
+
 def with_noise(record):
     """The record with a probability that floats hardly show: 'twin' opens the wrong door."""
     rows = split_rows(record.transition)
     row = record.actions.index("open left") * len(record.states) + 1
     rows[row] = (np.array([3, 4]), np.array([1.0, 1e-17]), np.array([10**17, 1], dtype=object), -1)
-    return replace(record, transition=join_rows(rows, len(record.states)))
+    noisy = replace(record, transition=join_rows(rows, len(record.states)))
+    nothing = np.zeros(int(noisy.outcomes_of_edge().sum()), dtype=np.int64)
+    return replace(noisy, rewards=replace(record.rewards, index=nothing))
 
 
 def test_the_best_probability_may_need_any_number_of_steps():
@@ -255,7 +271,9 @@ def test_the_first_bounds_are_those_of_observed_states(data):
         values = (task.R.T + moves @ values).max(axis=0)
     assert (known.most.max(axis=0) >= values - 1e-15).all()
     np.testing.assert_allclose(known.most.max(axis=0), values, atol=1e-9)
-    assert reward_cap(process, np.array([False, False, False, True, True])) <= 1.0
+    exact = exact_rewards(process)
+    assert exact is not None
+    assert reward_cap(process, np.array([False, False, False, True, True]), exact) <= 1.0
     assert (known.floor == 0).all()
 
 

@@ -24,6 +24,7 @@ from rpsr.planning.anytime.search_arrays import SearchState
 from rpsr.planning.anytime.sweeps import lower_sweep, mark_live, upper_sweep
 from rpsr.planning.anytime.walks import DONE, FULL, trial
 from rpsr.planning.corners.corner_model import CornerProcess
+from rpsr.planning.corners.reward_signs import exact_rewards
 from rpsr.planning.exact_steps import ExactSteps
 from rpsr.planning.limits import SLOWER, Clock
 from rpsr.planning.precision import Epsilon
@@ -197,7 +198,8 @@ class Schedule:
         merged = np.bincount(process.corner_of, minlength=process.k) > 1
         if record is not None and record.exact:
             steps = ExactSteps(record, process.corner_of)
-            if steps.lumps(self.clock.check):
+            earning = exact_rewards(process) is not None  # a PSR may have rewards of its own
+            if steps.lumps(self.clock.check, earning=earning):
                 exact, merged = ExactBeliefs(steps, root, mixed), np.zeros_like(merged)
         drift = 2 * process.rounding(self.begun.scale)  # of a backup and of a mixture
         return Loops(exact, max(process.k, root + 1, mixed + 1), merged, drift)

@@ -32,12 +32,12 @@ from rpsr.models.rounding import products
 from rpsr.planning.convergence import NEAR_ONE
 from rpsr.planning.corners.cheap_bounds import transitions
 from rpsr.planning.corners.corner_model import CornerProcess, summed
+from rpsr.planning.corners.reward_signs import exact_rewards, with_exact_signs
 from rpsr.planning.corners.undiscounted_bounds import (
     MergedComponents,
     named_corner,
     over_corners,
     refuse_lost_probabilities,
-    without_noise,
 )
 from rpsr.planning.end_components import end_components
 from rpsr.planning.limits import Clock
@@ -81,7 +81,7 @@ def discounted_form(process: CornerProcess, planner: str, clock: Clock) -> Disco
     planner: its name, for messages.
     """
     refuse_lost_probabilities(process)
-    process = without_noise(process)
+    process = with_exact_signs(process, exact_rewards(process))
     moves = transitions(process)
     over = over_corners(process, moves)
     component, inside = end_components(moves, len(process.rewards))

@@ -32,19 +32,18 @@ Reference: S. Haddad and B. Monmege, Interval iteration algorithm for MDPs and I
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 import scipy.sparse as sp
 
 from rpsr.errors import ModelError
-from rpsr.io.records import Bools, Floats, Ints, ratios
-from rpsr.models.expectations import exact_expectations
+from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.operators import Sparse
-from rpsr.models.rounding import products
 from rpsr.planning.corners.cheap_bounds import transitions
 from rpsr.planning.corners.corner_model import CornerProcess
+from rpsr.planning.corners.reward_signs import Exact, exact_rewards, with_exact_signs
 from rpsr.planning.end_components import end_components, leading_to, surely_reaching
 from rpsr.planning.limits import Clock
 from rpsr.planning.linear_systems import solve_discounted
@@ -74,7 +73,8 @@ class UndiscountedBounds:
 def undiscounted_bounds(process: CornerProcess, clock: Clock) -> UndiscountedBounds:
     """Bounds for a process without a discount; a `ModelError` where sums are not well defined."""
     refuse_lost_probabilities(process)
-    process = without_noise(process)
+    exact = exact_rewards(process)
+    process = with_exact_signs(process, exact)
     moves = transitions(process)
     component, inside = end_components(moves, len(process.rewards))
     _refuse_endless_gain(process, inside)
@@ -90,7 +90,7 @@ def undiscounted_bounds(process: CornerProcess, clock: Clock) -> UndiscountedBou
         values = np.where(merged.can_stay, np.maximum(values, 0.0), values)
         missed = merged.excess(process.rewards.ravel(), values) + process.rounding(_size(values))
         values = values + missed / slack * steps
-    capped = reward_cap(process, ends)
+    capped = None if exact is None else reward_cap(process, ends, exact)
     if capped is not None:
         values = merged.swept(process, np.minimum(values, np.where(ends, 0.0, capped)), clock)
     if not np.isfinite(values).all():
@@ -141,37 +141,38 @@ def over_corners(process: CornerProcess, moves: Sparse) -> Bools:
     return ~leading_to(moves, (process.rewards != 0).any(axis=0))
 
 
-def reward_cap(process: CornerProcess, ends: Bools) -> float | None:
+def reward_cap(process: CornerProcess, ends: Bools, exact: Exact) -> float | None:
     """A number c that no sum of rewards exceeds, or None: r(s, a) <= c P(end | s, a) everywhere.
 
     Then c, or 0 at the ends (k,), is at least its own backup. This is decided in fractions, because
-    it often holds with equality, as for the probability of reaching a goal, where c is 1.
+    it often holds with equality, as for the probability of reaching a goal, where c is 1; at every
+    state of the POMDP, of which exact has the rewards.
     """
-    record = process.model.record
-    if record is None or not record.exact or (process.rewards < 0).any():
-        return None
-    numerators, denominators = exact_expectations(record)
-    if not np.array_equal(ratios(numerators, denominators), process.rewards.ravel()):
-        return None  # the model has other rewards than the POMDP
-    moves, largest = record.transition, Fraction(0)
+    record, largest = process.record, Fraction(0)
+    assert record is not None, "its rewards are known"
+    moves, over = record.transition, ends[process.corner_of]
     assert moves.weights is not None
+    numerators, denominators = (part.ravel() for part in exact)
+    leaves = over[moves.row_of_entry() % moves.width] & ~over[moves.indices] & (moves.weights != 0)
+    if (numerators < 0).any() or leaves.any():
+        return None
     for row in np.flatnonzero(numerators != 0).tolist():
-        if ends[row % moves.width]:
+        if over[row % moves.width]:
             continue
         span = slice(int(moves.indptr[row]), int(moves.indptr[row + 1]))
         weights = [int(w) for w in moves.weights[span]]
-        over = sum(w for w, s in zip(weights, moves.indices[span].tolist(), strict=True) if ends[s])
-        if over == 0:
+        ending = sum(w for w, s in zip(weights, moves.indices[span], strict=True) if over[s])
+        if ending == 0:
             return None
         reward = Fraction(int(numerators[row]), int(denominators[row]))
-        largest = max(largest, reward * sum(weights) / over)
+        largest = max(largest, reward * sum(weights) / ending)
     rounded = float(largest)
     return rounded if Fraction(rounded) >= largest else float(np.nextafter(rounded, np.inf))
 
 
 def refuse_lost_probabilities(process: CornerProcess) -> None:
     """Refuse probabilities so small that products of them might underflow."""
-    record = process.model.record
+    record = process.record
     least = float(process.chance.min(initial=1.0))
     if record is not None:
         least = min(least, *(float(r.values.min()) for r in (record.transition, record.emission)))
@@ -180,18 +181,6 @@ def refuse_lost_probabilities(process: CornerProcess) -> None:
             f"{process.model.name}: without a discount, a probability of {least:.2g} is too small "
             "for floats; give a discount below 1 or a number of steps"
         )
-
-
-def without_noise(process: CornerProcess) -> CornerProcess:
-    """The process with rewards 0 where they differ from it by their known error at most.
-
-    A PSR or an R-PSR has its rewards up to rounding; errors of one step are paid for at every step.
-    """
-    rewards = process.rewards
-    noise = process.model.reward_error
-    if process.model.record is None:
-        noise += products(process.model.dimension) * _size(rewards)
-    return replace(process, rewards=np.where(np.abs(rewards) <= noise, 0.0, rewards))
 
 
 def _refuse_endless_gain(process: CornerProcess, inside: Bools) -> None:
