@@ -57,9 +57,10 @@ def check_objective(objective: Objective, chunks: Chunks) -> None:
         )
     if objective.measure != "cost":
         return
-    found = [chunk.rewards_for("costs") for chunk in chunks]
-    low = min((float(rewards.min()) for rewards in found if len(rewards)), default=0.0)
-    high = max((float(rewards.max()) for rewards in found if len(rewards)), default=0.0)
+    low = high = 0.0
+    for chunk in chunks:
+        rewards = chunk.rewards_for("costs")
+        low, high = float(rewards.min(initial=low)), float(rewards.max(initial=high))
     if low < 0 < high:
         raise DataError(
             f"rewards of both signs are no costs: read {low:g} and {high:g}; maximise the reward "

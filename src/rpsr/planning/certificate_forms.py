@@ -8,6 +8,7 @@ steps before nothing can be lost any more. If that number is infinite, there is 
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import scipy.sparse as sp
@@ -58,25 +59,32 @@ def with_clock(plan: Solution, pomdp: POMDP) -> tuple[POMDP, Solution]:
     return ending, replace(plan, model=ending.belief_model(), value_function=found)
 
 
-def floor_of(model: ExactModel, unit: int) -> list[int] | None:
-    """Numbers that no policy earns less than, as multiples of 1/unit; None if there are none."""
-    worst, n_states = min(min(rewards) for rewards in model.rewards), len(model.states)
+def floor_values(model: ExactModel, steps: Floats, unit: int) -> list[int]:
+    """Numbers that no policy earns less than, as multiples of 1/unit; steps: of `losing_steps`."""
+    worst, n_states = _worst(model), len(model.states)
     if model.discount < 1:
         lowest = worst / (1 - model.discount) * unit
         return [lowest.numerator // lowest.denominator] * n_states
     if worst >= 0:
         return [0] * n_states
-    steps = _most_steps(model)
-    if steps is None:
-        return None
     lost = -(worst * unit / PARTS)
     each = -(-lost.numerator // lost.denominator) + 1
     return [-each * int(np.ceil(PARTS * MORE * count)) for count in steps.tolist()]
 
 
-def _most_steps(model: ExactModel) -> Floats | None:
-    """The largest expected number of steps before nothing can be lost; None if it is infinite."""
+def _worst(model: ExactModel) -> Fraction:
+    """The least reward."""
+    return min(min(rewards) for rewards in model.rewards)
+
+
+def losing_steps(model: ExactModel) -> Floats | None:
+    """The largest expected number of steps before nothing can be lost; None if it is infinite.
+
+    With a discount, or without losses, the floor does not need it: 0.
+    """
     n_actions, n_states = len(model.actions), len(model.states)
+    if model.discount < 1 or _worst(model) >= 0:
+        return np.zeros(n_states)
     cells = [
         (a * n_states + s, target, weight / total)
         for a, rows in enumerate(model.rows)

@@ -23,9 +23,10 @@ from rpsr.certificates.bounds import LowerCheck, Scales, Vector, floor_at_start,
 from rpsr.certificates.exact_model import ExactModel
 from rpsr.certificates.reading import Line, float_above, float_below, write_lines
 from rpsr.errors import ModelError
+from rpsr.io.records import Floats
 from rpsr.models.as_model import as_pomdp, wrong_type
 from rpsr.models.pomdp import POMDP
-from rpsr.planning.certificate_forms import floor_of, with_clock
+from rpsr.planning.certificate_forms import floor_values, losing_steps, with_clock
 from rpsr.planning.files.checkpoint import Checkpoint, Resumable
 from rpsr.planning.planners import planner_by_name
 from rpsr.planning.point_certificates import upper_lines
@@ -83,14 +84,15 @@ def certify(
     if plan.horizon is not None:
         pomdp, plan = with_clock(plan, pomdp)
     model = ExactModel(pomdp.record)
-    if floor_of(model, 1) is None:
-        return _certificate(replace(plan, points=None), pomdp, model)
+    steps = losing_steps(model)
+    if steps is None:
+        return _certificate(plan, pomdp, model, None)
     if plan.points is None:
         search = _search(plan, time_limit)
         if int(plan.successors.min(initial=0)) < 0:
             plan = replace(plan, value_function=search.value_function)
         plan = replace(plan, points=search.points)
-    return _certificate(plan, pomdp, model)
+    return _certificate(plan, pomdp, model, steps)
 
 
 def _pomdp(solution: Solution, pomdp: POMDP | None) -> POMDP:
@@ -144,7 +146,10 @@ def _search(plan: Solution, time_limit: float | None) -> Solution:
     return sarsop.resume(plan.model, silent, begun)
 
 
-def _certificate(plan: Solution, pomdp: POMDP, model: ExactModel) -> Certificate:
+def _certificate(
+    plan: Solution, pomdp: POMDP, model: ExactModel, steps: Floats | None
+) -> Certificate:
+    """steps: of `losing_steps`; None if there is no floor, and so no upper half."""
     bits = max(DIGITS - math.ceil(math.log2(_largest(plan))), 0)
     scales = Scales(_model_scale(model), 1 << bits, 1 << DIGITS)
     proven, lines = lower_lines(model, scales, plan)
@@ -162,9 +167,12 @@ def _certificate(plan: Solution, pomdp: POMDP, model: ExactModel) -> Certificate
         "scales": scales._asdict(),
         "lines": {"vector": len(lines)},
     }
-    half = None if plan.points is None else upper_lines(model, scales, plan.points)
+    floor, half = list[int](), None
+    if steps is not None and plan.points is not None:
+        floor = floor_values(model, steps, scales.values)
+        half = upper_lines(model, scales, floor, plan.points)
     if half is not None:
-        worth, floor, start, more = half
+        worth, start, more = half
         upper = float_above(worth + floor_at_start(model, scales, floor))
         same = floor[0] if len(set(floor)) == 1 else floor
         header |= {"upper": upper.hex(), "floor": same, "start": start}

@@ -24,7 +24,6 @@ from rpsr.certificates.bounds import Cover, Point, Scales, UpperCheck, rewards_a
 from rpsr.certificates.exact_model import ExactModel
 from rpsr.certificates.reading import Line, Pairs
 from rpsr.io.records import Floats
-from rpsr.planning.certificate_forms import floor_of
 from rpsr.planning.value.point_bounds import PointBounds
 
 SWEEPS, SETTLED = 2000, 1e-15  # of the fixed point; the largest change at its end, per value
@@ -33,15 +32,13 @@ ROUNDS, SWEEPS_APART = 8, 100  # of raising numbers, with and without a discount
 
 
 def upper_lines(
-    model: ExactModel, scales: Scales, points: PointBounds
-) -> tuple[Fraction, list[int], Pairs, list[Line]] | None:
-    """The upper bound without the floor, the floor, the cover of the start, and the lines.
+    model: ExactModel, scales: Scales, floor: list[int], points: PointBounds
+) -> tuple[Fraction, Pairs, list[Line]] | None:
+    """The upper bound without the floor, the cover of the start, and the lines.
 
-    None if there is no floor, or if rounding errors cannot be paid for: without a discount.
+    floor: of the values, in their scale. None if rounding errors cannot be paid for: without a
+    discount.
     """
-    floor = floor_of(model, scales.values)
-    if floor is None:
-        return None
     unit = model.discount.denominator * scales.model * scales.values
     above = [[value / unit for value in row] for row in rewards_above(model, scales, floor)]
     rewards, lowest = np.array(above).T, np.array([value / scales.values for value in floor])
@@ -57,7 +54,7 @@ def upper_lines(
         return None
     start = _stretched(check, check.start(), graph.scaled(graph.root, 1.0, scales))
     lines = [("point", _written(point, i < len(model.states))) for i, point in enumerate(made)]
-    return check.at_start(start), floor, start, lines
+    return check.at_start(start), start, lines
 
 
 class _Graph:

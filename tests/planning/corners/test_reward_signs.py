@@ -97,3 +97,22 @@ def test_states_that_floats_cannot_tell_apart_are_refused_if_one_alone_earns():
     for model in (rpsr.rpsr(pomdp), rpsr.psr(pomdp)):
         with pytest.raises(ModelError, match=r"rewards of unlike signs|the sum of rewards is inf"):
             rpsr.solve(model, "sarsop", time_limit=5)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_start_too_unlikely_for_floats_is_refused(view):
+    """From the pit, which is possible at the start, costs are infinite."""
+    tiny = ONE / 10**330
+    pomdp = tabulate(
+        name="trap",
+        states=("s", "goal", "pit"),
+        actions=("x",),
+        observations=("o",),
+        start={"s": 1 - tiny, "pit": tiny},
+        transition=lambda s, a: {"goal" if s == "s" else s: ONE},
+        emission=lambda a, s: {"o": ONE},
+        reward=lambda s, a, after, o: 0 * ONE if s == "goal" else -ONE,
+        discount=1,
+    )
+    with pytest.raises(ModelError, match="is too small for floats"):
+        rpsr.solve(VIEWS[view](pomdp), "sarsop", time_limit=5)

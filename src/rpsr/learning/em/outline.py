@@ -30,7 +30,10 @@ MOST_VALUES = 256  # distinct rewards of a log in partitions, if they are catego
 
 @dataclass
 class Outline:
-    """What EM must know of all partitions before it begins; sums of integers."""
+    """What EM must know of all partitions before it begins.
+
+    The mean and the squares are floats, so outlines must be added in a fixed order.
+    """
 
     counts: Counter[tuple[int, float]] = field(default_factory=Counter[tuple[int, float]])
     at_ends: Ints | int = 0

@@ -175,7 +175,8 @@ def refuse_lost_probabilities(process: CornerProcess) -> None:
     record = process.record
     least = float(process.chance.min(initial=1.0))
     if record is not None:
-        least = min(least, *(float(r.values.min()) for r in (record.transition, record.emission)))
+        known = (record.start, record.transition, record.emission)
+        least = min(least, *(float(rows.values.min()) for rows in known))
     if least < SMALLEST:
         raise ModelError(
             f"{process.model.name}: without a discount, a probability of {least:.2g} is too small "
