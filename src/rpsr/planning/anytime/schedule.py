@@ -36,6 +36,7 @@ CHUNK = 1_000_000  # operations between two checks of the clock: a few milliseco
 MOST_CHUNKS = 10  # of them, at most, for a step of policy iteration
 FACTORS = (0.5, 0.95)  # of the gap at the start: the targets of trials, in turns
 GREEDY_SHARE = 0.25  # of the operations of other trials, for those that go by the lower bound
+GREEDY_UNTIL = 0.05  # of the first gap; then mostly the upper bound is left to improve
 LOWER_SHARE = 1.0  # of the operations of trials, for lower sweeps and policy iteration
 POLICY_SHARE = 0.2  # of the operations of trials and lower sweeps, for policy iteration
 UPPER_SHARE = 0.18  # of the operations of trials and lower sweeps, for upper sweeps
@@ -87,6 +88,8 @@ class Schedule:
         self._order = np.empty(0, dtype=np.int64)
         self._spent = np.zeros(3)  # operations of trials, lower and upper sweeps
         self._greedy, self._walked = 0, 0.0  # the number and operations of greedy trials
+        lower, upper = self.state.bounds
+        self._least_gap = GREEDY_UNTIL * (upper - lower) if self.discounted else np.inf
         self._kept = self._rows = int(self.state.graph.counts["vectors"])
 
     @property
@@ -145,7 +148,8 @@ class Schedule:
         least = max(LEAST[0] * wanted, LEAST[1] * gap) / self.begun.ahead
         state.knobs = state.knobs._replace(least=max(least, NEGLIGIBLE * self.begun.scale))
         others = self.trials - self._greedy
-        greedy = self.discounted and self._walked < GREEDY_SHARE * (self._spent[0] - self._walked)
+        due = self._walked < GREEDY_SHARE * (self._spent[0] - self._walked)
+        greedy = due and gap > self._least_gap
         factor = FACTORS[0 if greedy else others % len(FACTORS)]
         state.knobs = state.knobs._replace(greedy=greedy)
         if not self.discounted:
