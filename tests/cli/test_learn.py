@@ -182,7 +182,8 @@ def test_a_page_draws_no_plot_without_points(say):
     assert "is not drawn" in text
 
 
-def test_a_plan_is_chosen_among_models_and_reported(log, tmp_path, capsys):
+def test_a_plan_is_chosen_among_models_and_reported(log, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")  # no cell is wrapped
     model, policy, page = (tmp_path / name for name in ("m.rpsr", "p.json", "page.html"))
     words = ["learn", str(log), "-o", str(model), "--discount", "0.95", "--estimator", "last-k"]
     words += ["--rank", "2", "--plan", str(policy), "--ensemble", "2", "--report", str(page)]

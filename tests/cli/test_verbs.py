@@ -196,7 +196,8 @@ def test_help_names_every_format_of_policies(verb, say):
     assert all(suffix in out for suffix in (".json", ".alpha", ".pg", ".policy"))
 
 
-def test_a_mean_that_cannot_be_computed_is_a_dash_with_its_reason(say):
+def test_a_mean_that_cannot_be_computed_is_a_dash_with_its_reason(say, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")  # no cell is wrapped
     words = ["evaluate", "tiger", "--online", "0.001", "--episodes", "3", "--steps", "2"]
     code, out, _ = say(*words, "--model", "pomdp")
     assert code == 0
