@@ -1,13 +1,15 @@
-"""Shared fixtures: the third-party corpus, found through RPSR_CORPUS."""
+"""Shared fixtures: the third-party corpus, found through RPSR_CORPUS; work for processes."""
 
 from __future__ import annotations
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests import clusters
 
 # `make test` sees the same examples every time. With HYPOTHESIS_PROFILE=random they differ from run
 # to run, and a failure prints the line that reproduces it.
@@ -42,3 +44,15 @@ def corpus() -> Path:
     if folder is None:
         pytest.skip("corpus: RPSR_CORPUS is not set")
     return folder
+
+
+@pytest.fixture
+def deeds(tmp_path, monkeypatch):
+    """A module that processes can import, which this one is not."""
+    (tmp_path / "deeds.py").write_text(clusters.DEEDS)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    sys.modules.pop("deeds", None)
+    import deeds
+
+    yield deeds
+    sys.modules.pop("deeds", None)

@@ -1,31 +1,17 @@
 """Work spread over nothing, processes and Dask: the same results, whatever dies on the way."""
 
 import os
-import sys
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests import clusters
 
 from rpsr import parallel
 from rpsr.errors import RpsrError
 from rpsr.packing import packed, unpacked
 from rpsr.parallel import AGAIN, Processes, spread, workers
-
-
-@pytest.fixture
-def deeds(tmp_path, monkeypatch):
-    """A module that processes can import, which this one is not."""
-    (tmp_path / "deeds.py").write_text(clusters.DEEDS)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    sys.modules.pop("deeds", None)
-    import deeds
-
-    yield deeds
-    sys.modules.pop("deeds", None)
 
 
 def test_without_an_executor_items_run_here(deeds):

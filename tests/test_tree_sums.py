@@ -1,29 +1,15 @@
 """Sums over items of work: the same tree of additions, whoever adds (see also `test_cluster`)."""
 
 import os
-import sys
 from functools import reduce
 from operator import add, iadd
 
 import numpy as np
 import pytest
-from tests import clusters
 
 from rpsr.errors import RpsrError
 from rpsr.parallel import Processes
 from rpsr.tree_sums import FAN, summed
-
-
-@pytest.fixture
-def deeds(tmp_path, monkeypatch):
-    """A module that processes can import, which this one is not."""
-    (tmp_path / "deeds.py").write_text(clusters.DEEDS)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    sys.modules.pop("deeds", None)
-    import deeds
-
-    yield deeds
-    sys.modules.pop("deeds", None)
 
 
 def level_by_level(leaves, add):

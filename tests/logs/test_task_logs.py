@@ -105,7 +105,8 @@ def test_a_learned_task_plans_for_the_goal():
     learned = learn("em", log, objective=objective, rank=2)
     assert (learned.model.discount, learned.steps) == (1, episodes)
     plan = rpsr.solve(learned.model, "sarsop", epsilon=1e-3)
-    assert plan.lower == pytest.approx(0.75, abs=0.05)
+    share = left[opened == 0].mean()  # of the better door in the log, up to EM's stopping rule
+    assert plan.lower == pytest.approx(share, abs=5e-4)
     followed = plan.policy()
     assert learned.model.actions[followed.act()] == "open-left"
     with pytest.raises(DataError, match="an objective without a discount was given"):
